@@ -38,9 +38,9 @@ const refusal = (name: string, message: string, sqlstate: string) => `
  *
  * The terms of a text are all three letters that follow each other in it, its last two letters and its last one. So a
  * part of one or two letters is the beginning of a term. The owner is a term, and so is each tag after the owner. The
- * owner's last letter stands before each three letters: with the whole owner, small accounts would have a key for nearly
- * every three letters; with none, a search for one letter would read the keys of all accounts. U+0001 divides the terms
- * while they are made, and becomes a space in them.
+ * owner's last letter stands before each three letters: with the whole owner, small accounts would have a key for
+ * nearly every three letters; with none, a search for one letter would read the keys of all accounts. U+0001 divides
+ * the terms while they are made, and becomes a space in them.
  */
 const SEARCH = `
   CREATE FUNCTION search_terms(owner text, body text, tags text[]) RETURNS tsvector
@@ -381,7 +381,7 @@ export const RECIPIENTS = `
     WHEN (OLD.failed_at IS NULL AND NEW.failed_at IS NOT NULL) EXECUTE FUNCTION note_failed_message();
 `;
 
-/** What providers say of recipients: their ids, reports that wait, and notes on the timeline. */
+/** What providers report about recipients: their ids, waiting reports, and notes on the timeline. */
 const REPORTS = `
   -- Which recipient, and which part of its text, a provider's id stands for. Kept only while reports may arrive.
   CREATE TABLE provider_sids (
@@ -649,7 +649,7 @@ export const AUDIT_HEAD = `
   CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_head EXECUTE FUNCTION refuse_audit_change();
 `;
 
-/** What the processes of the gateway share: rate limits, leases of jobs, heartbeats and the health of providers. */
+/** State that the gateway's processes share: rate limits, job leases, heartbeats and the health of providers. */
 const PROCESSES = `
   -- The log of counted requests, a row a bucket (src/storage/rate-limit/README.md). UNLOGGED: writing costs no WAL, and
   -- after a crash of the server the budgets begin anew. Only bucket is indexed and most of each page is free, so every
@@ -689,7 +689,7 @@ const afterEach = (table: string, event: string, rows: 'NEW' | 'OLD', name: stri
   CREATE TRIGGER ${name}_${event.toLowerCase()}_${rows.toLowerCase()} AFTER ${event} ON ${table}
     REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${name}(${sign && `'${sign}'`});`;
 
-/** Rows that others refer to for good are not deleted and keep their key. */
+/** Rows that others reference permanently are never deleted and keep their key. */
 const kept = (table: string, key: string) => `
   CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF ${key} ON ${table} FOR EACH ROW
     EXECUTE FUNCTION refuse_deletion();`;
@@ -702,9 +702,9 @@ const cascade = (table: string, name: string, deletions: string) => `
   ${afterEach(table, 'DELETE', 'OLD', name)}`;
 
 /**
- * What foreign keys would hold, for tables that get a row with every message. Kept rows cannot be deleted. A row that is
- * deleted takes along the rows that refer to it, all rows of a statement at once. Rows are found by a list of keys or by
- * an index: a join that was planned while the tables were empty would read all of them later.
+ * Replaces foreign keys for tables that get a row with every message. Kept rows cannot be deleted. A row that is
+ * deleted takes along the rows that refer to it, all rows of a statement at once. Rows are found by a list of keys or
+ * by an index: a join that was planned while the tables were empty would read all of them later.
  */
 export const REFERENCES = `
   ${refusal('refuse_deletion', `'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME`, 'restrict_violation')}
@@ -730,7 +730,7 @@ export const REFERENCES = `
   )}
 `;
 
-/** A trigger function that adds, or takes off, the rows of a statement in the list of each. */
+/** A trigger function that adds a statement's rows to the counts of their lists, or subtracts them. */
 const countRows = (name: string, list: string) => `
   CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -742,7 +742,7 @@ const countRows = (name: string, list: string) => `
     END $$;`;
 const counted = (table: string, count: string) =>
   afterEach(table, 'INSERT', 'NEW', count, '1') + afterEach(table, 'DELETE', 'OLD', count, '-1');
-/** What triggers count. */
+/** Lists that triggers count. */
 export const COUNTS = `
   ${countRows('count_rows', 'TG_TABLE_NAME')}
   -- The sandbox's rows are a list of their own, such as contacts_sandbox.
@@ -760,7 +760,7 @@ export const COUNTS = `
   ${afterEach('webhook_deliveries', 'UPDATE', 'OLD', 'count_deliveries', '-1')}
 `;
 
-/** In an order in which each refers only to tables before it. */
+/** Ordered so that each refers only to tables before it. */
 const NOUNS = [SEARCH, ACCOUNTS, USERS, API_KEYS, MONEY, REFUSE_BATCH, MESSAGES, RECIPIENTS, REPORTS].concat(
   [INBOUND, USAGE, CONTACTS, DEVICES, EVENTS, WEBHOOKS, AUDIT, AUDIT_HEAD, PROCESSES],
   [REFERENCES, COUNTS],

@@ -1,6 +1,6 @@
 /**
- * Builds the TypeScript SDK into sdk/typescript/dist. With `--pack` it makes the archive that `npm install` takes
- * instead, in the folder that follows or in sdk/typescript. Prints the path of what it made.
+ * Builds the TypeScript SDK into sdk/typescript/dist. With `--pack` it makes an archive for `npm install` instead, in
+ * the given folder or in sdk/typescript. Prints the path of the result.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const FORMATS = {
   cjs: ['--module', 'commonjs', '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false'],
 };
 
-/** Compiles into `dist`, which is emptied before. */
+/** Empties `dist` and compiles into it. */
 function build(dist) {
   rmSync(dist, { recursive: true, force: true });
   for (const [format, options] of Object.entries(FORMATS)) {
@@ -27,19 +27,19 @@ function build(dist) {
       if (file.endsWith('.d.ts')) nameBuiltFiles(join(folder, file));
     }
   }
-  // A program, which runs as an ECMAScript module.
+  // A program that runs as an ECMAScript module.
   rmSync(join(dist, 'cjs/cli'), { recursive: true });
   writeFileSync(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
   return dist;
 }
 
-/** The compiler leaves `./x.ts` in declarations, beside which only `x.js` and `x.d.ts` are. */
+/** The compiler leaves imports of `./x.ts` in declarations, but only `x.js` and `x.d.ts` exist there. */
 function nameBuiltFiles(file) {
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, text.replaceAll(/(from |import\()'(\.[^']*)\.ts'/g, "$1'$2.js'"));
 }
 
-/** Builds in a folder of its own, so that several may pack at once. */
+/** Builds in a separate folder, so that several may pack at once. */
 function pack(folder) {
   const staging = mkdtempSync(join(tmpdir(), 'sdk-pack-'));
   try {

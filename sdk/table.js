@@ -1,14 +1,14 @@
 /**
- * The operations of the SDKs: sdk/operations.json says which operation of schema/openapi.json stands under which name,
- * and what its types are called. Both SDKs are generated from this table.
+ * The operations of the SDKs: sdk/operations.json names each operation of schema/openapi.json and its types. Both SDKs
+ * are generated from this table.
  */
 import { readFileSync } from 'node:fs';
 
 const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 
 /**
- * The resources in order, each with its operations, and every named schema. Throws, naming the fault, where the two
- * files do not fit: an operation that is missing or unknown, or one name for two shapes.
+ * The resources in order, each with its operations, and every named schema. Throws with the fault if the two files do
+ * not match: a missing or unknown operation, or one name for two shapes.
  */
 export function readTable() {
   const document = renamed(read('../schema/openapi.json'));
@@ -34,7 +34,7 @@ export function readTable() {
   return { resources, schemas, codes };
 }
 
-/** `Event` is a global of browsers, which a missing import would leave in its place without a word. */
+/** `Event` is a browser global: with this name a missing import would go unnoticed. */
 function renamed(document) {
   const text = JSON.stringify(document).replaceAll(
     '#/components/schemas/Event"',
@@ -89,7 +89,7 @@ function operationOf(document, schemas, at, name, entry, { path, method, summary
       })),
     },
     isPaged,
-    /** Whether a walk over the pages can be held to what was there when it began. */
+    /** True if a walk over all pages can stay within the list at its start. */
     isPinned: query.some((each) => each.name === 'until'),
     answer: keep(isPaged ? entry.item : entry.answer, isPaged ? answer.properties.data.items : answer),
     repeat: entry.repeat ?? (isKeyed ? 'keyed' : byMethod),
@@ -108,7 +108,7 @@ function resolve(document, { $ref, ...given }) {
   return $ref === undefined ? given : document.components.parameters[$ref.split('/').at(-1)];
 }
 
-/** Keeps a schema under `name`, or under its own where it has one, with those that it refers to; gives the name. */
+/** Adds a schema and those that it refers to, under its own name or else `name`. Returns the name. */
 function keepSchema(document, schemas, at, name, schema) {
   if (schema.$ref !== undefined) {
     const own = schema.$ref.split('/').at(-1);

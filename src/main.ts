@@ -7,9 +7,9 @@ import { createLogger } from './start/logger.ts';
 import { createQuickstart } from './start/quickstart.ts';
 import { isUnreachable } from './storage/postgres/faults.ts';
 
-/** What is under way at a signal has this long; then it is cut off and comes back from the queue at the next start. */
+/** Work in progress at a signal gets this long. Then it is cut off, and the queue repeats it at the next start. */
 const DRAIN_MS = 30_000;
-/** Closing connections and PostgreSQL, and a start that is under way at the signal. */
+/** Time to close connections and PostgreSQL, also for a start in progress. */
 const CLOSE_MS = 10_000;
 
 class Server {
@@ -26,7 +26,7 @@ class Server {
     this.#logger = createLogger(config.logLevel ?? 'info');
   }
 
-  /** Resolves when ready, or when a signal came first. Rejects, with everything closed again, when it cannot start. */
+  /** Resolves when ready, or when a signal arrives first. If it cannot start, it closes everything and rejects. */
   async start(): Promise<void> {
     this.#started = this.#start();
     try {
@@ -37,7 +37,7 @@ class Server {
     }
   }
 
-  /** Drains and ends the process; a signal that comes again changes nothing. */
+  /** Drains and ends the process. A second signal changes nothing. */
   async stop(why: string, code = 0): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
@@ -46,7 +46,7 @@ class Server {
       this.#logger.error({}, 'not closed in time; what is left comes back from the queue at the next start');
       process.exit(1);
     }, DRAIN_MS + CLOSE_MS).unref();
-    // A start that fails has said so and closed what it opened.
+    // A failed start has printed its reason and closed everything.
     await this.#started.catch(() => undefined);
     await this.#close();
     this.#logger.info({}, 'stopped');
@@ -56,7 +56,7 @@ class Server {
   async #start(): Promise<void> {
     this.#gateway = await compose(this.#config, this.#logger);
     if (this.#isStopping) return;
-    // The database was replaced under this process: what it works on is not what it knew.
+    // Another database is at the same address now, so cached state is wrong.
     if (this.#config.isWorker)
       this.#gateway.holdGate.onChange((hold) => hold && void this.stop(describeHold(hold), 1));
     if (this.#config.isApi) this.#http = await startHttpServer(this.#gateway, this.#config, this.#logger);
@@ -71,7 +71,7 @@ class Server {
 
   async #offerQuickstart(gateway: Gateway): Promise<void> {
     if (!this.#http || !(await gateway.stores.accounts.isEmpty())) return;
-    // Production prints no secrets: there, the command line makes the accounts.
+    // Production prints no secrets. There the command line creates accounts.
     if (this.#config.isProduction) {
       process.stdout.write(
         '\nThere is no account yet. Make one: npm run cli -- account create --email you@example.com --currency UGX\n',
@@ -81,7 +81,7 @@ class Server {
     try {
       process.stdout.write(await createQuickstart(gateway.operations, this.#http.url));
     } catch (error) {
-      // Another process on the same database may have been first, and has shown its secrets.
+      // Another process on the same database was first and has printed the secrets.
       if (await gateway.stores.accounts.isEmpty()) throw error;
     }
   }
@@ -103,7 +103,7 @@ async function main(): Promise<void> {
   const server = new Server(loadConfig());
   process.on('SIGTERM', () => void server.stop('SIGTERM'));
   process.on('SIGINT', () => void server.stop('SIGINT'));
-  // Whoever reads the first lines may stop to read, as `npm start | head` does.
+  // The reader of stdout may close it, as in `npm start | head`.
   process.stdout.on('error', () => undefined);
   await server.start();
 }

@@ -1,12 +1,12 @@
 /**
  * Builds what is missing in dist or older than anything it is made from: the compilers take a second or more to find
- * that there is nothing to do, this a few milliseconds. A folder's own time tells of files that went. With a name,
+ * that there is nothing to do, this a few milliseconds. A folder's own time shows deleted files. With a name,
  * `server` or `console`, only that. Stops where Node is too old to run what is built.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 
-/** The oldest that has all that is used (crypto.argon2). */
+/** The oldest Node with everything that the gateway uses (crypto.argon2). */
 const OLDEST_NODE = { major: 24, minor: 7 };
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < OLDEST_NODE.major || (major === OLDEST_NODE.major && minor < OLDEST_NODE.minor)) {
@@ -19,7 +19,7 @@ if (major < OLDEST_NODE.major || (major === OLDEST_NODE.major && minor < OLDEST_
 }
 
 const CONSOLE = 'src/console';
-/** `built` is written after a build without a fault, so that one with a fault is not taken for done. */
+/** `built` is written after a build without errors, so that a failed build is repeated. */
 const TARGETS = [
   {
     name: 'server',
@@ -60,7 +60,7 @@ for (const { name, built, sources, without, command } of TARGETS) {
     execFileSync(process.execPath, command, { stdio: 'inherit' });
     writeFileSync(built, '');
   } catch (error) {
-    // The compiler has said what is wrong.
+    // The compiler has printed the error.
     process.exit(error.status ?? 1);
   }
 }

@@ -24,7 +24,7 @@ const CONFIG = {
   },
 };
 
-/** The generated files, path to text. Throws, naming file and fault, when a document does not fit the schema. */
+/** The generated files, text by path. Throws with file and fault if a document does not match the schema. */
 export async function consoleTypes() {
   const schemaNode = parse(readFileSync('schema/schema.graphql', 'utf8'));
   const schema = buildASTSchema(schemaNode);
@@ -56,7 +56,7 @@ function textOf(path, document, types) {
     const text = JSON.stringify(stripIgnoredCharacters(print(separate)));
     return `export const ${name}: Document<${type}, ${type}Variables> = {\n  name: '${name}',\n  text: ${text},\n};\n`;
   });
-  // The plugin's helper for @defer, which no document has.
+  // The plugin's helper for @defer, which no document uses.
   const used = types.replace(/\/\*\* Internal type.*\*\/\nexport type Incremental.*\n/, '');
   const from = library.startsWith('.') ? library : `./${library}`;
   return [

@@ -1,18 +1,18 @@
 /**
- * `npm run package`: writes `messaging-gateway-VERSION.tgz`, the built gateway without compilers. Who unpacks it runs
- * `npm ci` and `npm start` in it: nothing is compiled there. Its packages are those of package-lock.json.
+ * `npm run package`: writes `messaging-gateway-VERSION.tgz`, the built gateway without compilers. After unpacking, `npm
+ * ci` and `npm start` run it without compiling. Its packages are those of package-lock.json.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Dependencies that only building needs; `npm start` of a clone builds, so there they are no development ones. */
+/** Dependencies that only a build needs. In a clone they are no devDependencies, because `npm start` builds. */
 const ONLY_TO_BUILD =
   /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|@tanstack\/.*|@radix-ui\/.*)$/;
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
 
-/** The package.json of the built gateway, from that of the source. */
+/** The package.json of the built gateway, made from the source's. */
 export function builtManifest(source) {
   const { name, version, description, license, type, engines, scripts, optionalDependencies } = source;
   const needed = Object.entries(source.dependencies).filter(
@@ -50,7 +50,7 @@ function pack() {
     const manifest = builtManifest(JSON.parse(readFileSync('package.json', 'utf8')));
     writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     cpSync('package-lock.json', join(stage, 'package-lock.json'));
-    // Takes what is not needed out of the lock; all that it needs to know is there.
+    // Removes unneeded packages from the lock file, without the network.
     npm(['install', '--package-lock-only', '--offline', '--ignore-scripts'], stage);
     renameSync(join(stage, 'package-lock.json'), join(stage, 'npm-shrinkwrap.json'));
     const tarball = `${manifest.name}-${manifest.version}.tgz`;

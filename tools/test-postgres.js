@@ -1,6 +1,6 @@
 /**
- * Runs the integration and contract suites on each supported PostgreSQL, one after the other, and prints a table.
- * Arguments that are numbers choose versions; all others go to jest, such as the paths of tests.
+ * Runs the integration and contract suites on each supported PostgreSQL in turn, and prints a table.
+ * Numbers choose versions. Other arguments, such as paths of tests, go to jest.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -38,7 +38,7 @@ export async function requireCluster({ databaseUrl, dataDir }: Config): Promise<
   );
 }
 
-/** The directory of DATA_DIR's cluster and the free MB on its disk; undefined when the system does not tell. */
+/** The directory of DATA_DIR's cluster, and the free MB on its disk, which are undefined if the system cannot say. */
 export async function roomOf(dataDir: string): Promise<{ readonly place: string; readonly freeMb?: number }> {
   const place = dirname(await clusterDirectory(dataDir));
   const disk = await statfs(place).catch(() => undefined);

@@ -1,7 +1,7 @@
 /**
  * Names in a backup. **Base**: one file `base-TIME.tar.zst` with the server's files, their checksums
- * (`backup_manifest`, as PostgreSQL makes it) and a description (`gateway.json`). **WAL**: beside it in `wal/`, what was
- * written since, as `SEGMENT.zst`, the last segment as `SEGMENT.partial`.
+ * (`backup_manifest`, as PostgreSQL makes it) and a description (`gateway.json`). **WAL**: the write-ahead log since
+ * the base, in `wal/` next to it, as `SEGMENT.zst`; the last segment as `SEGMENT.partial`.
  */
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,28 +9,28 @@ import { join } from 'node:path';
 export const SUFFIX = '.tar.zst';
 export const MANIFEST = 'backup_manifest';
 export const DESCRIPTION = 'gateway.json';
-/** Keys that are in a backup only where they are asked for; restored into DATA_DIR. */
+/** Key files, which a backup includes only on request. They are restored into DATA_DIR. */
 export const KEYS = 'gateway-keys';
 export const KEY_FILES: readonly string[] = ['master.key', 'vapid.json'];
 export const WAL_DIRECTORY = 'wal';
 const BASE = /^base-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.tar\.zst$/;
 
-/** What a base says of itself. */
+/** The description in a base. */
 export interface BackupDescription {
   readonly format: 1;
-  /** Such as `18.4`. */
+  /** PostgreSQL's version, such as `18.4`. */
   readonly postgres: string;
-  /** Platform and architecture of the server where it was the embedded one, such as `linux-x64`. */
+  /** Platform and architecture of an embedded server, such as `linux-x64`. */
   readonly embeddedOn: string | null;
   readonly database: string;
   readonly systemIdentifier: string;
   readonly timeline: number;
   readonly startLsn: string;
   readonly endLsn: string;
-  /** The server's time when the backup began, and the time up to which all that was committed is in it. */
+  /** The server's time at the start of the backup, and the time up to which it has all commits. */
   readonly startedAt: string;
   readonly wholeUntil: string;
-  /** Name of the master key that seals the secrets in it. */
+  /** Name of the master key that sealed the secrets. */
   readonly masterKey: string;
 }
 
@@ -40,13 +40,13 @@ export const baseName = (at: Date): string =>
     .replace(/[-:]/g, '')
     .replace(/\.\d+Z$/, 'Z')}${SUFFIX}`;
 
-/** A base in a directory, and when it was begun. */
+/** A base in a directory, and its start time. */
 export interface Base {
   readonly path: string;
   readonly at: Date;
 }
 
-/** The bases in a directory, the oldest first; none where there is no directory. */
+/** The bases in a directory, oldest first. Empty if there is no directory. */
 export async function basesIn(directory: string): Promise<readonly Base[]> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -68,14 +68,14 @@ export async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
-/** Has the names in a directory survive a power failure. Windows has no such call. */
+/** Makes the names in a directory survive a power failure. Windows has no such call. */
 export async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');
   await handle.sync();
 }
 
-/** The name of the file of the write-ahead log that holds a position; `timeline` in eight hex digits. */
+/** The name of the WAL file with a position. `timeline` has eight hex digits. */
 export function segmentOf(timeline: string, lsn: bigint, segmentBytes: number): string {
   const number = lsn / BigInt(segmentBytes);
   const perName = 0x1_0000_0000n / BigInt(segmentBytes);

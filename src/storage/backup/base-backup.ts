@@ -1,7 +1,7 @@
 /**
- * A copy of the server's files while it serves. It is PostgreSQL's own: BASE_BACKUP of the replication protocol runs
- * pg_backup_start and pg_backup_stop inside the server, which reads its files itself, holds no lock that a sender waits
- * for, and sends each file's SHA-256 with it. So it is the same for the embedded server and for one far away.
+ * Copies the files of a running server with BASE_BACKUP of PostgreSQL's replication protocol. The server reads its own
+ * files, holds no lock that a sender waits for, and sends each file's SHA-256. It works the same for the embedded
+ * server and a remote one.
  */
 import { createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -24,26 +24,26 @@ import {
 import { connectReplication, identifySystem, lsnOf, type ReplicationClient, runCopy } from './replication.ts';
 import { END_OF_ARCHIVE, tarFile } from './tar.ts';
 
-/** How often the server is asked how far its log is on the disk: what was committed before the last answer is in the backup. */
+/** How often the server is asked for its flushed WAL position. Commits before the last answer are in the backup. */
 const SAMPLE_MS = 200;
-/** Options of BASE_BACKUP stand in parentheses since this version, and pieces of data have a letter before them. */
+/** Since this version BASE_BACKUP takes its options in parentheses, and each piece of data begins with a letter. */
 const NEW_PROTOCOL = 150_000;
-/** Bytes that wait to be compressed before the server is no longer read from. */
+/** Above this many bytes waiting for compression, reading from the server pauses. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
 
 export interface BackupRequest {
   readonly connection: DatabaseConnection;
-  /** A directory, in which the base gets a name of its own, or a file that ends in `.tar.zst`. */
+  /** A directory, in which the base gets a name with the time, or a file name ending in `.tar.zst`. */
   readonly to: string;
-  /** Platform and architecture, where the server is the embedded one. */
+  /** Platform and architecture of the embedded server; undefined for another server. */
   readonly embeddedOn: string | null;
-  /** Whether the server writes its memory to the disk at once instead of over minutes: sooner, and its disk is busy then. */
+  /** True for an immediate checkpoint instead of one over minutes: the backup starts sooner, but the disk is busy. */
   readonly isFast: boolean;
   /** Name of the master key. */
   readonly masterKey: string;
-  /** Files that go with it, by their names in `KEY_FILES`. */
+  /** Key files to include, by their names in `KEY_FILES`. */
   readonly keys: Readonly<Record<string, Buffer>>;
-  /** Bytes that were copied, and those that are expected. */
+  /** Bytes copied, and bytes expected. */
   readonly onProgress: (done: number, expected: number) => void;
 }
 
@@ -54,8 +54,8 @@ export interface BackupResult extends BackupDescription {
 }
 
 /**
- * Copies the server into a base. Throws an Error that says why it cannot be; a base that is not complete has another name
- * and is removed.
+ * Copies the server into a base. Throws an Error with the reason if it cannot. An incomplete base has another name and
+ * is removed.
  */
 export async function takeBaseBackup(request: BackupRequest): Promise<BackupResult> {
   const watcher = await watchServer(request.connection);
@@ -88,7 +88,7 @@ export async function takeBaseBackup(request: BackupRequest): Promise<BackupResu
   }
 }
 
-/** Throws where that place cannot be written, or is there already. */
+/** Throws if the place exists or cannot be written. */
 async function placeOf(to: string, at: Date): Promise<string> {
   const isFile = to.endsWith(SUFFIX) && !(await isDirectory(to));
   const directory = isFile ? dirname(to) : to;
@@ -100,7 +100,7 @@ async function placeOf(to: string, at: Date): Promise<string> {
   throw new Error(`${basename(file)} is there already: name another file, or a directory.`);
 }
 
-/** Asks the server again and again how far its log is on the disk, and when. */
+/** Polls the server's flushed WAL position and time. */
 async function watchServer(connection: DatabaseConnection) {
   const base = typeof connection === 'string' ? { connectionString: connection } : connection;
   const client = new pg.Client({ ...base, application_name: 'messaging-gateway backup' });
@@ -171,7 +171,7 @@ async function watchServer(connection: DatabaseConnection) {
   };
 }
 
-/** The answer to BASE_BACKUP as one archive: the server's files, and behind them what describes them. */
+/** The answer to BASE_BACKUP as one archive: the server's files, followed by their description. */
 class BackupSource {
   readonly #client: ReplicationClient;
   readonly #version: number;
@@ -180,7 +180,7 @@ class BackupSource {
   readonly #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wake: (() => void) | undefined;
-  /** Of an old server: the number of the stream that comes. */
+  /** With an old server: the number of the current stream. */
   #copies = 0;
   #isInManifest = false;
   #done = 0;
@@ -249,7 +249,7 @@ class BackupSource {
     return `BASE_BACKUP (LABEL 'messaging-gateway', PROGRESS, CHECKPOINT '${isFast ? 'fast' : 'spread'}', WAL, MANIFEST 'yes', MANIFEST_CHECKSUMS 'SHA256')`;
   }
 
-  /** Where it begins; how many kilobytes are expected, by tablespace; where it ends. */
+  /** The start position, the expected kilobytes by tablespace, and the end position. */
   #onRow(fields: readonly (string | null)[]): void {
     const [first, , size] = fields;
     if (fields.length === 3) this.#expected += Number(size ?? 0) * 1024;

@@ -1,11 +1,11 @@
-/** What PostgreSQL's streaming replication protocol is used for: a copy of the server's files, and its write-ahead log. */
+/** A client of PostgreSQL's streaming replication protocol, for copies of the server's files. */
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { DatabaseConnection } from '../postgres/sql.ts';
 
 const CONNECT_MS = 10_000;
 
-/** pg's types tell less of its connection than pg does. */
+/** pg's types lack these members of its connection. */
 interface DriverConnection {
   readonly stream: Socket;
   query(text: string): void;
@@ -15,7 +15,7 @@ interface DriverConnection {
 }
 export type ReplicationClient = pg.Client & { readonly connection: DriverConnection };
 
-/** Opens a replication connection. Throws an Error that says what the user must be given. */
+/** Opens a replication connection. Throws an Error that names the right that the user lacks. */
 export async function connectReplication(connection: DatabaseConnection): Promise<ReplicationClient> {
   const base = typeof connection === 'string' ? { connectionString: connection } : connection;
   const config: pg.ClientConfig & { replication: string } = {
@@ -26,7 +26,7 @@ export async function connectReplication(connection: DatabaseConnection): Promis
     keepAlive: true,
   };
   const client = new pg.Client(config) as ReplicationClient;
-  // What is under way fails with it.
+  // Commands in progress fail with it.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -45,7 +45,7 @@ export async function connectReplication(connection: DatabaseConnection): Promis
   }
 }
 
-/** What a server answers to IDENTIFY_SYSTEM. */
+/** A server's answer to IDENTIFY_SYSTEM. */
 export interface SystemIdentity {
   readonly systemIdentifier: string;
   readonly timeline: number;
@@ -72,11 +72,11 @@ interface CopyHandlers {
   onRow?(fields: readonly (string | null)[]): void;
   /** A new stream of data begins. */
   onCopy?(): void;
-  /** A piece of data, whose memory is the driver's: what is kept must be copied. */
+  /** A piece of data. The driver reuses its memory, so copy what you keep. */
   onData(chunk: Buffer): void;
 }
 
-/** Runs a command that answers with streams of data; resolves when all of it has come. Rejects as a query does. */
+/** Runs a command that answers with data streams. Resolves at their end. Rejects like a query. */
 export function runCopy(client: ReplicationClient, command: string, handlers: CopyHandlers): Promise<void> {
   const { connection } = client;
   connection.on('copyOutResponse', () => handlers.onCopy?.());

@@ -1,6 +1,6 @@
 /**
- * Lays a backup out as a cluster that recovers to its end, or to a time. The cluster is marked as restored
- * (`gateway.restored_as` in its configuration): a gateway that finds the mark holds the data (R230).
+ * Restores a backup as a cluster that recovers to its end, or to a time. The mark `gateway.restored_as` in its
+ * configuration makes a gateway hold the copy (R230).
  */
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -35,13 +35,13 @@ import { lsnOf } from './replication.ts';
 import { unpackBase } from './unpack.ts';
 
 const SEGMENT = /^([0-9A-F]{24})(\.zst|\.partial)$/;
-/** Recovery reads the log that lies in the cluster; nothing is fetched from elsewhere. Both shells know the command. */
+/** Recovery reads the WAL in the cluster and fetches nothing, so this command always fails. It works in sh and cmd. */
 const FETCH_NOTHING = 'exit 1';
 
 export interface RestoreRequest {
   /** A base, or a directory with bases. */
   readonly from: string;
-  /** Of a directory the newest base that was complete by then; the newest of all where undefined. */
+  /** In a directory, take the newest base that was complete at this time. Undefined: the newest. */
   readonly until: Date | undefined;
   readonly onProgress: (done: number, expected: number) => void;
 }
@@ -49,13 +49,13 @@ export interface RestoreRequest {
 interface Restored {
   readonly base: string;
   readonly description: BackupDescription;
-  /** The last change that is in it; null where there was none since the base. */
+  /** The time of the last change in it; null without a change since the base. */
   readonly lastChangeAt: string | null;
-  /** Keys that came with it, by the names of their files. */
+  /** Keys from the backup, by file name. */
   readonly keys: Readonly<Record<string, Buffer>>;
 }
 
-/** Reads a backup to its end and checks it; lays nothing out. */
+/** Reads and checks a whole backup without writing anything. */
 export async function checkBackup(request: RestoreRequest): Promise<Restored> {
   const base = await baseFor(request);
   const { description, keys } = await unpackBase(base, { onProgress: request.onProgress });
@@ -63,8 +63,8 @@ export async function checkBackup(request: RestoreRequest): Promise<Restored> {
 }
 
 /**
- * Restores into the cluster of a DATA_DIR, and has the embedded server recover it. Throws an Error that says why not, and
- * leaves nothing behind then.
+ * Restores into the cluster of a DATA_DIR and lets the embedded server recover it. Throws an Error with the reason if
+ * it cannot, and leaves nothing behind.
  */
 export async function restoreIntoDataDir(
   request: RestoreRequest,
@@ -98,8 +98,8 @@ export async function restoreIntoDataDir(
 }
 
 /**
- * Lays a backup out in `directory`, for a PostgreSQL of the operator's own to recover from. Throws an Error that says
- * why not, and leaves nothing behind then.
+ * Restores into `directory`, for the operator's own PostgreSQL to recover from. Throws an Error with the reason if it
+ * cannot, and leaves nothing behind.
  */
 export async function restoreIntoDirectory(request: RestoreRequest, directory: string): Promise<Restored> {
   await refuseUsed(directory);
@@ -156,7 +156,7 @@ async function layOut(
   }
 }
 
-/** Puts the log that was kept since the base beside what the base brought. */
+/** Adds the WAL archived since the base. */
 async function addLog(
   walDirectory: string,
   cluster: string,
@@ -171,7 +171,7 @@ async function addLog(
     const [, segment = '', suffix] = SEGMENT.exec(file) ?? [];
     if (segment.slice(0, 8) !== first.slice(0, 8) || segment < first) continue;
     const source = join(walDirectory, file);
-    // What the base brought of its own last segment goes further than one that is still being received.
+    // The base's copy of its last segment is longer than a partial one.
     if (
       suffix === '.partial' &&
       segment === last &&
@@ -203,9 +203,9 @@ const RECOVERY_SETTINGS = {
   recovery_target_timeline: 'current',
 };
 
-/** Has the server apply the log and become one that takes writes; when the last change in it was made. */
+/** Lets the server apply the WAL and accept writes. Returns the time of the last change. */
 async function recover(dataDir: string, database: string, logger: Logger): Promise<string | null> {
-  // Without it the server would be ready before all is applied.
+  // Without this the server would be ready before all WAL is applied.
   const settings = { ...RECOVERY_SETTINGS, hot_standby: 'off' };
   const postgres = await startEmbeddedPostgres({ dataDir, database, logger, settings });
   try {
@@ -230,7 +230,7 @@ async function refuseUsed(directory: string): Promise<void> {
   throw new Error(`${directory} is in use: restore into another directory, or move this one away.`);
 }
 
-/** The base to begin with. Throws an Error where there is none. */
+/** The base to start from. Throws an Error if there is none. */
 async function baseFor({ from, until }: RestoreRequest): Promise<string> {
   if (!(await isDirectory(from))) return from;
   const bases = await basesIn(from);

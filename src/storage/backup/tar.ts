@@ -1,4 +1,4 @@
-/** The tar format as far as PostgreSQL writes it (ustar, names up to 100 bytes), read and written as streams. */
+/** Reads and writes streams in the tar format that PostgreSQL uses (ustar, names up to 100 bytes). */
 
 const BLOCK = 512;
 const NAME = { at: 0, length: 100 };
@@ -14,11 +14,11 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: 'file' | 'directory' | 'other';
   readonly size: number;
-  /** The bytes of a file; what is left of them is skipped when the next entry is asked for. */
+  /** The bytes of a file. Unread ones are skipped at the next entry. */
   body(): AsyncGenerator<Buffer>;
 }
 
-/** Reads the entries of an archive, one after the other. Throws an Error where the archive is cut off or no tar. */
+/** Reads the entries of an archive in order. Throws an Error if the archive is truncated or not tar. */
 export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<TarEntry> {
   const bytes = new ByteReader(source);
   for (;;) {
@@ -72,7 +72,7 @@ function checkHeader(header: Buffer): void {
     throw new Error('the backup is damaged: a file header in it has a wrong checksum');
 }
 
-/** The sum of the header's bytes, its own checksum taken as blanks. */
+/** The sum of the header's bytes, with spaces in place of the checksum. */
 function checksumOf(header: Buffer): number {
   return header.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 32 : byte), 0);
 }
@@ -82,12 +82,12 @@ function textOf(header: Buffer, { at, length }: { at: number; length: number }):
 }
 
 function sizeOf(header: Buffer): number {
-  // Beyond 8 GiB: binary, marked by the first bit.
+  // Above 8 GiB the size is binary, marked by the first bit.
   if ((header[SIZE.at] ?? 0) & 0x80) return header.readUIntBE(SIZE.at + 6, 6);
   return Number.parseInt(textOf(header, SIZE).trim() || '0', 8);
 }
 
-/** Bytes of a stream, in pieces of the size that is asked for. */
+/** Reads a stream in pieces of the requested size. */
 class ByteReader {
   readonly #source: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
@@ -96,7 +96,7 @@ class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** At least one byte and at most `most`. Throws where the stream has ended. */
+  /** Returns 1 to `most` bytes. Throws at the end of the stream. */
   async piece(most: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const next = await this.#source.next();
@@ -108,7 +108,7 @@ class ByteReader {
     return piece;
   }
 
-  /** Exactly so many bytes; undefined where the stream has ended before the first. */
+  /** Returns exactly this many bytes; undefined if the stream ended before the first. */
   async take(count: number): Promise<Buffer | undefined> {
     const pieces: Buffer[] = [];
     for (let left = count; left > 0; ) {

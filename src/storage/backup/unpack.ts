@@ -1,4 +1,4 @@
-/** Reads a base: lays its files out or only looks at them, and holds each against the checksum that the server gave. */
+/** Reads a base and checks each file against the server's checksum. Writes the files, or only checks them. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { readTar, type TarEntry } from './tar.ts';
 
 interface ManifestFile {
   readonly Path?: string;
-  /** A name that is no UTF-8, in hex. */
+  /** A name that is not UTF-8, in hex. */
   readonly 'Encoded-Path'?: string;
   readonly Size: number;
   readonly 'Checksum-Algorithm'?: string;
@@ -19,22 +19,22 @@ interface ManifestFile {
 
 export interface UnpackedBase {
   readonly description: BackupDescription;
-  /** Keys that the backup holds, by their names. */
+  /** Keys in the backup, by file name. */
   readonly keys: Readonly<Record<string, Buffer>>;
   readonly files: number;
 }
 
 /**
- * Reads the base at `path` and checks it; with `directory` its files are laid out there, each made by `own`. Throws an
- * Error that says what is wrong with the backup; what was laid out stays.
+ * Reads and checks the base at `path`. With `directory` it writes the files there and calls `own` for each. Throws an
+ * Error with the backup's fault; files already written stay.
  */
 export async function unpackBase(
   path: string,
   options: {
     readonly directory?: string;
-    /** Called with each file and directory that was made. */
+    /** Called with each created file and directory. */
     readonly own?: (path: string) => Promise<void>;
-    /** Bytes that were read, and those that there are. */
+    /** Bytes read, and bytes in total. */
     readonly onProgress: (done: number, expected: number) => void;
   },
 ): Promise<UnpackedBase> {
@@ -107,7 +107,7 @@ async function readFileEntry(entry: TarEntry, { directory, own }: Placed) {
   return { size: entry.size, sha256: hash.digest('hex') };
 }
 
-/** The manifest vouches for itself, and for every file but those of the write-ahead log, whose records have checksums. */
+/** The manifest has a checksum of itself and of every file except the WAL, whose records have their own. */
 function checkManifest(
   manifest: Buffer | undefined,
   sums: ReadonlyMap<string, { readonly size: number; readonly sha256: string }>,
