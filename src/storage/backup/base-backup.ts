@@ -35,7 +35,7 @@ export interface BackupRequest {
   readonly connection: DatabaseConnection;
   /** A directory, in which the base gets a name with the time, or a file name ending in `.tar.zst`. */
   readonly to: string;
-  /** Platform and architecture of the embedded server; undefined for another server. */
+  /** Platform and architecture of the embedded server; null for another server. */
   readonly embeddedOn: string | null;
   /** True for an immediate checkpoint instead of one over minutes: the backup starts sooner, but the disk is busy. */
   readonly isFast: boolean;
