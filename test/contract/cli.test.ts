@@ -217,7 +217,7 @@ describe('the command line beside a running gateway (R246)', () => {
     const viewer = '{ viewer { email mustChangePassword } }';
     for (const { email, password } of [owner, operator]) {
       const token = await signIn(gateway, { email, password });
-      const next = 'a password to be lost';
+      const next = 'one that will be forgotten';
       const change = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
       const changed = await graphql(gateway, change, { token, variables: { c: password, n: next } });
       expect(changed.body).toEqual({ data: { changePassword: true } });
