@@ -1,7 +1,6 @@
 /**
- * Names in a backup. **Base**: one file `base-TIME.tar.zst` with the server's files, their checksums
- * (`backup_manifest`, as PostgreSQL makes it) and a description (`gateway.json`). **WAL**: the write-ahead log since
- * the base, in `wal/` next to it, as `SEGMENT.zst`; the last segment as `SEGMENT.partial`.
+ * A **base** is one file `base-TIME.tar.zst` with the server's files, their checksums (`backup_manifest`, made by
+ * PostgreSQL) and a description (`gateway.json`).
  */
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +11,6 @@ export const DESCRIPTION = 'gateway.json';
 /** Key files, which a backup includes only on request. They are restored into DATA_DIR. */
 export const KEYS = 'gateway-keys';
 export const KEY_FILES: readonly string[] = ['master.key', 'vapid.json'];
-export const WAL_DIRECTORY = 'wal';
 const BASE = /^base-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.tar\.zst$/;
 
 /** The description in a base. */
@@ -73,12 +71,4 @@ export async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');
   await handle.sync();
-}
-
-/** The name of the WAL file with a position. `timeline` has eight hex digits. */
-export function segmentOf(timeline: string, lsn: bigint, segmentBytes: number): string {
-  const number = lsn / BigInt(segmentBytes);
-  const perName = 0x1_0000_0000n / BigInt(segmentBytes);
-  const hex = (part: bigint) => part.toString(16).toUpperCase().padStart(8, '0');
-  return `${timeline}${hex(number / perName)}${hex(number % perName)}`;
 }

@@ -3,38 +3,16 @@
  * configuration makes a gateway hold the copy (R230).
  */
 import { randomUUID } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import {
-  appendFile,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  truncate,
-  writeFile,
-} from 'node:fs/promises';
+import { appendFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { createZstdDecompress } from 'node:zlib';
 import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { clusterDirectory, placeCluster } from '../embedded-postgres/cluster.ts';
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts';
 import { giveTo, makePrivateDirectory, type ServerUser } from '../embedded-postgres/server-user.ts';
-import {
-  type BackupDescription,
-  basesIn,
-  isDirectory,
-  segmentOf,
-  syncDirectory,
-  WAL_DIRECTORY,
-} from './backup-files.ts';
-import { lsnOf } from './replication.ts';
+import { type BackupDescription, basesIn, isDirectory, syncDirectory } from './backup-files.ts';
 import { unpackBase } from './unpack.ts';
 
-const SEGMENT = /^([0-9A-F]{24})(\.zst|\.partial)$/;
 /** Recovery reads the WAL in the cluster and fetches nothing, so this command always fails. It works in sh and cmd. */
 const FETCH_NOTHING = 'exit 1';
 
@@ -126,7 +104,7 @@ export async function restoreIntoDirectory(request: RestoreRequest, directory: s
 }
 
 async function layOut(
-  { from, onProgress }: RestoreRequest,
+  { onProgress }: RestoreRequest,
   base: string,
   directory: string,
   user: ServerUser,
@@ -140,8 +118,6 @@ async function layOut(
     const own = (path: string) => giveTo(user, path);
     const unpacked = await unpackBase(base, { directory: unfinished, own, onProgress });
     check(unpacked.description);
-    if (await isDirectory(from))
-      await addLog(join(from, WAL_DIRECTORY), unfinished, unpacked.description, own);
     await writeFile(join(unfinished, 'recovery.signal'), '', { mode: 0o600 });
     await own(join(unfinished, 'recovery.signal'));
     const mark = `# Restored by the messaging gateway, which sends nothing until it is released.\ngateway.restored_as = '${randomUUID()}'\n`;
@@ -154,47 +130,6 @@ async function layOut(
     await rm(unfinished, { recursive: true, force: true });
     throw error;
   }
-}
-
-/** Adds the WAL archived since the base. */
-async function addLog(
-  walDirectory: string,
-  cluster: string,
-  { endLsn }: BackupDescription,
-  own: (path: string) => Promise<void>,
-): Promise<void> {
-  if (!(await isDirectory(walDirectory))) return;
-  const first = await firstSegment(cluster);
-  const segmentBytes = (await stat(join(cluster, 'pg_wal', first))).size;
-  const last = segmentOf(first.slice(0, 8), lsnOf(endLsn), segmentBytes);
-  for (const file of (await readdir(walDirectory)).sort()) {
-    const [, segment = '', suffix] = SEGMENT.exec(file) ?? [];
-    if (segment.slice(0, 8) !== first.slice(0, 8) || segment < first) continue;
-    const source = join(walDirectory, file);
-    // The base's copy of its last segment is longer than a partial one.
-    if (
-      suffix === '.partial' &&
-      segment === last &&
-      (await stat(source)).size < offsetOf(endLsn, segmentBytes)
-    )
-      continue;
-    const target = join(cluster, 'pg_wal', segment);
-    const written = createWriteStream(target, { mode: 0o600 });
-    if (suffix === '.zst') await pipeline(createReadStream(source), createZstdDecompress(), written);
-    else await pipeline(createReadStream(source), written);
-    await truncate(target, segmentBytes);
-    await own(target);
-  }
-}
-
-const offsetOf = (lsn: string, segmentBytes: number) => Number(lsnOf(lsn) % BigInt(segmentBytes));
-
-/** The name of the segment in which a base begins. */
-async function firstSegment(cluster: string): Promise<string> {
-  const label = await readFile(join(cluster, 'backup_label'), 'utf8');
-  const named = /\(file ([0-9A-F]{24})\)/.exec(label)?.[1];
-  if (named === undefined) throw new Error('the backup does not say in which file its log begins');
-  return named;
 }
 
 const RECOVERY_SETTINGS = {
