@@ -9,7 +9,7 @@ const ROUNDS = 3;
 
 /** Rows 1 and 2: messages accepted a second on one hot account, against the same writes made one by one. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
-  // Workers would take their share of two cores: what is measured here is acceptance alone.
+  // Without workers, which would share the two cores: only acceptance is measured.
   const server = await context.startServer({ ROLES: 'api' });
   const database = await context.gatewayDatabase();
   const twin = await startTwin(context, database);

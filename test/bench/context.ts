@@ -11,21 +11,21 @@ import {
 } from '../../src/storage/embedded-postgres/embedded-postgres.ts';
 import { startNode } from './program.ts';
 
-/** All servers of a run have one, as those on one database must. */
+/** All servers of a run share a master key, because servers on one database must. */
 export const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 
-/** One row of the table: a figure of this run, what it is held against, and their ratio. */
+/** One row of the table: a measured figure, the figure it is compared with, and their ratio. */
 export interface BenchResult {
-  /** Number of the row in performance.md's table, where it is one of those. */
+  /** Number of the row in the performance table, if it is one of those. */
   readonly row?: number;
   readonly name: string;
   readonly value: number;
   readonly unit: string;
   readonly baseline?: number;
   readonly ratio?: number;
-  /** CPU time of the server per message of the rate, in microseconds: steadier than the rate. */
+  /** The server's CPU time for a message in microseconds. It varies less than the rate. */
   readonly cpuUs?: number;
-  /** What the ratio (or the value, where there is no ratio) should reach. */
+  /** The goal for the ratio, or for the value if there is no ratio. */
   readonly reach?: string;
   readonly note?: string;
 }
@@ -34,16 +34,16 @@ export interface BenchServer {
   readonly url: string;
   readonly key: string;
   readonly pid: number;
-  /** Name of its database. */
+  /** The name of its database. */
   readonly database: string;
-  /** CPU seconds that the server has used so far, and its resident memory in MB. */
+  /** CPU seconds used by the server so far, and its resident memory in MB. */
   usage(): Promise<{ cpuSeconds: number; rssMb: number }>;
   stop(): Promise<void>;
 }
 
 export interface BenchContext {
   readonly postgres: EmbeddedPostgres['connection'];
-  /** The built server in a process of its own, on a fresh database, with a funded account. */
+  /** The built server as a process, on a fresh database with a funded account. */
   startServer(environment?: Record<string, string>, entry?: string): Promise<BenchServer>;
   /** One more process on the database of `first`. */
   joinServer(
@@ -52,7 +52,7 @@ export interface BenchContext {
   ): Promise<BenchServer>;
   /** A fresh, empty database. */
   createDatabase(): Promise<string>;
-  /** A database as a gateway makes it, with a funded account; the gateway has gone. */
+  /** A database created by a gateway, with a funded account. The gateway has stopped. */
   gatewayDatabase(): Promise<string>;
   /** Runs `work` on a client of the database. */
   withClient<T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T>;
@@ -63,7 +63,7 @@ const FUNDS_MINOR = 1_000_000_000;
 const silent = () => undefined;
 const logger = { debug: silent, info: silent, warn: console.warn, error: console.error, child: () => logger };
 
-/** Starts PostgreSQL with its real settings for the run; `close` stops everything that was started. */
+/** Starts PostgreSQL with production settings. `close` stops everything that was started. */
 export async function createContext(): Promise<BenchContext & { close(): Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
   await chmod(dataDir, 0o755);
@@ -151,7 +151,7 @@ export async function createContext(): Promise<BenchContext & { close(): Promise
   };
 }
 
-/** The quickstart's key and the address, from what the server prints. */
+/** The quickstart's key and the address, from the server's output. */
 async function readStart(child: ChildProcess): Promise<{ key: string; url: string }> {
   let key = '';
   if (!child.stdout) throw new Error('the server has no standard output');
@@ -166,7 +166,7 @@ async function readStart(child: ChildProcess): Promise<{ key: string; url: strin
   throw new Error('the server ended before it was ready');
 }
 
-/** Gives every account money, as one ledger entry, so that balance and ledger keep agreeing. */
+/** Credits every account with one ledger entry, so that balance and ledger agree. */
 async function fund(client: pg.Client): Promise<void> {
   await client.query(
     `WITH funded AS (
@@ -185,7 +185,7 @@ async function usageOf(pid: number): Promise<{ cpuSeconds: number; rssMb: number
   return { cpuSeconds: ticks / 100, rssMb: (Number(fields[21]) * 4096) / 1e6 };
 }
 
-/** The median of each round's own ratio: what slows the machine down for a while slows both sides of a round. */
+/** The median of the rounds' ratios: a temporary load on the machine slows both sides of a round. */
 export const medianRatio = (values: readonly number[], baselines: readonly number[]): number =>
   median(values.map((value, round) => value / (baselines[round] ?? Number.NaN)));
 

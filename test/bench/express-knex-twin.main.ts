@@ -1,6 +1,6 @@
 /**
- * What one would write first: Express with express.json, Knex's builder, one transaction a request. It does the
- * same writes as the gateway's acceptance, in its tables, and none of its checks.
+ * A straightforward implementation: Express with express.json, Knex's builder, one transaction a request. It writes the
+ * same rows as the gateway's acceptance, without its checks.
  */
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';

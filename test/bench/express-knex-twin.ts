@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { BenchContext } from './context.ts';
 import { startNode } from './program.ts';
 
-/** Starts the plain twin, in a process of its own as the gateway is. */
+/** Starts the twin as a process, like the gateway. */
 export async function startTwin(
   context: BenchContext,
   database: string,

@@ -4,13 +4,13 @@ import { type BenchContext, built, MASTER_KEY } from './context.ts';
 export interface FilledDatabase {
   readonly database: string;
   readonly dataset: Dataset;
-  /** How long it took to build. */
+  /** Time that the build took. */
   readonly seconds: number;
 }
 
 const filled = new WeakMap<BenchContext, Map<number, Promise<FilledDatabase>>>();
 
-/** A database with so many messages, built once in a run. */
+/** A database with this many messages, built once in a run. */
 export function filledDatabase(context: BenchContext, messages: number): Promise<FilledDatabase> {
   const ofRun = filled.get(context) ?? new Map<number, Promise<FilledDatabase>>();
   filled.set(context, ofRun);

@@ -7,17 +7,17 @@ import { comparePartitions } from './partitions.ts';
 /** Messages of a day of five million, a second. */
 const DAY_MESSAGES = 5_000_000;
 const DAY_RATE = DAY_MESSAGES / 86_400;
-/** How many times that rate, and for how long: an hour's worth is 3,600 s of it, or 360 s at ten times the rate. */
+/** A multiple of that rate, and its duration. An hour of messages is 3,600 s, or 360 s at ten times the rate. */
 const RATE = DAY_RATE * Number(process.env.GROWTH_TIMES ?? 1);
 const SECONDS = Number(process.env.GROWTH_SECONDS ?? 60);
 const RETENTION_SECONDS = 30;
 const AGED = 60_000;
 const MAX_OPEN = 900;
 const FINISHED_MS = 60_000;
-/** Tables that a finished message leaves rows in, for good or for a month. */
+/** Tables in which a finished message keeps rows, permanently or for a month. */
 const TABLES = ['messages', 'recipients', 'ledger_entries', 'events', 'provider_sids', 'idempotency_records'];
 
-/** Growth: partitions or small deletes, what sends notice of retention, and a day of five million messages. */
+/** Growth: partitions or small deletes, the effect of retention on sends, and a day of five million messages. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const server = await context.startServer();
   try {
@@ -64,7 +64,7 @@ async function atDayRate(context: BenchContext, server: BenchServer): Promise<Be
   ];
 }
 
-/** What POSTs take while another account's old messages go, against while none go. */
+/** Latency of POSTs during the deletion of another account's messages, compared with none. */
 async function besideRetention(context: BenchContext, server: BenchServer): Promise<BenchResult[]> {
   const alone: number[] = [];
   const beside: number[] = [];
@@ -98,7 +98,7 @@ async function besideRetention(context: BenchContext, server: BenchServer): Prom
   ];
 }
 
-/** Milliseconds of each POST; fails on any answer but 200. */
+/** Milliseconds of each POST. Fails on any answer except 200. */
 async function sent(server: BenchServer, rate: number, seconds: number): Promise<number[]> {
   const load = await openLoop(server, { rate, seconds, maxOpen: MAX_OPEN });
   if (load.failures.length + load.refusedMs.length + load.dropped > 0) {
@@ -107,7 +107,7 @@ async function sent(server: BenchServer, rate: number, seconds: number): Promise
   return load.accepted.map(({ ms }) => ms);
 }
 
-/** An account that keeps messages for a day, with messages of two days ago. */
+/** An account with a retention of one day and messages from two days ago. */
 async function age(context: BenchContext, database: string): Promise<void> {
   await context.withClient(database, async (client) => {
     const id = '01900000-0000-7000-8000-00000000000a';

@@ -3,11 +3,11 @@ import { type BenchContext, type BenchResult, type BenchServer, median } from '.
 import { filledDatabase } from './filled.ts';
 
 const SMALL = 1_000;
-/** Of the large database, which `plans` looks through too. */
+/** Size of the large database, which `plans` uses too. */
 export const LARGE = Number(process.env.HISTORY_MESSAGES ?? 2_000_000);
 const REPEATS = 60;
 
-/** Row 6: any page of a history of two million messages, against the first page of a thousand. */
+/** Row 6: any page of a history of two million messages, compared with page 1 of a thousand. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const serve = async (messages: number) => {
     const { database, dataset } = await filledDatabase(context, messages);
@@ -17,7 +17,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   const large = await serve(LARGE);
   try {
     const pages = Math.floor(LARGE / 20);
-    // In the middle of what there is of each.
+    // In the middle of each list.
     const [delivered, sent, failed] = [0.4, 0.025, 0.0004].map((share) => Math.ceil(pages * share));
     const { from, to } = (await filledDatabase(context, LARGE)).dataset;
     const span = `from=${from.toISOString()}&until=${to.toISOString()}`;
@@ -43,7 +43,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     await timePage(small, 'page=1');
     for (const query of Object.values(wanted)) await timePage(large, query);
     for (let repeat = 0; repeat < REPEATS; repeat++) {
-      // In turns, so that neither server is warmer than the other.
+      // In turns, so that both servers are equally warm.
       for (const [name, query] of Object.entries(wanted)) {
         baselines.push(await timePage(small, 'page=1'));
         figures.get(name)?.push(await timePage(large, query));

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 
 export interface Answer {
   readonly status: number;
-  /** Status line and headers, as they came. */
+  /** Status line and headers as received. */
   readonly head: string;
   readonly body: string;
 }
@@ -11,9 +11,9 @@ export interface Answer {
 const END_OF_HEAD = '\r\n\r\n';
 
 /**
- * A connection that sends one HTTP/1.1 request after another and takes a third of the CPU that a client for all purposes
- * takes: load and servers share the machine, and what the load takes, nobody serves with. It reads answers that tell
- * their length, which all do that are measured here; others it refuses.
+ * A connection that sends one HTTP/1.1 request after another and takes a third of the CPU that a client for all
+ * purposes takes: load and servers share the machine, and what the load takes, nobody serves with. It reads answers
+ * that tell their length, which all do that are measured here; others it refuses.
  */
 export class HttpConnection {
   readonly #socket: Socket;
@@ -24,7 +24,7 @@ export class HttpConnection {
   private constructor(socket: Socket, host: string) {
     this.#socket = socket;
     this.#host = host;
-    // One character a byte, so that lengths are right.
+    // One character for each byte, so that lengths are right.
     socket.setEncoding('latin1');
     socket.setNoDelay(true);
     socket.on('data', (text: string) => this.#read(text));
@@ -40,7 +40,7 @@ export class HttpConnection {
     return new HttpConnection(socket, host);
   }
 
-  /** Resolves with the answer; `body` must be ASCII. Rejects when the connection ends before. */
+  /** Resolves with the answer. `body` must be ASCII. Rejects if the connection ends first. */
   send(method: string, path: string, headers: Readonly<Record<string, string>>, body = ''): Promise<Answer> {
     if (this.#socket.destroyed) return Promise.reject(new Error('the server closed the connection'));
     let head = `${method} ${path} HTTP/1.1\r\nHost: ${this.#host}\r\nContent-Length: ${body.length}\r\n`;
@@ -80,7 +80,7 @@ export class HttpConnection {
   }
 }
 
-/** Runs `work` on as many connections at once for so long; each begins anew as soon as it is done. */
+/** Runs `work` in a loop on this many connections for this long. */
 export async function onConnections(
   url: string,
   connections: number,

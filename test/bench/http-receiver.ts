@@ -10,16 +10,15 @@ export interface HttpReceiver {
 }
 
 /**
- * A webhook endpoint that answers each request with 200 and takes little CPU for it, as the load does (http-connection):
- * it stands for another machine's. `onBody` is given each request's body as it came. Requests must tell their length, as
- * the gateway's do; a connection that sends others is closed.
+ * A webhook endpoint that answers each request with 200 and little CPU, like an endpoint on another machine. `onBody`
+ * gets each request's raw body. Requests need a Content-Length, as the gateway's have; other connections are closed.
  */
 export async function startHttpReceiver(onBody: (body: string) => void): Promise<HttpReceiver> {
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     let received = '';
-    // One character a byte, so that lengths are right.
+    // One character for each byte, so that lengths are right.
     socket.setEncoding('latin1');
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));

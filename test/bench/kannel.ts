@@ -21,8 +21,8 @@ const START_MS = 15_000;
 const SENT_MS = 120_000;
 
 /**
- * Row 3: messages accepted a second, against Kannel's `sendsms` with a file store and a carrier that takes everything.
- * Runs where Kannel is installed.
+ * Row 3: messages accepted a second, compared with Kannel's `sendsms` with a file store and a carrier that accepts
+ * everything. Needs an installed Kannel.
  */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const [bearerbox, smsbox] = await Promise.all(['bearerbox', 'smsbox'].map(find));
@@ -52,7 +52,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-/** A server with these settings and Kannel, in turns; what the server still has to send is sent before Kannel's turn. */
+/** A server with these settings and Kannel, in turns. The server's backlog is sent before Kannel's turn. */
 async function compare(
   context: BenchContext,
   loadKannel: (connections: number, seconds: number) => Promise<number>,
@@ -87,7 +87,7 @@ async function compare(
   };
 }
 
-/** Resolves when nothing waits to be sent: the next one to be timed has the machine for itself. Fails after two minutes. */
+/** Resolves when no message waits, so that the next measurement has the machine for itself. Fails after two minutes. */
 async function allSent(context: BenchContext, database: string): Promise<void> {
   await context.withClient(database, (client) =>
     eventually(
@@ -163,7 +163,7 @@ password = bench
     await reach(boxes);
     children.push(startProgram(smsbox, [file], { stdio: 'ignore', cwd: folder }));
     await reach(http);
-    // Its fake carrier is somebody who connects and reads.
+    // Its fake carrier connects and reads.
     const socket = await reach(carrier, true);
     socket.resume();
     sockets.push(socket);
@@ -174,7 +174,7 @@ password = bench
   return { stop, load: (connections: number, seconds: number) => load(http, connections, seconds) };
 }
 
-/** Resolves once somebody listens on the port. */
+/** Resolves once a server listens on the port. */
 async function reach(port: number, isKept = false): Promise<Socket> {
   const deadline = performance.now() + START_MS;
   for (;;) {
@@ -191,7 +191,7 @@ async function reach(port: number, isKept = false): Promise<Socket> {
   }
 }
 
-/** Messages that Kannel accepts a second; throws on any other answer. */
+/** Messages that Kannel accepts a second. Throws on any other answer. */
 async function load(port: number, connections: number, seconds: number): Promise<number> {
   let sent = 0;
   let accepted = 0;

@@ -1,22 +1,22 @@
 import type { BenchContext, BenchServer } from './context.ts';
 import { onConnections } from './http-connection.ts';
 
-/** Every so many-th message has an idempotency key of its own; the baselines store one as often. */
+/** One message in this many has an idempotency key. The baselines store keys equally often. */
 export const MESSAGES_PER_IDEMPOTENCY_KEY = 2;
 
-/** How long both sides of a comparison work before they are timed: until then code that is new is still being compiled. */
+/** Warm-up of both sides before they are timed: new code is still being compiled. */
 export const WARM_SECONDS = 20;
 
 export interface LoadResult {
   readonly accepted: number;
   readonly seconds: number;
   readonly latenciesMs: readonly number[];
-  /** Microseconds of the server's CPU per message; NaN where the server does not tell. */
+  /** The server's CPU microseconds for a message; NaN if unknown. */
   readonly cpuUs: number;
 }
 type Target = Pick<BenchServer, 'url' | 'key'> & Partial<Pick<BenchServer, 'usage'>>;
 
-/** Posts one-recipient SMS over `connections` for `seconds`; throws on any answer that is not 200. */
+/** Posts one-recipient SMS over `connections` for `seconds`. Throws on any answer except 200. */
 export async function sendSmsLoad(server: Target, connections: number, seconds: number): Promise<LoadResult> {
   const latenciesMs: number[] = [];
   const run = Math.random().toString(36).slice(2);
@@ -32,7 +32,7 @@ export async function sendSmsLoad(server: Target, connections: number, seconds: 
       'POST',
       '/api/v1/developers/sms',
       hasKey ? { ...headers, 'Idempotency-Key': `${run}-${index}` } : headers,
-      // Numbers that the simulator treats specially are left out: 0001 to 0004.
+      // Without the numbers that the simulator treats specially: 0001 to 0004.
       bodyOf(index * 10 + 7),
     );
     if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.body}`);
@@ -50,7 +50,7 @@ export async function sendSmsLoad(server: Target, connections: number, seconds: 
 const bodyOf = (index: number) =>
   `{"to":"+2567${String(index % 1e8).padStart(8, '0')}","message":"Hello, this is a benchmark message."}`;
 
-/** Fails when not exactly the messages that were accepted are there and charged, or a balance is not its ledger. */
+/** Fails unless exactly the accepted messages are stored and charged, and all balances equal their ledgers. */
 export async function checkAccepted(
   context: BenchContext,
   database: string,
@@ -67,7 +67,7 @@ export async function checkAccepted(
   await checkMoney(context, database);
 }
 
-/** Fails when a balance is not its ledger's sum. */
+/** Fails if a balance is not the sum of its ledger. */
 export async function checkMoney(context: BenchContext, database: string): Promise<void> {
   const { rows } = await context.withClient(database, (client) =>
     client.query(`SELECT a.id FROM accounts a JOIN ledger_entries l ON l.account_id = a.id

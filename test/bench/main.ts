@@ -28,7 +28,7 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   growth,
   soak,
 };
-/** Run only when they are named: the soak takes ten minutes, or SOAK_SECONDS. */
+/** These run only when named: the soak takes ten minutes, or SOAK_SECONDS. */
 const ONLY_NAMED: ReadonlySet<string> = new Set(['growth', 'soak']);
 
 const wanted = process.argv.slice(2);

@@ -20,12 +20,12 @@ const USAGE = `INSERT INTO usage_deltas (account_id, hour, channel, environment,
 const JOB = `INSERT INTO pgboss.job (name, data) VALUES ('submit', $1)`;
 const KEY = `INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
   VALUES ($1, 'production', 'sms', $2, $3, 200, $4, now() + interval '1 day')`;
-/** As long as an answer to a send is. */
+/** As long as the answer to a send. */
 export const STORED_ANSWER = 'x'.repeat(420);
 
 /**
- * Messages a second when each is one transaction of prepared statements straight on PostgreSQL, on the one account of a
- * database that a gateway has made.
+ * Messages a second with one transaction of prepared statements each, directly on PostgreSQL, for the account of a
+ * gateway's database.
  */
 export async function oneByOne(
   context: BenchContext,

@@ -2,37 +2,37 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BenchServer } from './context.ts';
 import { HttpConnection } from './http-connection.ts';
 
-/** A sender's patience. An answer that comes later than this is a failure. */
+/** A sender's timeout. A later answer is a failure. */
 const PATIENCE_MS = 60_000;
 const TICK_MS = 10;
 
 export interface OpenLoopOptions {
   readonly rate: number;
   readonly seconds: number;
-  /** Requests that may be under way at once, each on a connection of its own; what comes beyond is not sent. */
+  /** Most concurrent requests, each on its own connection. Further ones are not sent. */
   readonly maxOpen: number;
-  /** Told of every second that has passed. */
+  /** Called after every second. */
   readonly onSecond?: (second: number, acceptedSoFar: number) => Promise<void> | void;
 }
 
 export interface OpenLoopResult {
   readonly offered: number;
-  /** Of the requests that were answered 200: when they were sent, in seconds from the start, and how long it took. */
+  /** For requests answered 200: the send time in seconds from the start, and the latency. */
   readonly accepted: readonly { readonly id: string; readonly atSeconds: number; readonly ms: number }[];
-  /** How long a 503 with `Retry-After` took, in ms. */
+  /** Latencies of 503 answers with `Retry-After`, in ms. */
   readonly refusedMs: readonly number[];
   readonly dropped: number;
-  /** Any other answer, and none at all. */
+  /** Other answers, and missing ones. */
   readonly failures: readonly string[];
 }
 
-/** SMS at a rate that does not care how fast they are answered. Every one has an idempotency key of its own. */
+/** Sends SMS at a fixed rate, independent of the answers. Each has its own idempotency key. */
 export async function openLoop(server: BenchServer, options: OpenLoopOptions): Promise<OpenLoopResult> {
   const { rate, seconds, maxOpen, onSecond } = options;
   const connections = await Promise.all(
     Array.from({ length: maxOpen }, () => HttpConnection.open(server.url)),
   );
-  // Each in its turn: the server closes what is idle for long.
+  // In rotation, because the server closes idle connections.
   const idle = [...connections];
   const headers = { 'X-API-Key': server.key, 'Content-Type': 'application/json' };
   const accepted: { id: string; atSeconds: number; ms: number }[] = [];
@@ -46,7 +46,7 @@ export async function openLoop(server: BenchServer, options: OpenLoopOptions): P
 
   const send = async (connection: HttpConnection, index: number) => {
     const at = performance.now();
-    // Numbers that the simulator treats specially are left out: 0001 to 0004.
+    // Without the numbers that the simulator treats specially: 0001 to 0004.
     const to = `+2567${String((index * 10 + 7) % 1e8).padStart(8, '0')}`;
     const answer = await connection.send(
       'POST',
@@ -91,7 +91,7 @@ export async function openLoop(server: BenchServer, options: OpenLoopOptions): P
   return { offered, accepted, refusedMs, dropped, failures };
 }
 
-/** The value that 99 of 100 do not exceed; 0 where there are none. */
+/** The 99th percentile; 0 without values. */
 export function p99(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right);
   return sorted[Math.floor(sorted.length * 0.99)] ?? 0;

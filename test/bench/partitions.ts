@@ -4,21 +4,21 @@ import { type BenchContext, type BenchResult, median } from './context.ts';
 import { p99 } from './open-loop.ts';
 
 const MONTHS = 13;
-/** Messages of the oldest month, which go, and of all the others, which stay. */
+/** Messages of the oldest month, which are deleted, and of all others. */
 const OLD = 200_000;
 const KEPT = 360_000;
 const INSERT_SECONDS = 5;
 const ROUNDS = 3;
 const BATCH = 100;
-/** As a retention deletes. */
+/** As retention deletes. */
 const DELETE_BATCH = 200;
 const LOOKUPS = 2_000;
-/** Messages a second that come in while old ones go. */
+/** Messages a second inserted during the deletion. */
 const INFLOW = 400;
 
 /**
- * The columns, keys and indexes of messages and recipients, twice: as they are, and cut by month. Those that are cut
- * have no reference: to let a partition go, PostgreSQL would look for what refers to it, with all senders waiting.
+ * The columns, keys and indexes of messages and recipients, twice: as one table, and partitioned by month. Partitioned
+ * tables have no foreign keys: to drop a partition, PostgreSQL would search for references, and all senders would wait.
  */
 const SCHEMA = `
   CREATE TABLE whole_messages (LIKE messages INCLUDING ALL);
@@ -43,8 +43,8 @@ type Kind = keyof typeof INSERT;
 const ACCOUNT = '01900000-0000-7000-8000-000000000001';
 
 /**
- * Monthly partitions against small deletes, on tables as ours: what each costs to write and to read, and what sends
- * notice while a month's messages go. The choice is in docs/decisions.
+ * Compares monthly partitions with small deletes on tables like the gateway's: cost of writes and reads, and the effect
+ * of deleting a month on sends (ADR-0001).
  */
 export async function comparePartitions(context: BenchContext, database: string): Promise<BenchResult[]> {
   return context.withClient(database, async (client) => {
@@ -123,7 +123,7 @@ export async function comparePartitions(context: BenchContext, database: string)
   });
 }
 
-/** Microseconds of a lookup by id, on one connection, prepared. */
+/** Microseconds of a prepared lookup by id on one connection. */
 async function lookups(client: pg.Client, text: (kind: Kind, hasTime: boolean) => string) {
   await client.query('SET plan_cache_mode = force_generic_plan');
   const time = async (kind: Kind, hasTime: boolean) => {
@@ -146,7 +146,7 @@ async function lookups(client: pg.Client, text: (kind: Kind, hasTime: boolean) =
   };
 }
 
-/** Takes the oldest month away while messages come in, and says what they noticed. */
+/** Deletes the oldest month while messages are inserted, and returns their latencies. */
 async function whileGoing(
   context: BenchContext,
   client: pg.Client,

@@ -7,7 +7,10 @@ const CONNECTIONS = 64;
 const SECONDS = 4;
 const ROUNDS = 3;
 
-/** Row 4: messages a second through the whole pipeline, from POST to recorded webhook delivery, against acceptance alone. */
+/**
+ * Row 4: messages a second through the whole pipeline, from POST to the recorded webhook delivery, compared with
+ * acceptance alone.
+ */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   let hooks = 0;
   const receiver = await startHttpReceiver(() => {
@@ -25,7 +28,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const whole: number[] = [];
     const cpu: number[] = [];
     await sendSmsLoad(acceptOnly, CONNECTIONS, WARM_SECONDS);
-    // What follows acceptance goes on for about as long again.
+    // The work after acceptance lasts about as long again.
     let done = (await sendSmsLoad(server, CONNECTIONS, WARM_SECONDS / 2)).accepted;
     await allDelivered(context, server.database, done, () => hooks);
     let first = { messages: 0, kept: 0 };
@@ -41,7 +44,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       whole.push(load.accepted / ((performance.now() - startedAt) / 1000));
       const after = await server.usage();
       cpu.push(((after.cpuSeconds - before.cpuSeconds) / load.accepted) * 1e6);
-      // What tables take for themselves is no message's.
+      // The size of empty tables does not count.
       if (round === 1) first = { messages: done, ...(await storedBytes(context, server.database, done)) };
     }
     await checkAccepted(context, server.database, done);
@@ -81,8 +84,8 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
 }
 
 /**
- * Resolves when `count` deliveries are recorded as successful; fails when they do not come. `hooks` tells how many have
- * arrived: before all have there is no need to count, which takes PostgreSQL from what is measured.
+ * Resolves when `count` deliveries are recorded as successful. Fails if they do not arrive. `hooks` returns how many
+ * have arrived: counting in PostgreSQL starts only then, because it would disturb the measurement.
  */
 async function allDelivered(
   context: BenchContext,
@@ -105,7 +108,7 @@ async function allDelivered(
   });
 }
 
-/** Bytes of the tables that stay for good, with their indexes, after a vacuum. */
+/** Bytes of the permanent tables with their indexes, after a vacuum. */
 async function storedBytes(
   context: BenchContext,
   database: string,

@@ -3,17 +3,17 @@ import { checkAccepted, sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const SECONDS = 2;
 const ROUNDS = 5;
-/** Connections of one process and of two together. With the fewer, half of them do not fill a process. */
+/** Connections of one process, and of two together. Half of the smaller number does not saturate a process. */
 const CONNECTIONS = [64, 128];
 
-/** What one round accepted a second, and the servers' CPU time a message. */
+/** Messages accepted a second in one round, and the servers' CPU time for a message. */
 interface Rates {
   readonly one: number[];
   readonly two: number[];
   readonly cpuUs: number[];
 }
 
-/** Row 8: accepted/s of two processes on one database, against one. */
+/** Row 8: accepted/s of two processes on one database, compared with one. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const first = await context.startServer({ ROLES: 'api' });
   const second = await context.joinServer(first, { ROLES: 'api' });
@@ -49,7 +49,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-/** Loads the servers at once, with an equal part of the connections each. */
+/** Loads the servers at once, with equal shares of the connections. */
 async function send(servers: readonly BenchServer[], connections: number) {
   const loads = await Promise.all(
     servers.map((server) => sendSmsLoad(server, connections / servers.length, SECONDS)),

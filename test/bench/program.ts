@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Node's flags as bin/gateway gives them to the server. The plain twin has them, too. */
+/** Node's flags from bin/gateway. The twin gets them too. */
 const FLAGS =
   readFileSync('bin/gateway', 'utf8')
     .match(/^ {2}--[\w=-]+/gm)
@@ -10,9 +10,8 @@ if (FLAGS.length === 0) throw new Error('bin/gateway names no flags for Node');
 const running = new Set<ChildProcess>();
 
 /**
- * Starts a program in a session of its own, as a service manager, a container or a second terminal does: what runs in
- * one session with the load shares the processors with it as one group of tasks (sched(7), autogroup), as a
- * service and its clients seldom do. It ends with the bench, however that ends.
+ * Starts a program in a separate session, as a service manager or a container does. Programs in the load's session
+ * would share the processors with it as one group of tasks (sched(7), autogroup). The program ends with the bench.
  */
 export function startProgram(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   const child = spawn(command, args, { ...options, detached: true });
@@ -21,7 +20,7 @@ export function startProgram(command: string, args: readonly string[], options: 
   return child;
 }
 
-/** Starts a program of Node's as the server runs, whose standard output can be read. */
+/** Starts a Node program with the server's flags and a readable stdout. */
 export function startNode(entry: string, environment: Readonly<Record<string, string>>): ChildProcess {
   return startProgram(process.execPath, [...FLAGS, entry], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -8,9 +8,9 @@ import { machineTime, stolenPercent } from './stolen.ts';
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
 const CAPACITY_SECONDS = 5;
 const CONNECTIONS = 64;
-/** More than the server lets wait (500, src/rest/router.ts), so that it must refuse. */
+/** More than the server admits (500, src/rest/router.ts), so that it must refuse. */
 const MAX_OPEN = 1_500;
-/** The soak is cut into so many parts, of which memory and p99 are compared. */
+/** Number of parts of the soak, whose memory and p99 are compared. */
 const PARTS = 5;
 
 /**
@@ -30,7 +30,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const rss: number[][] = Array.from({ length: PARTS }, () => []);
     const partAt = (seconds: number) => Math.min(PARTS - 1, Math.floor((seconds / SECONDS) * PARTS));
     const cpuBefore = (await server.usage()).cpuSeconds;
-    // A p99 says nothing of the server where others took its processors: how much they did stands beside it.
+    // A p99 means nothing if other machines took the processors, so their share is printed with it.
     const times = [await machineTime()];
     const soak = await openLoop(server, {
       rate: 2 * capacity,
@@ -60,7 +60,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       soak.accepted.map(({ id }) => id),
     );
     await checkMoney(context, server.database);
-    // The first part is that in which connections are made and code is compiled.
+    // In the first part connections are opened and code is compiled.
     const [first = 0, ...later] = rssMb.slice(1);
     const [firstP99 = 0, ...laterP99] = p99Ms.slice(1);
     return [
@@ -105,7 +105,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-/** Every message that was answered 200 leaves in the end, and nothing else was accepted or charged. */
+/** Every message answered 200 is submitted in the end, and nothing else was accepted or charged. */
 async function allThere(
   context: BenchContext,
   server: BenchServer,
@@ -131,7 +131,7 @@ async function allThere(
       );
     }
     context.log('soak: waiting until all have left');
-    // At twice the capacity of acceptance the carriers may be as far behind again.
+    // At twice the capacity of acceptance, submission may lag as much again.
     const deadline = performance.now() + (60 + 2 * SECONDS) * 1000;
     for (;;) {
       const { rows: pending } = await client.query(

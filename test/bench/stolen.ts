@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 
-/** Time that all processors together have had, and that of it which other machines on the same hardware took. */
+/** Total time of all processors, and the part that other virtual machines took (steal). */
 interface MachineTime {
   readonly total: number;
   readonly stolen: number;
 }
 
-/** Zero where the system does not tell. */
+/** Zero if the system cannot say. */
 export async function machineTime(): Promise<MachineTime> {
   const stat = await readFile('/proc/stat', 'utf8').catch(() => '');
   // user, nice, system, idle, iowait, irq, softirq, steal (proc_stat(5)); what follows is counted in the first two.
@@ -14,7 +14,7 @@ export async function machineTime(): Promise<MachineTime> {
   return { total: ticks.reduce((sum, each) => sum + each, 0), stolen: ticks[7] ?? 0 };
 }
 
-/** How much was taken between two moments, in percent. */
+/** The stolen share between two moments, in percent. */
 export function stolenPercent(before: MachineTime, after: MachineTime): number {
   const total = after.total - before.total;
   return total === 0 ? 0 : (100 * (after.stolen - before.stolen)) / total;

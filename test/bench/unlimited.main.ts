@@ -1,4 +1,4 @@
-/** The built server with a limiter that lets everything pass without looking: what row 7 is held against. */
+/** The built server with a limiter that admits everything: the comparison of row 7. */
 import { join } from 'node:path';
 
 const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));

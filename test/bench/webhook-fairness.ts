@@ -10,7 +10,7 @@ const RECIPIENTS_PER_SEND = 1_000;
 const DEAD_ENDPOINTS = 200;
 const EVENTS_FOR_EACH = 50;
 
-/** Row 9: how long a live endpoint waits for its events while 10,000 wait for one, or more, that never answers. */
+/** Row 9: latency of a live endpoint's events while 10,000 events wait for endpoints that never answer. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const live = await startLive();
   const dead = await startDead();
@@ -40,7 +40,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     await sendMany(call, DEAD_EVENTS);
     await waitForDeliveries(call, gone.webhook.id, DEAD_EVENTS);
     context.log(`  ${DEAD_EVENTS} events wait for a dead endpoint`);
-    // What waits for it stays; without this each message of the measurement would be an event for it too.
+    // Its backlog stays. Otherwise each measured message would also cause an event for it.
     await call('PUT', `/developers/webhooks/${gone.webhook.id}`, { events: ['email.sent'] });
     await liveOn(true);
     const cpuBefore = (await server.usage()).cpuSeconds;
@@ -50,7 +50,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     context.log(`  alone ${before.toFixed(1)} ms, beside one dead endpoint ${besideOne.toFixed(1)} ms`);
 
     await call('PUT', `/developers/webhooks/${gone.webhook.id}`, { events: ['sms.sent'] });
-    // The limit of 10 is one of registrations, so the others are put in beneath it.
+    // Only registration has the limit of 10, so the others are inserted directly.
     await liveOn(false);
     await context.withClient(server.database, (client) =>
       client.query(
@@ -70,7 +70,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const besideMany = await measure();
     const wiresOfMany = dead.open();
 
-    // Again without them, since the machine may have become slower or faster meanwhile.
+    // Again without them, because the machine's speed may have changed.
     await context.withClient(server.database, (client) =>
       client.query('UPDATE webhooks SET deleted_at = now() WHERE url = $1', [dead.url]),
     );
@@ -129,7 +129,7 @@ function caller(server: BenchServer): Call {
 
 async function sendMany(call: Call, count: number): Promise<void> {
   for (let sent = 0; sent < count; sent += RECIPIENTS_PER_SEND) {
-    // 0004 at the end: the simulator sends no delivery reports, which would come in the middle of the measurement.
+    // Numbers that end in 0004: the simulator sends no delivery reports during the measurement.
     const to = Array.from(
       { length: Math.min(RECIPIENTS_PER_SEND, count - sent) },
       (_, index) => `+2567${String(sent + index).padStart(4, '0')}0004`,
@@ -146,7 +146,7 @@ async function waitForDeliveries(call: Call, id: string, count: number): Promise
   }
 }
 
-/** Takes every event at once, and knows when it came. */
+/** Accepts every event at once, and records its arrival. */
 async function startLive() {
   const cameAt = new Map<string, number>();
   const waiting = new Map<string, (at: number) => void>();

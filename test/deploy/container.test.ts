@@ -15,7 +15,7 @@ let image: BuiltImage;
 let database: TestDatabase;
 const mounted: string[] = [];
 beforeAll(async () => {
-  // The context is a fresh clone, as a build machine has it.
+  // The build context is a fresh clone.
   const context = `${execFileSync('mktemp', ['-d'], { encoding: 'utf8' }).trim()}/`;
   execFileSync('sh', ['-c', `git archive HEAD | tar -x -C ${context}`], { cwd: ROOT });
   image = buildImage(join(context, 'deploy/Dockerfile'), context);

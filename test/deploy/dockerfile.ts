@@ -12,7 +12,7 @@ interface Instruction {
   readonly value: string;
 }
 
-/** What an image says of the process that runs in it. */
+/** An image's settings for its process. */
 export interface Image {
   readonly root: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface BuiltImage extends Image {
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The instructions in their order; a line that ends with `\` goes on in the next. */
+/** The instructions in order. A line that ends with `\` continues in the next. */
 function instructionsOf(text: string): Instruction[] {
   return text
     .replaceAll(/\\\n/g, ' ')
@@ -74,7 +74,7 @@ function emptyImage(root: string): Image {
   };
 }
 
-/** What the official image has: Debian's smallest system, Node, npm, and a user `node`. */
+/** The contents of the official image: Debian's smallest system, Node, npm, and a user `node`. */
 function makeBase(root: string): string {
   execFileSync('debootstrap', ['--variant=minbase', '--include=ca-certificates', 'bookworm', root], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -90,7 +90,7 @@ function makeBase(root: string): string {
       `../lib/node_modules/npm/bin/${program}-cli.js`,
       join(root, `usr/local/bin/${program}`),
     ]);
-  // A build machine may reach the registry through a proxy with an authority of its own.
+  // A build machine may reach the registry through a proxy with its own certificate authority.
   cpSync(AUTHORITIES, join(root, AUTHORITIES));
   runIn(emptyImage(root), ['useradd', '--uid', '1000', '--create-home', 'node']);
   return root;
@@ -153,7 +153,7 @@ function copy(sources: readonly string[], target: string, written: string, witho
   const isInto = written.endsWith('/') || written === '.' || sources.length > 1;
   mkdirSync(isInto ? target : dirname(target), { recursive: true });
   for (const source of sources) {
-    // Of a directory its content is copied.
+    // For a directory, its content is copied.
     const isDirectory = statSync(source).isDirectory();
     if (isDirectory) mkdirSync(target, { recursive: true });
     const args = isDirectory
@@ -166,7 +166,7 @@ function copy(sources: readonly string[], target: string, written: string, witho
   }
 }
 
-/** Runs a command in an image as its user, and returns when it has ended well. */
+/** Runs a command in an image as its user. Throws if it fails. */
 function runIn(image: Image, command: readonly string[]): void {
   execFileSync('unshare', insideArguments(image, command), {
     env: image.environment,

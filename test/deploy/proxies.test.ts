@@ -167,7 +167,7 @@ describe.each([
     const ended = stream.finally(() => {
       isOver = true;
     });
-    // A send before the subscription is there is not told of: send until one is.
+    // A send before the subscription starts causes no event, so send until one arrives.
     await eventually(async () => {
       await gateway.call('POST', '/developers/sms', { key, body: { to: '0700123456', message: 'Hello' } });
       return isOver;

@@ -45,7 +45,7 @@ describe('in session mode, as Debian ships it', () => {
       body: { phone: '0700123456' },
     });
     expect(contact.status).toBe(201);
-    // What a revoked key waits for comes by NOTIFY.
+    // Other processes learn of a revoked key by NOTIFY.
     expect(await gateway.parts.diagnostics.hearsNotifications()).toBe(true);
   });
 

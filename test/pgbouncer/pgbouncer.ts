@@ -16,7 +16,7 @@ export interface PgBouncer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Debian's PgBouncer with the settings that Debian ships, but for where it listens and for `settings`. */
+/** Debian's PgBouncer with Debian's settings, except for its address and `settings`. */
 export async function startPgBouncer(
   server: ServerConnection,
   settings: Readonly<Record<string, string | number>> = {},
@@ -45,7 +45,7 @@ export async function startPgBouncer(
       '',
     ].join('\n'),
   );
-  // Only the server's own user may enter the socket's directory, and PgBouncer refuses to run as root.
+  // Only the server's user may enter the socket's directory, and PgBouncer refuses to run as root.
   const { uid, gid } = await stat(server.host);
   const child = spawn(PROGRAM, [file], { uid, gid, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
