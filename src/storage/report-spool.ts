@@ -1,9 +1,10 @@
 /**
- * The spool of delivery reports: append-only files of JSON lines in a directory, each written by one process.
+ * The spool keeps delivery reports on disk while the database is unreachable. It consists of append-only files of JSON
+ * lines in a directory. One process writes each file.
  *
- * Beside `<milliseconds>-<uuid>.jsonl` is a lock `<milliseconds>-<uuid>.lock`, which the operating system frees when
- * the process is gone. Then another process, or the next start, takes the file over. The files have whole phone
- * numbers, so their mode is 0600. A file is deleted when all of it is applied.
+ * Next to `<milliseconds>-<uuid>.jsonl` is a lock file `<milliseconds>-<uuid>.lock`. The operating system releases the
+ * lock when the process is gone. Then another process, or the next start, takes over the file. The files contain
+ * complete phone numbers, so their mode is 0600. A file is deleted when all its reports are applied.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
@@ -13,21 +14,26 @@ import type { DeliveryReport } from '../domain/ports/provider.ts';
 import type { KeptReport, ReportSpool, SpoolBatch } from '../domain/ports/report-stores.ts';
 import { OwnerLock } from './embedded-postgres/owner-lock.ts';
 
-/** Size at which a new file begins, because the disk space of applied reports is freed file by file. */
+/**
+ * Size in bytes at which a new file begins. Disk space is only freed by deleting a whole file, so files must not grow
+ * large.
+ */
 const MAX_FILE_BYTES = 4 * 2 ** 20;
-/** Bytes read at a time: many times the longest line, because limits on report texts keep a line below 16 KiB. */
+/**
+ * Bytes read at a time. That is many times the longest line: limits on the texts of reports keep a line below 16 KiB.
+ */
 const READ_BYTES = 512 * 1024;
 const NEWLINE = 0x0a;
 const FILE = /^(\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))\.jsonl$/;
 
 interface SpoolFile {
   readonly id: string;
-  /** Path without extension. */
+  /** Path without the extension. */
   readonly base: string;
   readonly lock: OwnerLock;
-  /** Only for this process's newest file, which still grows. */
+  /** Set only for the newest file of this process, to which reports are appended. */
   readonly handle: FileHandle | undefined;
-  /** Bytes known to be on the disk. */
+  /** Bytes that are known to be on the disk. */
   size: number;
 }
 
@@ -40,17 +46,17 @@ interface Line {
 
 export interface FileSpoolOptions {
   readonly directory: string;
-  /** Limit for all files of this process together; 0 disables the spool. */
+  /** The most bytes in all files of this process together. 0 disables the spool. */
   readonly maxBytes: number;
 }
 
-/** `ReportSpool` in a directory, which is created with the first report. */
+/** A `ReportSpool` in a directory. The directory is created with the first report. */
 export class FileReportSpool implements ReportSpool {
   readonly #options: FileSpoolOptions;
-  /** Oldest first. */
+  /** The files, oldest first. */
   #files: SpoolFile[] = [];
   #isAppending = false;
-  /** The last change of the files; changes run one at a time. */
+  /** The last change of the files. Changes run one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileSpoolOptions) {
@@ -84,7 +90,8 @@ export class FileReportSpool implements ReportSpool {
   async read(spool: string, from: number, most: number): Promise<SpoolBatch> {
     const file = this.#files.find(({ id }) => id === spool);
     if (!file) throw new Error(`there is no file ${spool} in the spool`);
-    // What is appended meanwhile is no part of this batch: it would pass for applied.
+    // `size` is fixed here. Reports appended from now on must not count as part of this batch, because the caller would
+    // mark them as applied unread.
     const { size } = file;
     const buffer = Buffer.alloc(Math.max(0, Math.min(READ_BYTES, size - from)));
     await using handle = await open(`${file.base}.jsonl`, 'r');
@@ -98,7 +105,7 @@ export class FileReportSpool implements ReportSpool {
       if (report) reports.push(report);
       taken = end + 1;
     }
-    // An incomplete last line was being written when its process died, so it was never acknowledged.
+    // A last line without its end was being written when its process died. It was never acknowledged, so it is skipped.
     const to = taken === 0 ? Math.max(from, size) : from + taken;
     return { spool, from, to, reports };
   }
@@ -155,7 +162,7 @@ export class FileReportSpool implements ReportSpool {
         await file.handle?.write(bytes, 0, bytes.length, from);
         await file.handle?.datasync();
       } catch (error) {
-        // A part may have been written; nothing may be appended after it.
+        // A part of the report may have been written. Remove it, so that the next report does not follow half a line.
         await file.handle?.truncate(from).catch(() => undefined);
         throw error;
       }
@@ -166,7 +173,7 @@ export class FileReportSpool implements ReportSpool {
     }
   }
 
-  /** The newest file of this process, or a new one if it is full or missing. */
+  /** Returns the newest file of this process. Creates a new file if there is none or it is full. */
   async #fileToWrite(): Promise<SpoolFile> {
     const last = this.#files.at(-1);
     if (last?.handle && last.size < MAX_FILE_BYTES) return last;
@@ -175,7 +182,7 @@ export class FileReportSpool implements ReportSpool {
     const id = randomUUID();
     const base = join(directory, `${Date.now()}-${id}`);
     const lock = new OwnerLock(`${base}.lock`);
-    // No other process tries the lock of a file that does not exist yet.
+    // The file does not exist yet, so no other process tries to take its lock.
     if (!lock.tryAcquire()) throw new Error(`the lock of ${base} is taken`);
     const handle = await open(`${base}.jsonl`, 'wx', 0o600);
     await syncDirectory(directory);
@@ -184,7 +191,7 @@ export class FileReportSpool implements ReportSpool {
     return file;
   }
 
-  /** Runs one thing at a time, in order of the calls. */
+  /** Runs `work` after all earlier calls have ended. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(work);
     this.#last = done.catch(() => undefined);
@@ -195,19 +202,19 @@ export class FileReportSpool implements ReportSpool {
 const refusal = (message: string, cause?: unknown) =>
   serviceUnavailable(message, 1, 'reports_not_kept', cause);
 
-/** The file, if its process is gone. */
+/** Takes over the file if the process that wrote it is gone. Otherwise returns undefined. */
 async function adoptedFile(base: string, id: string): Promise<SpoolFile | undefined> {
   const lock = new OwnerLock(`${base}.lock`);
   const isOurs = lock.tryAcquire();
   const found = isOurs && (await stat(`${base}.jsonl`).catch(() => undefined));
   if (found) return { id, base, lock, handle: undefined, size: found.size };
   lock.close();
-  // The file was deleted meanwhile.
+  // The file was deleted in the meantime.
   if (isOurs) await rm(`${base}.lock`, { force: true });
   return undefined;
 }
 
-/** Frees and deletes the lock of a deleted file. */
+/** Releases and deletes the lock of a deleted file. */
 async function release({ base, lock }: SpoolFile): Promise<void> {
   lock.close();
   await rm(`${base}.lock`, { force: true });
@@ -218,7 +225,7 @@ function lineOf({ provider, report, receivedAt }: KeptReport): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** Undefined for an invalid line: a crash may leave a part of a report that was not acknowledged. */
+/** Returns undefined for an invalid line. A crash may leave part of a report, which was never acknowledged. */
 function readLine(text: string): KeptReport | undefined {
   try {
     const { at, provider, report } = JSON.parse(text) as Line;
@@ -230,7 +237,7 @@ function readLine(text: string): KeptReport | undefined {
   }
 }
 
-/** The file name must survive a power failure like the reports. Windows has no such call. */
+/** Writes a directory to disk, so that a new file name survives a power failure. Windows has no such call. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');

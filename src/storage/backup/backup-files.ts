@@ -1,6 +1,6 @@
 /**
- * A **base** is one file `base-TIME.tar.zst` with the server's files, their checksums (`backup_manifest`, made by
- * PostgreSQL) and a description (`gateway.json`).
+ * The names of a backup and of its parts. A **base** is one file, `base-TIME.tar.zst`. It contains the server's files,
+ * their checksums (`backup_manifest`, written by PostgreSQL) and a description (`gateway.json`).
  */
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,27 +8,27 @@ import { join } from 'node:path';
 export const SUFFIX = '.tar.zst';
 export const MANIFEST = 'backup_manifest';
 export const DESCRIPTION = 'gateway.json';
-/** Key files, which a backup includes only on request. They are restored into DATA_DIR. */
+/** Key files. A backup includes them only on request. A restore writes them into DATA_DIR. */
 export const KEYS = 'gateway-keys';
 export const KEY_FILES: readonly string[] = ['master.key', 'vapid.json'];
 const BASE = /^base-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.tar\.zst$/;
 
-/** The description in a base. */
+/** The content of `gateway.json` in a base. */
 export interface BackupDescription {
   readonly format: 1;
-  /** PostgreSQL's version, such as `18.4`. */
+  /** The version of PostgreSQL, such as `18.4`. */
   readonly postgres: string;
-  /** Platform and architecture of an embedded server, such as `linux-x64`. */
+  /** Platform and architecture of an embedded server, such as `linux-x64`. Null for the operator's own server. */
   readonly embeddedOn: string | null;
   readonly database: string;
   readonly systemIdentifier: string;
   readonly timeline: number;
   readonly startLsn: string;
   readonly endLsn: string;
-  /** The server's time at the start of the backup, and the time up to which it has all commits. */
+  /** Both are times of the server: the start of the backup, and the time up to which the backup has all commits. */
   readonly startedAt: string;
   readonly wholeUntil: string;
-  /** Name of the master key that sealed the secrets. */
+  /** Name of the master key that encrypted the stored secrets. A restored gateway needs the same key. */
   readonly masterKey: string;
 }
 
@@ -38,13 +38,13 @@ export const baseName = (at: Date): string =>
     .replace(/[-:]/g, '')
     .replace(/\.\d+Z$/, 'Z')}${SUFFIX}`;
 
-/** A base in a directory, and its start time. */
+/** A base file and the time at which its backup started. */
 export interface Base {
   readonly path: string;
   readonly at: Date;
 }
 
-/** The bases in a directory, oldest first. Empty if there is no directory. */
+/** Returns the bases in a directory, oldest first. Returns an empty list if the directory does not exist. */
 export async function basesIn(directory: string): Promise<readonly Base[]> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -66,7 +66,7 @@ export async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
-/** Makes the names in a directory survive a power failure. Windows has no such call. */
+/** Writes a directory to disk, so that new and renamed files survive a power failure. Windows has no such call. */
 export async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');

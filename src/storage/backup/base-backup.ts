@@ -1,7 +1,7 @@
 /**
- * Copies the files of a running server with BASE_BACKUP of PostgreSQL's replication protocol. The server reads its own
- * files, holds no lock that a sender waits for, and sends each file's SHA-256. It works the same for the embedded
- * server and a remote one.
+ * Copies the files of a running server with the command BASE_BACKUP of PostgreSQL's replication protocol. The server
+ * reads its own files, sends each file's SHA-256, and takes no lock that would delay senders. The embedded server and a
+ * remote server are copied in the same way.
  */
 import { createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -24,38 +24,47 @@ import {
 import { connectReplication, identifySystem, lsnOf, type ReplicationClient, runCopy } from './replication.ts';
 import { END_OF_ARCHIVE, tarFile } from './tar.ts';
 
-/** How often the server is asked for its flushed WAL position. Commits before the last answer are in the backup. */
+/**
+ * Interval of the queries for the server's flushed WAL position. The backup has all commits up to the last sample that
+ * lies before its end position.
+ */
 const SAMPLE_MS = 200;
-/** Since this version BASE_BACKUP takes its options in parentheses, and each piece of data begins with a letter. */
+/**
+ * From this version on, BASE_BACKUP takes its options in parentheses, and a letter at the start of each piece of data
+ * says what it is.
+ */
 const NEW_PROTOCOL = 150_000;
-/** Above this many bytes waiting for compression, reading from the server pauses. */
+/** Above this many bytes that wait for compression, reading from the server pauses. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
 
 export interface BackupRequest {
   readonly connection: DatabaseConnection;
-  /** A directory, in which the base gets a name with the time, or a file name ending in `.tar.zst`. */
+  /** A directory, or a file name ending in `.tar.zst`. In a directory, the file's name is made from the start time. */
   readonly to: string;
   /** Platform and architecture of the embedded server; null for another server. */
   readonly embeddedOn: string | null;
-  /** True for an immediate checkpoint instead of one over minutes: the backup starts sooner, but the disk is busy. */
+  /**
+   * True for an immediate checkpoint. The backup then starts sooner, but the disk is busy. False spreads the checkpoint
+   * over minutes.
+   */
   readonly isFast: boolean;
-  /** Name of the master key. */
+  /** Name of the gateway's master key, for the description of the backup. */
   readonly masterKey: string;
   /** Key files to include, by their names in `KEY_FILES`. */
   readonly keys: Readonly<Record<string, Buffer>>;
-  /** Bytes copied, and bytes expected. */
+  /** Called with the bytes copied so far and the bytes expected. */
   readonly onProgress: (done: number, expected: number) => void;
 }
 
 export interface BackupResult extends BackupDescription {
   readonly file: string;
-  /** Size of the file. */
+  /** Size of the file in bytes. */
   readonly bytes: number;
 }
 
 /**
- * Copies the server into a base. Throws an Error with the reason if it cannot. An incomplete base has another name and
- * is removed.
+ * Copies the server's files into a new base. Throws an Error with the reason if it cannot. While incomplete, the file
+ * has the suffix `.partial`. After an error, that file is removed.
  */
 export async function takeBaseBackup(request: BackupRequest): Promise<BackupResult> {
   const watcher = await watchServer(request.connection);
@@ -88,7 +97,7 @@ export async function takeBaseBackup(request: BackupRequest): Promise<BackupResu
   }
 }
 
-/** Throws if the place exists or cannot be written. */
+/** Returns the path of the new base and creates its directory. Throws if the file already exists. */
 async function placeOf(to: string, at: Date): Promise<string> {
   const isFile = to.endsWith(SUFFIX) && !(await isDirectory(to));
   const directory = isFile ? dirname(to) : to;
@@ -100,7 +109,7 @@ async function placeOf(to: string, at: Date): Promise<string> {
   throw new Error(`${basename(file)} is there already: name another file, or a directory.`);
 }
 
-/** Polls the server's flushed WAL position and time. */
+/** Opens a connection that samples the server's time and flushed WAL position until `end` is called. */
 async function watchServer(connection: DatabaseConnection) {
   const base = typeof connection === 'string' ? { connectionString: connection } : connection;
   const client = new pg.Client({ ...base, application_name: 'messaging-gateway backup' });
@@ -171,7 +180,10 @@ async function watchServer(connection: DatabaseConnection) {
   };
 }
 
-/** The answer to BASE_BACKUP as one archive: the server's files, followed by their description. */
+/**
+ * Turns the server's answer to BASE_BACKUP into one archive: the server's files, then the keys, the manifest and the
+ * description.
+ */
 class BackupSource {
   readonly #client: ReplicationClient;
   readonly #version: number;
@@ -180,7 +192,7 @@ class BackupSource {
   readonly #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wake: (() => void) | undefined;
-  /** With an old server: the number of the current stream. */
+  /** Before version 15: how many data streams have begun. The first one is the archive, the second the manifest. */
   #copies = 0;
   #isInManifest = false;
   #done = 0;
@@ -211,7 +223,8 @@ class BackupSource {
         isOver = true;
         this.#wake?.();
       });
-    // The end of the server's archive is held back: more entries follow.
+    // `held` keeps the last bytes, which may be the end mark of the server's archive. More entries follow here, so the
+    // mark must not be written yet.
     let held = Buffer.alloc(0);
     for (;;) {
       const piece = this.#waiting.shift();
@@ -249,7 +262,10 @@ class BackupSource {
     return `BASE_BACKUP (LABEL 'messaging-gateway', PROGRESS, CHECKPOINT '${isFast ? 'fast' : 'spread'}', WAL, MANIFEST 'yes', MANIFEST_CHECKSUMS 'SHA256')`;
   }
 
-  /** The start position, the expected kilobytes by tablespace, and the end position. */
+  /**
+   * The server sends three kinds of rows: the start position, the expected size in KB of each tablespace (three
+   * columns), and the end position.
+   */
   #onRow(fields: readonly (string | null)[]): void {
     const [first, , size] = fields;
     if (fields.length === 3) this.#expected += Number(size ?? 0) * 1024;

@@ -5,7 +5,7 @@ import type { DatabaseConnection } from '../postgres/sql.ts';
 
 const CONNECT_MS = 10_000;
 
-/** pg's types lack these members of its connection. */
+/** Members of the driver's connection that the types of `pg` lack. */
 interface DriverConnection {
   readonly stream: Socket;
   query(text: string): void;
@@ -15,7 +15,7 @@ interface DriverConnection {
 }
 export type ReplicationClient = pg.Client & { readonly connection: DriverConnection };
 
-/** Opens a replication connection. Throws an Error that names the right that the user lacks. */
+/** Opens a replication connection. If the user lacks a right, throws an Error that names the right. */
 export async function connectReplication(connection: DatabaseConnection): Promise<ReplicationClient> {
   const base = typeof connection === 'string' ? { connectionString: connection } : connection;
   const config: pg.ClientConfig & { replication: string } = {
@@ -26,7 +26,7 @@ export async function connectReplication(connection: DatabaseConnection): Promis
     keepAlive: true,
   };
   const client = new pg.Client(config) as ReplicationClient;
-  // Commands in progress fail with it.
+  // A lost connection makes the running command fail, so the event itself needs no handling.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -45,7 +45,7 @@ export async function connectReplication(connection: DatabaseConnection): Promis
   }
 }
 
-/** A server's answer to IDENTIFY_SYSTEM. */
+/** The server's answer to IDENTIFY_SYSTEM. */
 export interface SystemIdentity {
   readonly systemIdentifier: string;
   readonly timeline: number;
@@ -61,22 +61,24 @@ export async function identifySystem(client: ReplicationClient): Promise<SystemI
   return { systemIdentifier: row.systemid, timeline: Number(row.timeline), position: row.xlogpos };
 }
 
-/** A position in the write-ahead log, such as `0/2000028`, as a number. */
+/** Converts a position in the write-ahead log, such as `0/2000028`, to a number. */
 export function lsnOf(text: string): bigint {
   const [high = '', low = ''] = text.split('/');
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
 }
 
 interface CopyHandlers {
-  /** A result row before or after the data. */
+  /** Called for each result row, which comes before or after the data. */
   onRow?(fields: readonly (string | null)[]): void;
-  /** A new stream of data begins. */
+  /** Called when a new stream of data begins. */
   onCopy?(): void;
-  /** A piece of data. The driver reuses its memory, so copy what you keep. */
+  /** Called with each piece of data. The driver reuses the buffer: copy it to keep it. */
   onData(chunk: Buffer): void;
 }
 
-/** Runs a command that answers with data streams. Resolves at their end. Rejects like a query. */
+/**
+ * Runs a command that answers with data streams. Resolves at the end of the streams. Rejects with the server's error.
+ */
 export function runCopy(client: ReplicationClient, command: string, handlers: CopyHandlers): Promise<void> {
   const { connection } = client;
   connection.on('copyOutResponse', () => handlers.onCopy?.());

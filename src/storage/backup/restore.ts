@@ -1,6 +1,7 @@
 /**
- * Restores a backup as a cluster that recovers to its end, or to a time. The mark `gateway.restored_as` in its
- * configuration makes a gateway hold the copy (R230).
+ * Restores a backup into a new cluster (PostgreSQL's data directory). PostgreSQL then applies the write-ahead log (WAL)
+ * of the backup. The setting `gateway.restored_as` marks the copy: a gateway on a marked copy sends nothing until an
+ * operator releases it (R230).
  */
 import { randomUUID } from 'node:crypto';
 import { appendFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -13,13 +14,18 @@ import { giveTo, makePrivateDirectory, type ServerUser } from '../embedded-postg
 import { type BackupDescription, basesIn, isDirectory, syncDirectory } from './backup-files.ts';
 import { unpackBase } from './unpack.ts';
 
-/** Recovery reads the WAL in the cluster and fetches nothing, so this command always fails. It works in sh and cmd. */
+/**
+ * PostgreSQL's `restore_command`. All WAL is already in the cluster, so the command fetches nothing and always fails.
+ * It works in sh and cmd.
+ */
 const FETCH_NOTHING = 'exit 1';
 
 export interface RestoreRequest {
-  /** A base, or a directory with bases. */
+  /** A base file, or a directory with bases. */
   readonly from: string;
-  /** In a directory, take the newest base that was complete at this time. Undefined: the newest. */
+  /**
+   * Only for a directory: take the newest base that started at this time or earlier. Undefined: take the newest base.
+   */
   readonly until: Date | undefined;
   readonly onProgress: (done: number, expected: number) => void;
 }
@@ -27,13 +33,16 @@ export interface RestoreRequest {
 interface Restored {
   readonly base: string;
   readonly description: BackupDescription;
-  /** The time of the last change in it; null without a change since the base. */
+  /**
+   * The time of the last restored commit. Null if the WAL of the base has no commit, or if this process did not run the
+   * recovery.
+   */
   readonly lastChangeAt: string | null;
-  /** Keys from the backup, by file name. */
+  /** Key files in the backup: their content by file name. */
   readonly keys: Readonly<Record<string, Buffer>>;
 }
 
-/** Reads and checks a whole backup without writing anything. */
+/** Reads a whole backup and checks its checksums. Writes nothing. */
 export async function checkBackup(request: RestoreRequest): Promise<Restored> {
   const base = await baseFor(request);
   const { description, keys } = await unpackBase(base, { onProgress: request.onProgress });
@@ -41,8 +50,8 @@ export async function checkBackup(request: RestoreRequest): Promise<Restored> {
 }
 
 /**
- * Restores into the cluster of a DATA_DIR and lets the embedded server recover it. Throws an Error with the reason if
- * it cannot, and leaves nothing behind.
+ * Restores into the cluster of DATA_DIR, and starts the embedded server once so that it applies the WAL. Throws an
+ * Error with the reason if it cannot, and then leaves nothing behind.
  */
 export async function restoreIntoDataDir(
   request: RestoreRequest,
@@ -76,8 +85,8 @@ export async function restoreIntoDataDir(
 }
 
 /**
- * Restores into `directory`, for the operator's own PostgreSQL to recover from. Throws an Error with the reason if it
- * cannot, and leaves nothing behind.
+ * Restores into `directory`. The operator starts their own PostgreSQL there, which applies the WAL. Throws an Error
+ * with the reason if it cannot, and then leaves nothing behind.
  */
 export async function restoreIntoDirectory(request: RestoreRequest, directory: string): Promise<Restored> {
   await refuseUsed(directory);
@@ -134,13 +143,13 @@ async function layOut(
 
 const RECOVERY_SETTINGS = {
   restore_command: FETCH_NOTHING,
-  // Along the timeline of the base.
+  // Recover along the timeline of the base, not along a newer one.
   recovery_target_timeline: 'current',
 };
 
-/** Lets the server apply the WAL and accept writes. Returns the time of the last change. */
+/** Starts the server, which applies the WAL and then accepts writes. Returns the time of the last commit. */
 async function recover(dataDir: string, database: string, logger: Logger): Promise<string | null> {
-  // Without this the server would be ready before all WAL is applied.
+  // With `hot_standby` on, the server would accept connections before it has applied all WAL.
   const settings = { ...RECOVERY_SETTINGS, hot_standby: 'off' };
   const postgres = await startEmbeddedPostgres({ dataDir, database, logger, settings });
   try {
@@ -165,7 +174,7 @@ async function refuseUsed(directory: string): Promise<void> {
   throw new Error(`${directory} is in use: restore into another directory, or move this one away.`);
 }
 
-/** The base to start from. Throws an Error if there is none. */
+/** Returns the path of the base to restore. Throws an Error if there is none. */
 async function baseFor({ from, until }: RestoreRequest): Promise<string> {
   if (!(await isDirectory(from))) return from;
   const bases = await basesIn(from);

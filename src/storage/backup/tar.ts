@@ -1,4 +1,7 @@
-/** Reads and writes streams in the tar format that PostgreSQL uses (ustar, names up to 100 bytes). */
+/**
+ * Reads and writes archives in the tar format that PostgreSQL uses (ustar, names up to 100 bytes). Numbers without a
+ * name are the offsets of the format.
+ */
 
 const BLOCK = 512;
 const NAME = { at: 0, length: 100 };
@@ -14,7 +17,7 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: 'file' | 'directory' | 'other';
   readonly size: number;
-  /** The bytes of a file. Unread ones are skipped at the next entry. */
+  /** The bytes of a file. The reader skips what is left unread when it takes the next entry. */
   body(): AsyncGenerator<Buffer>;
 }
 
@@ -47,7 +50,7 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
   }
 }
 
-/** A whole file as an entry of an archive. */
+/** Returns a whole file as one entry of an archive. */
 export function tarFile(name: string, content: Buffer, modifiedAt: Date): Buffer {
   const header = Buffer.alloc(BLOCK);
   header.write(name, NAME.at, NAME.length, 'utf8');
@@ -72,7 +75,7 @@ function checkHeader(header: Buffer): void {
     throw new Error('the backup is damaged: a file header in it has a wrong checksum');
 }
 
-/** The sum of the header's bytes, with spaces in place of the checksum. */
+/** Returns the sum of the header's bytes. The format counts the eight bytes of the checksum itself as spaces. */
 function checksumOf(header: Buffer): number {
   return header.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 32 : byte), 0);
 }
@@ -82,7 +85,7 @@ function textOf(header: Buffer, { at, length }: { at: number; length: number }):
 }
 
 function sizeOf(header: Buffer): number {
-  // Above 8 GiB the size is binary, marked by the first bit.
+  // A size above 8 GiB is stored in binary. The first bit says so.
   if ((header[SIZE.at] ?? 0) & 0x80) return header.readUIntBE(SIZE.at + 6, 6);
   return Number.parseInt(textOf(header, SIZE).trim() || '0', 8);
 }
@@ -96,7 +99,7 @@ class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** Returns 1 to `most` bytes. Throws at the end of the stream. */
+  /** Returns between 1 and `most` bytes. Throws at the end of the stream. */
   async piece(most: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const next = await this.#source.next();
@@ -108,7 +111,7 @@ class ByteReader {
     return piece;
   }
 
-  /** Returns exactly this many bytes; undefined if the stream ended before the first. */
+  /** Returns exactly `count` bytes. Returns undefined if the stream ended before the first byte. */
   async take(count: number): Promise<Buffer | undefined> {
     const pieces: Buffer[] = [];
     for (let left = count; left > 0; ) {

@@ -1,4 +1,4 @@
-/** Reads a base and checks each file against the server's checksum. Writes the files, or only checks them. */
+/** Reads a base and compares each file with the server's checksum. It writes the files to disk only on request. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { readTar, type TarEntry } from './tar.ts';
 
 interface ManifestFile {
   readonly Path?: string;
-  /** A name that is not UTF-8, in hex. */
+  /** The path in hex, if it is not valid UTF-8. */
   readonly 'Encoded-Path'?: string;
   readonly Size: number;
   readonly 'Checksum-Algorithm'?: string;
@@ -19,22 +19,22 @@ interface ManifestFile {
 
 export interface UnpackedBase {
   readonly description: BackupDescription;
-  /** Keys in the backup, by file name. */
+  /** Key files in the backup: their content by file name. */
   readonly keys: Readonly<Record<string, Buffer>>;
   readonly files: number;
 }
 
 /**
- * Reads and checks the base at `path`. With `directory` it writes the files there and calls `own` for each. Throws an
- * Error with the backup's fault; files already written stay.
+ * Reads and checks the base at `path`. If `directory` is set, writes the files there and calls `own` with each path.
+ * Throws an Error that says what is wrong with the backup. Files already written then stay.
  */
 export async function unpackBase(
   path: string,
   options: {
     readonly directory?: string;
-    /** Called with each created file and directory. */
+    /** Called with the path of each created file and directory. */
     readonly own?: (path: string) => Promise<void>;
-    /** Bytes read, and bytes in total. */
+    /** Called with the bytes read so far and the total bytes. */
     readonly onProgress: (done: number, expected: number) => void;
   },
 ): Promise<UnpackedBase> {
@@ -107,7 +107,10 @@ async function readFileEntry(entry: TarEntry, { directory, own }: Placed) {
   return { size: entry.size, sha256: hash.digest('hex') };
 }
 
-/** The manifest has a checksum of itself and of every file except the WAL, whose records have their own. */
+/**
+ * Compares all files with the manifest. It has a checksum of itself and of every file except the WAL, whose records
+ * have checksums of their own.
+ */
 function checkManifest(
   manifest: Buffer | undefined,
   sums: ReadonlyMap<string, { readonly size: number; readonly sha256: string }>,

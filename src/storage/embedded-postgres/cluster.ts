@@ -24,10 +24,10 @@ import {
   type ServerUser,
 } from './server-user.ts';
 
-/** The superuser that initdb creates and every client uses. */
+/** The superuser that initdb creates. The gateway connects as this user. */
 export const SUPERUSER = 'postgres';
 
-/** The directory of the cluster, and the user of its server. */
+/** The directory of the cluster (PostgreSQL's data directory), and the user who runs its server. */
 export interface ClusterPlace {
   directory: string;
   user: ServerUser;
@@ -35,20 +35,25 @@ export interface ClusterPlace {
 
 const statOf = (path: string) => stat(path).catch(() => undefined);
 
-/** Identifies a directory itself, not its path: it survives a move, and a copy has another identity. */
+/**
+ * Returns device and inode number of a directory. They stay the same when the directory is moved. A copy has others.
+ */
 export async function identityOf(directory: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   return `${dev}:${ino}`;
 }
 
-/** The directory of the cluster: DATA_DIR/postgres, or the target of that link. */
+/** Returns the directory of the cluster: DATA_DIR/postgres, or the target if that is a link. */
 export async function clusterDirectory(dataDir: string): Promise<string> {
   const entry = join(dataDir, 'postgres');
   const linked = await readlink(entry).catch(() => undefined);
   return linked === undefined ? entry : resolve(dataDir, linked);
 }
 
-/** True if a cluster exists, also when that cannot be determined: opening it then says why. */
+/**
+ * True if a cluster exists. Also true if that cannot be determined, because opening the cluster then reports the
+ * reason.
+ */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   try {
     await stat(join(await clusterDirectory(dataDir), 'PG_VERSION'));
@@ -59,8 +64,9 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Finds the directory of the cluster, as `clusterDirectory` does. If the server's user cannot enter root's DATA_DIR, it
- * makes a new directory under /var/lib and links it. Throws when another user owns the cluster or it cannot be reached.
+ * Finds the directory of the cluster, as `clusterDirectory` does. If root's DATA_DIR is closed to the server's user, a
+ * new directory under /var/lib is created and linked from DATA_DIR. Throws if another user owns the cluster or it
+ * cannot be reached.
  */
 export async function placeCluster(dataDir: string): Promise<ClusterPlace> {
   const entry = join(dataDir, 'postgres');
@@ -96,9 +102,9 @@ async function linkElsewhere(entry: string): Promise<string> {
 }
 
 /**
- * Creates the cluster unless it exists. Afterwards it is complete, also after an earlier attempt was killed. Clients
- * over TCP need the password, if one is given. Throws when initdb fails, or another major version of PostgreSQL made
- * the cluster.
+ * Creates the cluster if it does not exist. It is created under another name and then renamed, so a killed attempt
+ * leaves no incomplete cluster. If `password` is set, clients over TCP need it. Throws if initdb fails, or if another
+ * major version of PostgreSQL made the cluster.
  */
 export async function ensureCluster(
   { directory, user }: ClusterPlace,
@@ -139,7 +145,10 @@ export async function ensureCluster(
   await syncDirectory(dirname(directory));
 }
 
-/** Without a password, every user who can enter the socket's directory may connect. */
+/**
+ * Returns initdb's arguments for authentication. Without a password, every user who can enter the socket's directory
+ * may connect.
+ */
 async function authenticationArguments(unfinished: string, user: ServerUser, password: string | undefined) {
   if (password === undefined) {
     return { args: ['--auth-local=trust', '--auth-host=reject'], forget: async () => undefined };
@@ -150,7 +159,7 @@ async function authenticationArguments(unfinished: string, user: ServerUser, pas
   return { args: ['--auth=scram-sha-256', `--pwfile=${file}`], forget: () => rm(file) };
 }
 
-/** The rename must survive a power failure like the data. Windows has no such call. */
+/** Writes a directory to disk, so that the rename survives a power failure. Windows has no such call. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');

@@ -7,19 +7,19 @@ const UNIQUE_VIOLATION = '23505';
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Creates the database on the running server unless it exists. Throws when the server is unreachable or runs another
- * cluster: the endpoint's record may come from a copy of another DATA_DIR.
+ * Creates the database on the running server if it does not exist. Throws if the server is unreachable, or if it serves
+ * another cluster. The latter happens when DATA_DIR is a copy and its postgres.json still names the original's server.
  */
 export async function ensureDatabase(endpoint: Endpoint, cluster: string, database: string): Promise<void> {
   const client = new Client({
     ...endpoint,
     user: SUPERUSER,
     database: 'postgres',
-    // Otherwise PGSSLMODE of the environment decides.
+    // Without this line the environment variable PGSSLMODE would decide.
     ssl: false,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The server may stop between two statements; the next statement reports it.
+  // The server may stop between two statements. The next statement then fails, so the event needs no handling.
   client.on('error', () => undefined);
   try {
     await client.connect();

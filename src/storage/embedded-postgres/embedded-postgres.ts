@@ -1,13 +1,17 @@
 /**
- * PostgreSQL inside the gateway: the packaged binaries, run and watched over by this process.
+ * Runs PostgreSQL inside the gateway: starts the packaged binaries and restarts the server when it dies.
  *
- * Terms. Cluster: the server's data directory, DATA_DIR/postgres. Postmaster: the server's main process.
- * Endpoint: where it listens, the same from start to start. Owner: the one process on a DATA_DIR that holds
- * the owner lock, and so starts, restarts and stops the postmaster; the others use it, and one of them
- * becomes the owner when the owner stops or dies. It also holds the cluster's own lock: the cluster may be
- * linked from several DATA_DIRs, as when one was copied.
+ * Terms:
+ * - Cluster: the server's data directory, DATA_DIR/postgres.
+ * - Postmaster: the server's main process.
+ * - Endpoint: where the server listens. It stays the same from start to start.
+ * - Owner: the one process on a DATA_DIR that holds the owner lock. It starts, restarts and stops the postmaster. Other
+ *   processes use the same server. When the owner stops or dies, one of them becomes the owner.
  *
- * Files in DATA_DIR: postgres/ (or a link), postgres.lock, postgres.json (the endpoint), postgres.log; in the
+ * The owner also holds the cluster's own lock, because several DATA_DIRs may link to one cluster, for example after a
+ * DATA_DIR was copied.
+ *
+ * Files in DATA_DIR: postgres/ (or a link), postgres.lock, postgres.json (the endpoint), postgres.log. File in the
  * cluster: gateway.lock.
  */
 import { mkdir, realpath } from 'node:fs/promises';
@@ -23,35 +27,38 @@ import { launchPostmaster, type Postmaster } from './postmaster.ts';
 import { giveTo } from './server-user.ts';
 
 export interface EmbeddedPostgres {
-  /** libpq-style options for `pg`: a socket directory and its port number, or 127.0.0.1 on Windows. */
+  /** Connection options for `pg`. `host` is a socket directory, or 127.0.0.1 on Windows. */
   readonly connection: { host: string; port: number; user: string; database: string; password?: string };
-  /** True if this process started the server, and will start it again if it dies. */
+  /** True if this process owns the server: it started the server and restarts it when it dies. */
   readonly owned: boolean;
-  /** Stops the server if this process owns it, and resolves when it is down. Another process may take over. */
+  /**
+   * Stops the server if this process owns it, and resolves when the server is down. Another process may become the
+   * owner.
+   */
   stop(): Promise<void>;
 }
 
 interface EmbeddedPostgresOptions {
-  /** Absolute, or relative to the working directory; created if missing. */
+  /** Absolute, or relative to the working directory. Created if missing. */
   dataDir: string;
   /** Created if missing. */
   database: string;
   logger: Logger;
-  /** Server settings such as `{ fsync: 'off' }`, in force while this process owns the server. */
+  /** Server settings such as `{ fsync: 'off' }`. They apply while this process owns the server. */
   settings?: Record<string, string>;
-  /** Another PostgreSQL instead of the packaged one. */
+  /** Another PostgreSQL to run instead of the packaged one. */
   release?: Release;
 }
 
-/** The directory of PostgreSQL's binaries, and the locale arguments of its initdb. */
+/** The directory of PostgreSQL's binaries, and the locale arguments for its initdb. */
 interface Release {
   readonly directory: string;
   readonly localeArguments: readonly string[];
 }
 
 /**
- * Sorts by code point and maps case by Unicode, both built into PostgreSQL: an upgrade of the system's libc or ICU
- * cannot change the order of an index.
+ * Sorts by code point and maps case by Unicode. Both are built into PostgreSQL, so an upgrade of the system's libc or
+ * ICU cannot change the order of an index.
  */
 const BUILTIN_LOCALE = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
 
@@ -60,17 +67,17 @@ const FIRST_POLL_MS = 25;
 const TAKEOVER_POLL_MS = 250;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
-/** After this time a crash has a new cause, and the backoff starts over, in ms. */
+/** A server that ran longer than this was healthy: the backoff starts again at its minimum. In ms. */
 const HEALTHY_AFTER_MS = 30_000;
 
 /**
- * Resolves once the cluster's server accepts connections and the database exists, whether this process
- * started the server or another one on the same DATA_DIR did. From then on it watches: a server that dies is
- * started again, and when its owner goes, this process takes over within about a second. It does not keep
- * the process alive; should the process die without `stop`, the server goes down with it.
+ * Resolves when the cluster's server accepts connections and the database exists. Either this process or another one on
+ * the same DATA_DIR has started the server. From then on, this process restarts a server that dies. If the owner goes
+ * away, this process becomes the owner within about a second. None of this keeps the process alive. If the process dies
+ * without `stop`, the server shuts down too.
  *
- * Rejects, leaving nothing running, with a message for the operator: no binaries for this platform, no user
- * to run the server as, a directory that cannot be used, a server that does not start.
+ * On failure it rejects with a message for the operator and leaves nothing running. Examples: no binaries for this
+ * platform, no user to run the server, an unusable directory, a server that does not start.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   await mkdir(options.dataDir, { recursive: true });
@@ -127,7 +134,7 @@ class Supervisor implements EmbeddedPostgres {
       await this.#postmaster?.stop();
     } finally {
       this.#postmaster = undefined;
-      // Last, because the next holder of the locks may start a server on the cluster.
+      // Release the locks last: the next holder may start a server on the cluster at once.
       this.#clusterLock?.close();
       this.#lock.close();
     }
@@ -188,7 +195,10 @@ class Supervisor implements EmbeddedPostgres {
     );
   }
 
-  /** Without it, a running server of a gateway with another DATA_DIR would look abandoned. */
+  /**
+   * Takes the cluster's lock. Without it, this process would mistake the running server of a gateway with another
+   * DATA_DIR for an abandoned one and stop it.
+   */
   async #lockCluster({ directory, user }: ClusterPlace): Promise<void> {
     if (!this.#clusterLock) {
       const path = join(directory, 'gateway.lock');
@@ -204,7 +214,7 @@ class Supervisor implements EmbeddedPostgres {
     );
   }
 
-  /** Runs until `stop`. Never rejects. */
+  /** Watches the server until `stop`, restarts it, and takes over ownership. Never rejects. */
   async #watchOver(): Promise<void> {
     const { logger } = this.#options;
     let failures = 0;
@@ -231,7 +241,7 @@ class Supervisor implements EmbeddedPostgres {
   }
 
   async #pause(ms: number): Promise<void> {
-    // An abort rejects, and only ends the pause early.
+    // `stop` aborts the sleep. The rejection only means that the pause ends early.
     await sleep(ms, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
   }
 }

@@ -7,35 +7,35 @@ import { type ClusterPlace, identityOf } from './cluster.ts';
 import { isLivePostmaster } from './postmaster-file.ts';
 import { canEnter, giveTo, makePrivateDirectory, type ServerUser } from './server-user.ts';
 
-/** The address of the server: a socket directory, or on Windows 127.0.0.1 with a password. */
+/** Where the server listens: a socket directory, or on Windows 127.0.0.1 with a password. */
 export interface Endpoint {
   host: string;
   port: number;
   password?: string;
 }
 
-/** The content of postgres.json: an endpoint, and the identity of the DATA_DIR that chose it. */
+/** The content of postgres.json: an endpoint, and the identity (`identityOf`) of the DATA_DIR that chose it. */
 interface EndpointRecord {
   endpoint: Endpoint;
   dataDir: string;
 }
 
-/** Part of the socket's file name only; nothing listens on TCP. */
+/** Only a part of the socket's file name. Nothing listens on TCP. */
 const SOCKET_PORT = 5432;
 /**
- * The shortest limit of a socket's path among the supported systems, in bytes without the final NUL (macOS; Linux
- * allows 107).
+ * The longest allowed path of a socket in bytes, without the final NUL. This is the limit of macOS, the lowest of the
+ * supported systems. Linux allows 107.
  */
 const SOCKET_PATH_LIMIT = 103;
 
-/** Path of the socket's file. */
+/** Returns the path of the socket's file. */
 export const socketFile = (endpoint: Endpoint): string => join(endpoint.host, `.s.PGSQL.${endpoint.port}`);
 
 const recordOf = (dataDir: string): string => join(dataDir, 'postgres.json');
 
 /**
- * The address where the owner's server listens, or did last; undefined before the first start. In a copy of a DATA_DIR
- * it is the original's, until the copy's owner has chosen another.
+ * Returns where the owner's server listens or listened last. Undefined before the first start. In a copy of a DATA_DIR,
+ * this is the original's endpoint until the owner of the copy has chosen another.
  */
 export async function readEndpoint(dataDir: string): Promise<Endpoint | undefined> {
   return (await readRecord(dataDir))?.endpoint;
@@ -58,9 +58,10 @@ async function writeRecord(dataDir: string, { endpoint, dataDir: chosenIn }: End
 }
 
 /**
- * Prepares the address of the server and records it for other processes. It stays the same across starts and moves of
- * DATA_DIR, so that connection pools find the next owner's server. A copy of a DATA_DIR chooses its own. With `keep`,
- * because pools of this process exist, it throws instead of choosing another.
+ * Chooses the server's endpoint and records it for other processes. The endpoint stays the same across restarts and
+ * moves of DATA_DIR, so that connection pools find the server of the next owner. A copy of a DATA_DIR gets an endpoint
+ * of its own. With `keep`, it throws instead of choosing another endpoint, because pools of this process already use
+ * the old one.
  */
 export async function prepareEndpoint(
   dataDir: string,
@@ -98,14 +99,17 @@ async function isUsable(endpoint: Endpoint, { directory, user }: ClusterPlace): 
   return (await isOurDirectory(endpoint.host, user)) && !(await servesAnother(endpoint, directory));
 }
 
-/** True if a running server of another cluster listens there; a stale lock file does not count. */
+/** True if a running server of another cluster listens at the endpoint. A stale lock file does not count. */
 async function servesAnother(endpoint: Endpoint, cluster: string): Promise<boolean> {
   const lock = await readFile(`${socketFile(endpoint)}.lock`, 'utf8').catch(() => '');
   const [pid, served = ''] = lock.split('\n');
   return served !== '' && served !== cluster && (await isLivePostmaster(Number(pid), served));
 }
 
-/** True also if the directory was missing (a reboot, a cleaner of /tmp) and could be created. */
+/**
+ * True if the socket directory belongs to the server's user. A missing directory (after a reboot or a clean-up of /tmp)
+ * is created.
+ */
 async function isOurDirectory(path: string, user: ServerUser): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   if (!found) {
@@ -114,7 +118,7 @@ async function isOurDirectory(path: string, user: ServerUser): Promise<boolean> 
       () => false,
     );
   }
-  // In a directory that every user can write, a stranger may have created one with this name.
+  // /tmp is writable for everyone, so another user may have created a directory with this name.
   const owner = user.uid ?? process.geteuid?.();
   return found.isDirectory() && found.uid === owner && (found.mode & 0o077) === 0;
 }

@@ -4,21 +4,21 @@ import { DatabaseSync } from 'node:sqlite';
 const SQLITE_BUSY = 5;
 
 /**
- * Decides which process on one DATA_DIR owns its PostgreSQL. It has at most one holder, also within one process. The
- * operating system frees it when the holder dies, so it is never stale.
+ * A lock file that decides which process owns the PostgreSQL of a DATA_DIR. At most one OwnerLock holds the lock, also
+ * within one process. The operating system releases it when the holder dies, so the lock is never stale.
  *
- * Node has no flock(); an exclusive transaction on an empty SQLite file is a portable replacement (fcntl, LockFileEx).
+ * Node has no flock(). An exclusive transaction on an empty SQLite file is a portable replacement (fcntl, LockFileEx).
  */
 export class OwnerLock {
   readonly #file: DatabaseSync;
   #held = false;
 
-  /** Opens or creates the lock file without taking the lock. Throws when it cannot be written. */
+  /** Opens or creates the lock file without taking the lock. Throws if the file cannot be written. */
   constructor(path: string) {
     try {
       this.#file = new DatabaseSync(path, { timeout: 0 });
-      // A stranger who can read the file could hold a shared lock and keep every owner out. Root without the capability
-      // FOWNER cannot repeat this once the file belongs to the server's user.
+      // Another user who can read the file could hold a shared lock and block every owner. The mode is changed only if
+      // needed: root without the capability FOWNER may not change a file of the server's user.
       if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
     } catch (cause) {
       throw new Error(
@@ -29,7 +29,7 @@ export class OwnerLock {
     }
   }
 
-  /** Takes the lock if it is free, without waiting. True if this object holds it afterwards. */
+  /** Takes the lock if it is free. Does not wait. True if this object holds the lock afterwards. */
   tryAcquire(): boolean {
     if (this.#held) return true;
     try {

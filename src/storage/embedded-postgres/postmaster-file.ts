@@ -7,29 +7,32 @@ const STATUS_LINE = 7;
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 10_000;
 
-/** The content of postmaster.pid in a cluster. PostgreSQL leaves the file when it is killed. */
+/** The content of postmaster.pid in a cluster. A killed PostgreSQL leaves the file behind. */
 interface PostmasterFile {
   pid: number;
   ready: boolean;
 }
 
-/** Reads postmaster.pid; undefined if it is missing or being written. */
+/** Reads postmaster.pid. Undefined if the file is missing or incomplete. */
 export async function readPostmasterFile(cluster: string): Promise<PostmasterFile | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
   const lines = text.split('\n');
-  // A standalone backend writes its pid negated.
+  // A PostgreSQL in single-user mode writes its pid as a negative number.
   const pid = Math.abs(Number.parseInt(lines[0] ?? '', 10));
   return pid > 0 ? { pid, ready: lines[STATUS_LINE]?.trim() === 'ready' } : undefined;
 }
 
-/** True if the process is a running server on this cluster: not a zombie, and not another program with a reused pid. */
+/**
+ * True if the process is a running server on this cluster. False for a zombie or another program that has reused the
+ * pid.
+ */
 export async function isLivePostmaster(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === 'linux') {
     const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
     const [, command, state] = /\((.*)\) (\S)/s.exec(status) ?? [];
     if (command !== 'postgres' || state === 'Z' || state === 'X') return false;
-    // Another cluster's server may have the pid now. The link is unreadable for another user and in some containers:
-    // then the user of the process decides.
+    // The pid may belong to the server of another cluster now, so compare its working directory. Another user, or some
+    // containers, cannot read that link. Then compare the process's user.
     const directory = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
     if (directory === undefined) return mayServe(await ownerOf(`/proc/${pid}`), await ownerOf(cluster));
     return directory === (await realpath(cluster).catch(() => undefined));
@@ -44,14 +47,18 @@ export async function isLivePostmaster(pid: number, cluster: string): Promise<bo
 
 const ownerOf = async (path: string) => (await stat(path).catch(() => undefined))?.uid;
 
-/** PostgreSQL runs as the owner of the cluster. A process with protected memory appears to belong to root. */
+/**
+ * True if the process may be the cluster's server. PostgreSQL runs as the owner of the cluster. A process with
+ * protected memory appears to belong to root.
+ */
 function mayServe(processUid: number | undefined, clusterUid: number | undefined): boolean {
   return processUid !== undefined && (processUid === 0 || processUid === clusterUid);
 }
 
 /**
- * Stops the server that an earlier owner left running on the cluster, if any, and waits for its end. Call it with the
- * owner lock held. `shutDown` asks it to stop (fast, then immediate). Throws when it does not stop.
+ * Stops the server that an earlier owner left running on the cluster, if any, and waits for its end. The caller must
+ * hold the owner lock. `shutDown` asks the server to stop: first mode fast, then immediate. Throws if the server does
+ * not stop.
  */
 export async function endAbandonedServer(
   cluster: string,

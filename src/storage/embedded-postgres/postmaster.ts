@@ -12,9 +12,9 @@ import { CLEAN_ENVIRONMENT, runAs, type ServerUser } from './server-user.ts';
 /** A server that this process started and that accepts connections. */
 export interface Postmaster {
   readonly pid: number;
-  /** Resolves with the reason when the server is down. Does not keep the process alive. */
+  /** Resolves with the reason when the server is down. Waiting for it does not keep the process alive. */
   readonly exited: Promise<string>;
-  /** Disconnects every client, shuts the server down and waits for its end. */
+  /** Disconnects all clients, shuts the server down and waits for its end. */
   stop(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
 const LOG_CHECK_MS = 60_000;
 const REPORTED_LOG_BYTES = 2_000;
 
-/** Settings for a small server that must not lose an acknowledged message. */
+/** Default settings: for a small server that must not lose an acknowledged message. */
 const SETTINGS: Record<string, string> = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -43,10 +43,10 @@ const SETTINGS: Record<string, string> = {
   shared_buffers: '128MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Compiling a query takes longer than any of the gateway's queries.
+  // Compiling a query takes longer than running any of the gateway's queries.
   jit: 'off',
-  // Only the server's own events: errors of statements, with their text and values, would show phone numbers and
-  // message bodies.
+  // Log only the server's own events. Failed statements are logged with their text and values, which would reveal phone
+  // numbers and message bodies.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
@@ -54,16 +54,17 @@ const SETTINGS: Record<string, string> = {
 };
 
 /**
- * Starts the server on the cluster and waits until it accepts connections. Call it with the owner lock held. Stops a
- * server that an earlier owner left first. If this process dies, a watchdog shuts the server down. Throws with the
- * server's output when it does not start.
+ * Starts the server on the cluster and waits until it accepts connections. The caller must hold the owner lock. A
+ * server that an earlier owner left running is stopped first. If this process dies, a watchdog process shuts the server
+ * down. Throws with the server's output if it does not start.
  */
 export async function launchPostmaster(options: PostmasterOptions): Promise<Postmaster> {
   const { cluster, endpoint, binaries } = options;
   await endAbandonedServer(cluster.directory, (pid, mode) => signal(pid, mode, binaries, cluster));
   const deadline = Date.now() + ORPHANS_PATIENCE_MS;
   for (;;) {
-    // No server runs now, so these files are stale. PostgreSQL would trust the pid if another process has it.
+    // No server runs now, so these files are stale. If another process has reused the pid in postmaster.pid, PostgreSQL
+    // would refuse to start.
     await rm(join(cluster.directory, 'postmaster.pid'), { force: true });
     if (process.platform !== 'win32') {
       await rm(socketFile(endpoint), { force: true });
@@ -72,7 +73,7 @@ export async function launchPostmaster(options: PostmasterOptions): Promise<Post
     try {
       return await launchOnce(options);
     } catch (error) {
-      // The backends of a killed postmaster take a moment to end.
+      // The other processes of a killed postmaster need a moment to end.
       const isTransient = (error as Error).message.includes('pre-existing shared memory block');
       if (!isTransient || Date.now() > deadline) throw error;
       await sleep(50);
@@ -91,7 +92,7 @@ async function launchOnce({ binaries, cluster, endpoint, settings, logFile }: Po
     gid,
     cwd: cluster.directory,
     env: CLEAN_ENVIRONMENT,
-    // Ctrl-C in a terminal must not reach the server before the gateway has drained.
+    // Ctrl-C in a terminal must not stop the server before the gateway has finished its work.
     detached: true,
     windowsHide: true,
     stdio: ['ignore', log.fd, log.fd],
@@ -129,7 +130,7 @@ function serverArguments({ directory }: ClusterPlace, endpoint: Endpoint, settin
       ? { listen_addresses: endpoint.host, unix_socket_directories: '' }
       : {
           listen_addresses: '',
-          // Quoted, because the setting is a list.
+          // Quoted, because the setting is a list and the path may contain a comma.
           unix_socket_directories: `"${endpoint.host}"`,
           unix_socket_permissions: '0700',
         };
@@ -137,7 +138,7 @@ function serverArguments({ directory }: ClusterPlace, endpoint: Endpoint, settin
   return ['-D', directory, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** The log limiter and the watchdog, which run while the server runs. */
+/** Starts two helpers that end with the server: the log limiter and the watchdog. */
 function watch(
   pid: number,
   exited: Promise<string>,
@@ -146,18 +147,19 @@ function watch(
   cluster: ClusterPlace,
 ) {
   const watchdog = startWatchdog(pid, binaries, cluster);
-  // A log that cannot be shortened is no reason to fail; the next start tries again.
+  // A log that cannot be shortened must not cause a failure. The next interval tries again.
   const limiter = setInterval(() => void shorten(logFile).catch(() => undefined), LOG_CHECK_MS).unref();
   void exited.then(() => {
     clearInterval(limiter);
-    // At once, so that it does not signal a later process with this pid.
+    // Kill the watchdog at once. Otherwise it might later signal another process that has reused the server's pid.
     watchdog.kill('SIGKILL');
   });
 }
 
 /**
- * A small process that reads a pipe which only this process holds open. When the read ends, this process is gone, and
- * it asks the server to shut down. Detached, so that a kill of the process group does not reach it.
+ * Starts a small process that asks the server to shut down when this process dies. It reads from a pipe that only this
+ * process holds open: the read ends when this process is gone. It is detached, so that a kill of the process group does
+ * not reach it.
  */
 function startWatchdog(pid: number, binaries: Binaries, { directory, user }: ClusterPlace): ChildProcess {
   const [command, args] =
@@ -173,7 +175,7 @@ function startWatchdog(pid: number, binaries: Binaries, { directory, user }: Clu
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // Without a watchdog the server survives a killed gateway, and the next start stops it.
+  // Without a watchdog, the server keeps running after the gateway is killed. The next start stops it.
   watchdog.on('error', () => undefined);
   watchdog.stdin?.on('error', () => undefined);
   (watchdog.stdin as Socket | null)?.unref();
@@ -202,7 +204,7 @@ async function stop(child: ChildProcess, exited: Promise<string>, binaries: Bina
   await exited;
 }
 
-/** Windows has no signals, so pg_ctl talks to the server there. */
+/** Asks the server to shut down. Windows has no signals, so pg_ctl does it there. */
 async function signal(pid: number, mode: 'fast' | 'immediate', binaries: Binaries, cluster: ClusterPlace) {
   if (process.platform === 'win32') {
     const user: ServerUser = cluster.user;
@@ -216,7 +218,7 @@ async function signal(pid: number, mode: 'fast' | 'immediate', binaries: Binarie
   }
 }
 
-/** The server appends, so the file can be truncated while it is open. */
+/** Empties a log that is too long. The server opened the file for appending, so this works while it runs. */
 async function shorten(logFile: string): Promise<void> {
   if ((await stat(logFile)).size > LOG_LIMIT_BYTES) await truncate(logFile);
 }

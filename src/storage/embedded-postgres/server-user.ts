@@ -5,14 +5,14 @@ import { promisify } from 'node:util';
 
 const execFileAsync = promisify(execFile);
 
-/** The user who runs PostgreSQL's programs; without `uid` and `gid` the user of this process. */
+/** The user who runs PostgreSQL's programs. Without `uid` and `gid` it is the user of this process. */
 export interface ServerUser {
   name: string;
   uid?: number;
   gid?: number;
 }
 
-/** The environment of every PostgreSQL program: without PG* variables, locale and time zone of this process. */
+/** The environment of all PostgreSQL programs. It leaves out this process's PG* variables, locale and time zone. */
 export const CLEAN_ENVIRONMENT: Record<string, string> =
   process.platform === 'win32' ? { TZ: 'UTC' } : { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' };
 
@@ -20,8 +20,8 @@ export const CLEAN_ENVIRONMENT: Record<string, string> =
 export const isRoot = (): boolean => process.geteuid?.() === 0;
 
 /**
- * Chooses the user who runs the server. PostgreSQL refuses root, so root uses the owner of an existing cluster, else
- * `postgres`, else `nobody`; any other user runs it as itself. Throws when there is no such user.
+ * Chooses the user who runs the server. PostgreSQL refuses to run as root. So root takes the owner of an existing
+ * cluster, else `postgres`, else `nobody`. Any other user runs the server itself. Throws if there is no such user.
  */
 export async function chooseServerUser(clusterOwner?: { uid: number; gid: number }): Promise<ServerUser> {
   if (!isRoot()) return { name: ownName() };
@@ -57,8 +57,8 @@ function ownName(): string {
 }
 
 /**
- * Runs a program as the server's user in a clean environment, and returns its stdout. Throws with all its output when
- * it fails.
+ * Runs a program as the server's user in a clean environment. Returns its stdout. Throws with all its output if it
+ * fails.
  */
 export async function runAs(user: ServerUser, program: string, args: readonly string[]): Promise<string> {
   const { uid, gid } = user;
@@ -85,20 +85,20 @@ export async function runAs(user: ServerUser, program: string, args: readonly st
   }
 }
 
-/** True if the server's user can enter the directory. Asks the system itself, so that ACLs and mounts count. */
+/** True if the server's user can enter the directory. It tries `cd` as that user, so that ACLs and mounts count too. */
 export async function canEnter(user: ServerUser, directory: string): Promise<boolean> {
   if (user.uid === undefined) return true;
   const answer = await runAs(user, '/bin/sh', ['-c', 'cd "$1" 2>&1 || echo no', 'sh', directory]);
   return answer === '';
 }
 
-/** Makes a directory that only the server's user and root can enter. Throws when it exists. */
+/** Creates a directory that only the server's user and root can enter. Throws if it exists. */
 export async function makePrivateDirectory(path: string, user: ServerUser): Promise<void> {
   await mkdir(path, { mode: 0o700 });
   await giveTo(user, path);
 }
 
-/** Gives the path to the server's user; does nothing if that is this process's user. */
+/** Makes the server's user the owner of the path. Does nothing if this process runs the server as its own user. */
 export async function giveTo(user: ServerUser, path: string): Promise<void> {
   if (user.uid === undefined || user.gid === undefined) return;
   try {

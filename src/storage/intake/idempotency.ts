@@ -2,15 +2,16 @@ import type { IdempotencyClaim } from '../../domain/messages/message.ts';
 import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** An idempotency key with its scope (R19). */
+/** An idempotency key with its scope: account, environment and route (R19). */
 export interface ScopedClaim {
   readonly accountId: string;
   readonly environment: string;
   readonly idempotency: IdempotencyClaim;
 }
 
-// One index lookup for each claim. The condition on the time is written so that no index can serve it: a plan made
-// while the table is empty would scan all kept keys for each claim.
+// Looks up each key with one index access. The condition on `expires_at` is an expression that no index can serve.
+// Otherwise a plan made while the table is empty could use the index on `expires_at`, and would then scan all unexpired
+// keys for each lookup.
 const FIND = statement(
   'idempotency-find',
   `SELECT r.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS c (account_id, environment, route, key)
@@ -30,14 +31,15 @@ interface AnswerRow {
   body: string;
 }
 
-/** A claim with its scope as one text. */
+/** Returns the scope and the key as one string, for use as the key of a Map. */
 export function claimKey({ accountId, environment, idempotency: { route, key } }: ScopedClaim): string {
   return `${accountId} ${environment} ${route} ${key}`;
 }
 
 /**
- * The stored answers of the claims, by `claimKey`, if PostgreSQL's clock says that they are still kept. With `isTold`,
- * resolves when they are on the disk.
+ * Returns the stored answers to earlier requests with these keys, by `claimKey`. PostgreSQL's clock decides whether an
+ * answer has expired. Set `isTold` if an answer goes to a client: then it resolves only when the answers are on the
+ * disk.
  */
 export async function findAnswers(
   sql: Sql,

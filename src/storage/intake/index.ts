@@ -1,4 +1,7 @@
-/** Accepting messages by group commit. README.md says what it promises and how it works. */
+/**
+ * Accepts messages by group commit: one transaction for many messages. README.md says what it promises and how it
+ * works.
+ */
 import { PgIntake } from './intake.ts';
 
 export { PgIntake };

@@ -12,12 +12,15 @@ import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** The SQLSTATE of `refuse_batch` (migrations). */
+/** The SQLSTATE that the SQL function `refuse_batch` raises (see migrations). */
 const REFUSED = 'MG001';
-/** Fails the statement with REFUSED. PostgreSQL logs the reason, so it names only the account. */
+/** SQL that makes the statement fail with REFUSED. PostgreSQL logs the reason, so it names only the account. */
 const refuse = (reason: string, account: string) => `refuse_batch('account ' || ${account} || ': ${reason}')`;
 
-/** The columns of row `n`'s origin (key, environment), which many messages of a batch share. */
+/**
+ * SQL for the columns that many messages of a batch share (key, environment, …). They are sent once for each origin,
+ * and row `n` has only the number of its origin.
+ */
 const origin = {
   accountId: '($9::uuid[])[n.origin]',
   environment: '($10::text[])[n.origin]',
@@ -25,20 +28,26 @@ const origin = {
   apiKeyId: '($12::text[])[n.origin]',
   userId: '($13::uuid[])[n.origin]',
 };
-/** A control character cannot occur in JSON, so stored answers need no escaping. */
+/**
+ * Separates the stored answers in one text parameter. JSON never contains this control character, so nothing needs
+ * escaping.
+ */
 const BETWEEN_BODIES = '\u001e';
 const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
-/** The message of row `n`. */
+/** SQL for the id of the message to which row `n` belongs. */
 const MESSAGE_ID = '($14::uuid[])[n.message]';
 
-/** Latest acceptance time. A proposed time may come from a clock that was wrong for a moment. */
+/**
+ * The latest allowed acceptance time. The proposed time comes from the process, whose clock may be wrong for a moment.
+ */
 const LATEST = `date_trunc('milliseconds', now()) + interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
 
 /**
- * Adds a batch to its accounts, whatever their balances and counters are. Refuses if a balance does not cover it, or a
- * key still has an answer by PostgreSQL's clock. All messages of an account get one acceptance time, which never goes
- * back with growing numbers; a stored answer contains that time. Rows are written in the order of their numbers,
- * because otherwise pages of their indexes stay half empty.
+ * Adds a batch to its accounts. It does not need to know their balances and counters. The statement fails with REFUSED
+ * if a balance does not cover the batch, or if an idempotency key already has an answer. PostgreSQL's clock decides
+ * whether that answer has expired. All messages of an account in the batch get the same acceptance time. That time
+ * never decreases while message numbers grow. A stored answer contains that time. Rows are inserted in the order of
+ * their numbers. In another order, index pages would stay half empty.
  */
 const WRITE = statement(
   'intake-write',
@@ -105,39 +114,46 @@ const WRITE = statement(
    SELECT id, sms, email, push, whatsapp, accepted FROM account`,
 );
 
-/** The text before the time in a stored answer. Text of senders cannot contain it without a backslash. */
+/**
+ * The text before the time in a stored answer. A sender's own text cannot contain it, because JSON puts a backslash
+ * before each quote.
+ */
 const BEFORE_TIME = '"createdAt":"';
 /** HTTP status of the stored answer to an accepted message. */
 const ACCEPTED_STATUS = 200;
 
-/** Balance and counters of an account before a batch, and the time of its acceptance. */
+/** The counters of an account before the batch, and the acceptance time of the batch. */
 type Before = { readonly id: string; readonly accepted: Date } & Readonly<Record<Channel, number>>;
 
-/** The answer to a message that the batch accepted. */
+/** The answer to a message that this batch accepted. */
 export interface NewAnswer extends SendAnswer {
   readonly isReplay: false;
-  /** Number of the message in its account and channel. */
+  /** Number of the message within its account and channel. */
   readonly seq: number;
 }
-/** A message that the balance does not cover. */
+/** The decision about a message whose cost the balance does not cover. */
 export interface Unaffordable {
   readonly balanceMinor: number;
 }
-/** The decision about a message: accepted, answered earlier, or refused. */
+/**
+ * The decision about a message: accepted now, answered earlier (a repeated idempotency key), or refused for lack of
+ * balance.
+ */
 export type Decision = NewAnswer | SendAnswer | Unaffordable;
 
-/** The decisions about a batch's messages. */
+/** The decision about each message of a batch. */
 export type Answers = Map<PreparedMessage, Decision>;
 export type AnswersLater = () => Promise<Answers>;
 
-/** A message with its answer, which changes only if its account's clock was ahead. */
+/** A message with the body of its answer. The body changes only if the statement sets another acceptance time. */
 interface Answered extends PlacedMessage {
   readonly body: string;
 }
 
 /**
  * Writes an accepted batch in the transaction of `sql`: balances, counters, messages, recipients, ledger entries, usage
- * and stored answers. It waits for nothing: the answers, in the order of the batch, are available after the commit.
+ * and stored answers. It only sends the statement and does not wait for the result. Call the returned function after
+ * the commit to get the answers, in the order of the batch.
  */
 export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): AnswersLater {
   const { placed, shares } = placeBatch(batch);
@@ -149,12 +165,12 @@ export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): Answ
   };
 }
 
-/** True if `writeAccepted` refused a whole batch. */
+/** True if PostgreSQL refused a whole batch of `writeAccepted`. Nothing is written then. */
 export function isRefused(error: unknown): boolean {
   return isNativeError(error) && 'code' in error && error.code === REFUSED;
 }
 
-/** The answer before the account's state is known. */
+/** Returns the body of the answer, before the numbers of the account are known. */
 function bodyOf({ prepared, place }: PlacedMessage, acceptedAt: Date): string {
   return JSON.stringify(messageResource(acceptedMessage(prepared, place, acceptedAt)));
 }
@@ -171,7 +187,10 @@ function answerTo(each: Answered, before: Before | undefined): NewAnswer {
   };
 }
 
-/** Values that rows of a batch or a message share are sent once, because PostgreSQL parses every character. */
+/**
+ * Returns the parameters of WRITE. A value that many rows share is sent once, because PostgreSQL parses every
+ * character.
+ */
 function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]): unknown[] {
   const messages = answered.map(({ prepared }) => prepared);
   const { origins, originOf } = originsOf(messages);
@@ -179,7 +198,8 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     return { ...each, message: index + 1, origin: originOf[index] as number };
   });
   const recipients = numbered.flatMap(({ prepared, message, origin }) =>
-    // A message due at once is claimed in the same write, which saves the worker one; a scheduled one can be canceled.
+    // A message that is due at once is marked as claimed here, which saves the worker an update. A scheduled message is
+    // not claimed, because it can be canceled.
     prepared.recipients.map(({ address, costMinor }, position) => {
       return { message, origin, position, address, costMinor, isClaimed: prepared.scheduledFor === null };
     }),
@@ -236,7 +256,7 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
   ];
 }
 
-/** The different origins of a batch, and for each message the number of its origin, from 1. */
+/** Returns the distinct origins of a batch, and for each message the number of its origin, counted from 1. */
 function originsOf(messages: readonly PreparedMessage[]) {
   const numbers = new Map<string, number>();
   const origins: PreparedMessage[] = [];

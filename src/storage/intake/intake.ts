@@ -28,37 +28,47 @@ const LOCK = statement(
   `SELECT id, balance_minor FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
 
-/** This many characters of an email's texts and attachments count as one recipient. */
+/** Weight of an email's content: this many characters of its texts and attachments count as one recipient. */
 const CHARACTERS_A_RECIPIENT = 2_048;
 
 export interface IntakeOptions {
-  /** Limit of recipients for one transaction. A heavier message goes alone. */
+  /** The most recipients that one transaction accepts. A message with more gets a transaction of its own. */
   readonly maxBatchRecipients: number;
-  /** Limit of waiting recipients. More are refused with `service_unavailable` before anything is accepted. */
+  /**
+   * The most recipients that may wait for a transaction. Further messages are refused with `service_unavailable`, and
+   * nothing of them is stored.
+   */
   readonly maxWaitingRecipients: number;
 }
 
-/** Above this size a batch takes half, so that one half is answered while the other commits. */
+/** A batch with more recipients than this is cut in half. One half is then answered while the other one commits. */
 const HALVED_ABOVE = 32;
 /**
- * After a refusal or a repeat, this many batches of the account are decided message by message, because another is
- * likely.
+ * After a batch was refused, or repeated a key, the same is likely to happen again. So this many batches of the account
+ * are decided message by message.
  */
 const CAREFUL_BATCHES = 8;
-/** Limit of accounts in that state. Above it the state is dropped, which costs a round trip. */
+/**
+ * The most accounts in that state. Above this, the state of all accounts is dropped. The price is one wasted round trip
+ * for each refused batch.
+ */
 const MAX_CAREFUL = 10_000;
 
 /**
- * Intake on PostgreSQL by group commit: one transaction at a time, with everything that arrived during the last one.
+ * Accepts messages in PostgreSQL by group commit. One transaction runs at a time. The next one takes all messages that
+ * arrived meanwhile.
  */
 export class PgIntake implements Intake {
   readonly #sql: Sql;
   readonly #jobsFor: JobSinkFor;
   readonly #options: IntakeOptions;
   readonly #batches: Batcher<PreparedMessage, Decision>;
-  /** Requests in progress with an idempotency key. A twin waits for it, and then finds the stored answer. */
+  /**
+   * Requests in progress, by idempotency key. A request with the same key waits for the first one and returns its
+   * answer.
+   */
   readonly #claims = new TransientMap<string, Promise<Decision>>();
-  /** Accounts whose batches are decided message by message, with the number of batches left. */
+  /** Accounts whose batches are decided message by message, with the number of such batches left. */
   readonly #careful = new Map<string, number>();
   readonly #shared = new SharedAccount();
 
@@ -93,7 +103,10 @@ export class PgIntake implements Intake {
     throw insufficientBalance(balance, fromMinor(costMinor, currency), currency);
   }
 
-  /** Accepts a message unless its idempotency key has an answer. */
+  /**
+   * Accepts a message with an idempotency key. If another request with the key is in progress, waits for it and returns
+   * its answer.
+   */
   async #acceptOnce(prepared: PreparedMessage, key: string): Promise<Decision> {
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
       const answer = await twin.catch(() => undefined);
@@ -115,11 +128,11 @@ export class PgIntake implements Intake {
     idempotency: IdempotencyClaim,
   ): Promise<SendAnswer | undefined> {
     const claim = { accountId, environment, idempotency };
-    // A twin may be in progress.
+    // A request with the same key may be in progress in this process: wait for it.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
     const isThere = (await findAnswers(this.#sql, [claim])).size > 0;
-    // Another process may have released it before it was on the disk. Most keys have no answer, and do not wait for the
-    // disk.
+    // Another process may have committed the answer without it being on the disk yet. Only a found answer has to wait
+    // for the disk. Most keys have none.
     return isThere
       ? (await findAnswers(this.#sql, [claim], { isTold: true })).get(claimKey(claim))
       : undefined;
@@ -130,8 +143,8 @@ export class PgIntake implements Intake {
   }
 
   /**
-   * Accepts a whole batch in one round trip if PostgreSQL finds that all of it can be accepted, as is usual. Otherwise
-   * nothing is written, and the batch is decided message by message.
+   * Accepts a whole batch in one round trip, which succeeds in the usual case. If PostgreSQL refuses the batch, nothing
+   * is written, and the batch is decided message by message.
    */
   async #commit(begun: readonly PreparedMessage[], takeMore: TakeMore<PreparedMessage>): Promise<Decision[]> {
     const batch = [...begun];
@@ -146,7 +159,10 @@ export class PgIntake implements Intake {
     return answers;
   }
 
-  /** Undefined if the batch is not accepted as a whole. Messages may have joined it in any case. */
+  /**
+   * Returns undefined if the batch was not accepted as a whole. In both cases `batch` may have grown by further
+   * messages.
+   */
   async #acceptWhole(
     batch: PreparedMessage[],
     takeMore: TakeMore<PreparedMessage>,
@@ -155,10 +171,12 @@ export class PgIntake implements Intake {
     const [accountId, ...others] = accountsOf(batch);
     try {
       return await this.#transaction(async (sql) => {
-        // The write itself locks a single account; several are locked in the order of their ids.
+        // The write itself locks a single account. Several accounts are locked first, in the order of their ids, to
+        // avoid deadlocks.
         if (others.length > 0) sql.send(LOCK, [[accountId, ...others]]);
         else if (batch.length > 1 && this.#shared.is(accountId)) {
-          // Another process often holds the lock: messages that arrive during the wait join the batch.
+          // Another process also accepts messages of this account and often holds its lock. Messages that arrive during
+          // the wait for the lock join the batch.
           await sql.query(LOCK, [[accountId]]);
           batch.push(...takeMore((prepared) => prepared.accountId === accountId));
         }
@@ -170,11 +188,14 @@ export class PgIntake implements Intake {
     }
   }
 
-  /** With the accounts locked, accepts messages that the balance covers and that were not answered earlier. */
+  /**
+   * Locks the accounts and decides message by message. Accepts the messages that the balance covers and whose
+   * idempotency key has no answer.
+   */
   async #decide(batch: readonly PreparedMessage[]): Promise<Answers> {
     const answers = await this.#transaction(async (sql) => {
-      // Sent together. The second statement starts when the first has its locks, so it finds what another process
-      // answered before.
+      // Both statements are sent together. The second one starts when the first has its locks, so it sees the answers
+      // that another process has committed.
       const [balances, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
       const asked = batch.filter((prepared) => !answers.has(prepared));
       const { affordable, refused } = decideBatch(asked, balances);
@@ -192,7 +213,10 @@ export class PgIntake implements Intake {
     return answers;
   }
 
-  /** Records a batch of an account that was decided message by message, and whether all were accepted. */
+  /**
+   * Records that a batch of the account was decided message by message. `isSmooth` is true if all its messages were
+   * accepted.
+   */
   #note(accountId: string, isSmooth: boolean): void {
     const left = (isSmooth ? (this.#careful.get(accountId) ?? 0) : CAREFUL_BATCHES + 1) - 1;
     if (left <= 0) this.#careful.delete(accountId);
@@ -224,7 +248,7 @@ const accountsOf = (batch: readonly PreparedMessage[]) => [
   ...new Set(batch.map(({ accountId }) => accountId)),
 ];
 
-/** How many recipients a message counts as, so that memory stays bounded for emails of megabytes. */
+/** Returns the weight of a message in recipients. Large emails weigh more, so that memory stays bounded. */
 const weightOf = ({ recipients, bulk }: PreparedMessage): number =>
   recipients.length + Math.floor(charactersIn(bulk) / CHARACTERS_A_RECIPIENT);
 
@@ -238,7 +262,7 @@ const isAnswer = (decision: Decision): decision is SendAnswer => 'isReplay' in d
 const isNew = (decision: Decision | undefined): decision is NewAnswer =>
   decision !== undefined && 'seq' in decision;
 
-/** The messages of the batch whose idempotency key was answered earlier. */
+/** Returns the messages of the batch whose idempotency key already has an answer, with that answer. */
 async function findReplays(
   sql: Sql,
   batch: readonly PreparedMessage[],
@@ -264,7 +288,7 @@ function claimOf(prepared: PreparedMessage): ScopedClaim | undefined {
   return idempotency ? { ...prepared, idempotency } : undefined;
 }
 
-/** The balances of the batch's accounts, which stay locked. */
+/** Locks the accounts of the batch and returns their balances. */
 async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, number>> {
   const rows = await sql.query<{ id: string; balance_minor: number }>(LOCK, [accountsOf(batch)]);
   return new Map(rows.map((row) => [row.id, row.balance_minor]));

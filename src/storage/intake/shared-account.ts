@@ -1,17 +1,17 @@
 import type { Message } from '../../domain/messages/message.ts';
 
-/** After this many batches without a message of another process, the account counts as unshared. */
+/** After this many batches in a row without a message of another process, the account counts as unshared. */
 const OWN_AFTER = 8;
 
 type Numbered = Pick<Message, 'accountId' | 'channel' | 'seq'>;
 
 /**
- * True if another process accepts messages of the account that this process is working on: the message numbers of two
- * batches have a gap.
+ * Detects that another process also accepts messages of the account that this process currently works on. The sign is a
+ * gap between the message numbers of two batches.
  */
 export class SharedAccount {
   #last: Numbered | undefined;
-  /** Batches of the account until it counts as unshared. */
+  /** Number of further batches until the account counts as unshared. */
   #left = 0;
 
   is(accountId: string | undefined): boolean {
@@ -19,8 +19,9 @@ export class SharedAccount {
   }
 
   /**
-   * Records the accepted messages of a batch, in order. Pass every batch: a gap in `seq` means that another process
-   * writes. With several accounts, it keeps following the last one.
+   * Records the accepted messages of a batch, in order. Call it for every batch, because a gap in `seq` is taken as the
+   * work of another process. If a batch has several accounts, it keeps watching the account of the last call if it is
+   * among them.
    */
   note(accepted: readonly Numbered[]): void {
     const before = this.#last;

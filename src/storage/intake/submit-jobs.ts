@@ -9,7 +9,10 @@ interface Gathered {
   readonly prefetched: Outgoing[];
 }
 
-/** One job for each route and due time of the batch. A message with several routes names its positions. */
+/**
+ * Returns one job for each route and due time in the batch. If a message has several routes, each job lists the
+ * positions of its recipients.
+ */
 export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit'>[] {
   const jobs = new Map<string, Gathered>();
   for (const message of messages) {
@@ -21,7 +24,7 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
     for (const routeKey of routeKeys) {
       const recipients = message.recipients.flatMap((recipient, position): OutgoingRecipient[] =>
         recipient.routeKey === routeKey
-          ? // What is due at once is claimed from birth.
+          ? // Recipients of a message that is due at once are stored as claimed (intake-write.ts).
             [{ messageId: message.id, position, address: recipient.address, isClaimed: true }]
           : [],
       );
@@ -30,7 +33,7 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
       jobs.set(key, entry);
       entry.messageIds.push(message.id);
       if (routeKeys.length > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
-      // A scheduled message is read when it is due.
+      // A scheduled message is not passed along with its job: the worker reads it from the database when it is due.
       if (!startAfter) entry.prefetched.push(outgoing(message, recipients));
     }
   }
@@ -42,7 +45,7 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
   }));
 }
 
-/** The message as a worker would read it. */
+/** Returns the message in the form in which a worker would read it from the database. */
 function outgoing(message: PreparedMessage, recipients: readonly OutgoingRecipient[]): Outgoing {
   const { id, channel, from, content, payload, createdAt, scheduledFor, expiresAt } = message;
   return {

@@ -4,13 +4,13 @@ import { BLOCK, SIZES } from './status-index.ts';
 const KEY = 'account_id, channel, api_key_id, size, block, environment';
 const each = (column: (status: MessageStatus) => string) => MESSAGE_STATUSES.map(column).join(', ');
 const LARGER = SIZES.filter((size) => size !== BLOCK);
-/** The block sizes that count a message: all sizes without its API key, and the larger ones with it. */
+/** The counters that include a message: all block sizes without its API key, and the larger sizes with its API key. */
 const LEVELS = [
   ...SIZES.map((size) => `(${size}, false)`),
   ...LARGER.map((size) => `(${size}, true)`),
 ].join();
 
-/** An INSERT that adds the deltas in `taken`, rows of `usage_deltas`, to the blocks. */
+/** Returns an INSERT that adds the rows of `usage_deltas` in `taken` to the blocks. */
 export function foldBlocks(taken: string): string {
   return `INSERT INTO message_blocks AS b (${KEY}, ${each((status) => status)}, ${each((status) => `${status}_bitmap`)})
     SELECT account_id, channel, CASE WHEN level.by_key THEN api_key_id ELSE '' END, level.size,

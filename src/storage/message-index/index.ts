@@ -1,4 +1,4 @@
-/** Finds and counts messages by status, environment, key and time. README.md says how. */
+/** Finds and counts messages by status, environment, API key and time. README.md says how. */
 
 import { foldBlocks } from './fold-blocks.ts';
 import {

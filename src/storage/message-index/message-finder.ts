@@ -7,24 +7,29 @@ import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
 import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, type PageStatements } from './status-index.ts';
 
 /**
- * Finds messages by their place in a channel's sequence, in lists of any size (R20). `seq` has no gaps within an
- * account and channel, and `created_at` never goes back along it; intake guarantees both. So a span of time is a range
- * of numbers, found by binary search; its total is a difference; and page N of it is a range again. Messages are also
- * counted in blocks of numbers by status, environment and key, so that a filter on these reads only the blocks of the
- * page.
+ * Finds messages by their position in a channel's sequence, in lists of any size (R20). Intake guarantees that `seq`
+ * has no gaps within an account and channel, and that `created_at` never decreases along `seq`. Therefore:
+ * - A time span is a range of numbers, found by binary search. Its total is a difference of two numbers.
+ * - Page N of a time span is a range of numbers too.
+ *
+ * Messages are also counted in blocks of numbers, by status, environment and API key. So a page with such a filter
+ * reads only the blocks that it overlaps.
  */
 export interface SeqFilter extends TimeFilter {
   readonly status?: MessageStatus | undefined;
   readonly environment?: Environment | undefined;
   readonly apiKeyId?: string | undefined;
-  /** Part of the text, the sender or a recipient's address. */
+  /**
+   * Text to find in the message text, the sender, or a recipient's address (phone number, email address or device
+   * token).
+   */
   readonly search?: string | undefined;
 }
 export interface Part {
   readonly skipped: number;
   readonly limit: number;
 }
-/** A message, and its place in the list of its channel. */
+/** A message, and its position (`seq`) in the list of its channel. */
 export interface KeyRow {
   readonly id: string;
   readonly channel: Channel;
@@ -37,8 +42,8 @@ interface Found<Row> {
 }
 
 /**
- * The matching messages at or below $7 whose text, sender or a recipient is like $8. A text search scans only this far
- * back from the end of its time span, because no index holds parts of texts.
+ * SQL for the matching messages numbered at most $7 whose text, sender or recipient is like $8. No index holds parts of
+ * texts. So a text search reads only a limited number of messages, counted from the end of the time span.
  */
 const WALKED = `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
     SELECT least(up_to, $7::bigint) AS up_to,
@@ -51,7 +56,7 @@ const walked = (from: string, seq: string) => `FROM ${from}
       OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
     AND ${MATCHING}`;
 const ALL = walked('messages m', 'm.seq');
-/** Failed messages are rare, and have an index of their own. */
+/** The same for failed messages. They are rare and have an index of their own. */
 const FAILED = walked(
   `(SELECT * FROM failed_messages WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
     SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = f.seq OFFSET 0) m`,
@@ -59,14 +64,17 @@ const FAILED = walked(
 );
 const newestWalked = (from: string, seq: string) =>
   `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $9`;
-/** The newest $9 of them, one after another. */
+/** The newest $9 messages of WALKED, read one by one. */
 const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
 const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
-/** The number of these. */
+/** The number of messages of WALKED. */
 const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
 const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
 
-/** A page that can be jumped to, as `pages` (`messagePages`) shows it: messages that the filter narrows, by offset. */
+/**
+ * Returns one page of the messages that the filter matches, by offset, with the total. `pages` (from `messagePages`)
+ * says which columns it returns.
+ */
 export async function findPart<Row extends { id: string }>(
   sql: Sql,
   pages: PageStatements,
@@ -78,7 +86,7 @@ export async function findPart<Row extends { id: string }>(
   return findPage<Row>(sql, pages, accountId, channel, filter, null, part);
 }
 
-/** The newest `limit` matching messages with a smaller number than `before`. */
+/** Returns the newest `limit` matching messages with a number smaller than `before`. */
 export async function findBefore(
   sql: Sql,
   accountId: string,
@@ -95,7 +103,7 @@ export async function findBefore(
   return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
 }
 
-/** Number of matching messages. */
+/** Returns the number of matching messages. */
 export async function countMatching(
   sql: Sql,
   accountId: string,
@@ -115,23 +123,26 @@ export async function countMatching(
   return row?.total ?? 0;
 }
 
-/** True if the filter is on something that blocks count. */
+/** True if the filter has a condition that the blocks count: status, environment or API key. */
 export function isNarrow({ status, environment, apiKeyId }: SeqFilter): boolean {
   return status !== undefined || environment !== undefined || apiKeyId !== undefined;
 }
 
-/** True if no count helps: every message matches, or texts must be read. */
+/**
+ * True if the blocks do not help, so that messages are read one by one. Either every message matches, or texts must be
+ * searched.
+ */
 function isWalked(filter: SeqFilter): boolean {
   return filter.search !== undefined || !isNarrow(filter);
 }
 
-/** The first parameters of all statements here. */
+/** Returns $1 to $5, which all statements here share. */
 function matching(accountId: string, channel: Channel, filter: SeqFilter): unknown[] {
   const { status, environment, apiKeyId } = filter;
   return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null];
 }
 
-/** The parameters of statements that scan message by message. */
+/** Returns $1 to $8 for the statements that read message by message. */
 function walking(accountId: string, channel: Channel, filter: SeqFilter, highest: number | null): unknown[] {
   const pattern = filter.search === undefined ? null : containing(filter.search);
   return [...matching(accountId, channel, filter), timesOf(filter), highest, pattern];
@@ -158,5 +169,5 @@ async function findPage<Row extends { id: string }>(
   return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
 }
 
-/** Each row has the total; without rows on the page, one row has the total only. */
+/** Each row also has the total. A page without messages is one row that has only the total. */
 type PageRow<Row> = { readonly total: number } & { readonly [Column in keyof Row]: Row[Column] | null };

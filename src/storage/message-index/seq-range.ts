@@ -2,38 +2,47 @@ import { shiftedTime } from '../../domain/iso-time.ts';
 import type { Channel } from '../../domain/messages/message.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** Numbers above `above`, up to `upTo`. */
+/** The message numbers greater than `above` and at most `upTo`. */
 export interface SeqRange {
   readonly above: number;
   readonly upTo: number;
 }
-/** Both ends are included. */
+/** A time span. Both ends are included. */
 export interface TimeFilter {
   readonly from?: Date | undefined;
   readonly until?: Date | undefined;
 }
 
-/** The kept messages of list $2 of account $1: numbers above the last `removed` one, up to the `last`. */
+/**
+ * SQL for the stored messages of account $1 and channel $2. Their numbers are greater than `removed`, the last number
+ * that retention deleted, and at most `last`.
+ */
 const KEPT = `SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
         ELSE whatsapp_seq END AS last, coalesce(r.removed_seq, 0) AS removed
     FROM accounts a LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1`;
-/** A common table expression `range` of the kept messages: numbers `above` and `up_to`, and the `last` of all. */
+/**
+ * A common table expression `range` for all stored messages: numbers greater than `above` and at most `up_to`. `last`
+ * is the highest number of the channel.
+ */
 export const KEPT_RANGE = `range AS (SELECT removed AS above, last AS up_to, last FROM (${KEPT}) list)`;
-/** At most this many numbers are scanned: binary search would take longer. */
+/** The binary search stops at this many numbers and reads them one by one, which is faster. */
 const FEW = 32;
 /**
- * A guess a little before, then one a little after the place of the time, as if messages were sent evenly. Most of the
- * rest is then excluded from both sides.
+ * SQL for an interpolated position of the time, as if messages were sent evenly. It alternates between a little before
+ * and a little after that position. Two such steps usually exclude most of the range on both sides.
  */
 const GUESS = `s.low + (s.turn % 3 - 1.5::float8) * sqrt(s.high - s.low) + (s.high - s.low)
         * date_part('epoch', s.time - s.low_at) / date_part('epoch', s.high_at - s.low_at)`;
-/** For unevenly sent messages guesses do not help: after each halving step come two, six at most. */
+/**
+ * SQL for the next number to look at. After each halving step come two interpolated guesses, six in total. If messages
+ * were sent unevenly, guesses do not help, so from then on the search only halves.
+ */
 const MIDDLE = `CASE WHEN s.turn % 3 > 0 AND s.turn < 9
         THEN greatest(s.low + 1, least(s.high, (${GUESS})::bigint)) ELSE (s.low + s.high + 1) / 2 END`;
 /**
- * Common table expressions whose last one is the `range` of a time span; `timesOf` the filter is the parameter `times`.
- * `created_at` never goes back along the numbers, so both ends are found by a search between low and high numbers, at
- * the same time.
+ * Common table expressions whose last one is the `range` of a time span. `times` is the SQL parameter with the result
+ * of `timesOf`. `created_at` never decreases along the numbers, so one recursive query finds both ends by binary search
+ * between `low` and `high`.
  */
 export const rangeOf = (times: string) => `list AS MATERIALIZED (${KEPT}
   ), search (place, time, turn, low, low_at, high, high_at) AS (
@@ -66,12 +75,12 @@ export const rangeOf = (times: string) => `list AS MATERIALIZED (${KEPT}
   )`;
 const RANGE = statement('finder-range', `WITH RECURSIVE ${rangeOf('$3')} SELECT above, up_to FROM range`);
 
-/** The first moment of a time span, and the first after it. */
+/** Returns the first moment of a time span, and the first moment after it. */
 export function timesOf({ from, until }: TimeFilter): (Date | null)[] {
   return [from ?? null, until === undefined ? null : shiftedTime(until, 1)];
 }
 
-/** The numbers of the messages in the time span; without one, of all kept messages. */
+/** Returns the numbers of the messages in the time span. Without a time span, of all stored messages. */
 export async function seqRange(
   sql: Sql,
   accountId: string,

@@ -3,20 +3,25 @@ import { type Statement, statement } from '../postgres/sql.ts';
 import { KEPT_RANGE, rangeOf } from './seq-range.ts';
 
 /**
- * Number of messages in the smallest blocks, and number of blocks in one of the next size. Block `b` of a size begins
- * above the number `b * size`. The smallest blocks also know which of their messages have a status: the lowest bit of
- * `bitmap` is the first message.
+ * BLOCK is the number of messages in a smallest block. FANOUT is the number of blocks in a block of the next size.
+ * Block `b` of a size contains the numbers above `b * size`. The smallest blocks also have a bitmap for each status,
+ * which marks the messages with that status. The lowest bit is the first message of the block.
  */
 export const BLOCK = 64;
 const FANOUT = 32;
 const MIDDLE = BLOCK * FANOUT;
 const LARGE = MIDDLE * FANOUT;
 export const SIZES = [BLOCK, MIDDLE, LARGE] as const;
-/** The smallest block of a message's `seq`, in SQL. */
+/** SQL for the smallest block that contains a message's `seq`. */
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
-/** The bits of messages that entered or left a status in a block; a message that did both cancels out. */
+/**
+ * SQL for the bits of the messages of a block that entered or left a status. The bits of a message that did both cancel
+ * out.
+ */
 export const BITMAP_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
-/** The smallest blocks, `(account_id, channel, block)` of all accounts, that may hold a pending message. */
+/**
+ * SQL for the smallest blocks of all accounts that may contain a pending message, as `(account_id, channel, block)`.
+ */
 export const PENDING_BLOCKS = `(
     SELECT a.id AS account_id, c.channel, s.block FROM accounts a
     CROSS JOIN unnest(ARRAY['sms', 'email', 'push', 'whatsapp']) AS c (channel)
@@ -28,25 +33,28 @@ export const PENDING_BLOCKS = `(
         AND size = ${BLOCK} AND pending <> 0
         AND block >= l.block * ${LARGE / BLOCK} AND block < (l.block + 1) * ${LARGE / BLOCK} OFFSET 0) s
     UNION SELECT account_id, channel, block FROM usage_deltas WHERE status = 'pending')`;
-/** Above every number, and the end of a block of each size. */
+/** Greater than every message number, and the end of a block in each size. Stands for "to the end of the list". */
 const NO_END = LARGE * FANOUT ** 5;
 
 /**
- * `messageStatus` (src/domain/messages/status.ts) in SQL, over rows of `recipients`. The status of a message is not
- * stored: its row is written once, and has no later versions.
+ * The rules of `messageStatus` (src/domain/messages/status.ts) in SQL, over rows of `recipients`. A message's status is
+ * not stored: its row is written once and never updated.
  */
 export const STATUS_OF_RECIPIENTS = `CASE WHEN bool_or(status = 'pending') THEN 'pending' WHEN bool_or(status = 'sent') THEN 'sent'
       WHEN bool_or(status = 'delivered') THEN 'delivered' ELSE 'failed' END`;
-/** The status of `messages m`, for conditions. */
+/** SQL for the status of a row of `messages m`, for conditions. */
 export const STATUS_OF_MESSAGE = `(SELECT ${STATUS_OF_RECIPIENTS} FROM recipients WHERE message_id = m.id)`;
 
-/** The filter in $1 to $5, over `messages m`: account, channel, status, environment, API key; null matches all. */
+/**
+ * The filter in SQL over `messages m`. $1 to $5 are account, channel, status, environment and API key. Null matches
+ * all.
+ */
 export const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($4::text IS NULL OR m.environment = $4)
   AND ($5::text IS NULL OR m.api_key_id = $5) AND ($3::text IS NULL OR ${STATUS_OF_MESSAGE} = $3)`;
 
 /**
- * The blocks of part `p` with matching messages, and their number, folded or not. As a lateral query with a GROUP BY it
- * runs once for a part, with the index.
+ * SQL for the blocks of part `p` that have matching messages, with their number. It includes deltas that are not folded
+ * into blocks yet. As a lateral query with a GROUP BY it runs once for each part and uses the index.
  */
 function counted(statuses: readonly MessageStatus[]): string {
   const matches = statuses.map((status) => `n.${status}`).join(' + ');
@@ -63,25 +71,34 @@ function counted(statuses: readonly MessageStatus[]): string {
       )`;
 }
 
-/** How a list is searched. */
+/** One way to search a list. */
 interface Way {
-  /** The block sizes to descend through, smallest first. */
+  /** The block sizes through which the search descends, smallest first. */
   readonly sizes: readonly number[];
-  /** What a part `p` is split into, given its matching blocks: `block`, `matches`, `bitmap`. */
+  /**
+   * Returns SQL for the pieces into which a part `p` is split. `blocks` are its matching blocks, with the columns
+   * `block`, `matches` and `bitmap`.
+   */
   readonly taken: (blocks: string) => string;
-  /** The numbers on the page. */
+  /** SQL for the message numbers on the page. */
   readonly page: string;
 }
 
-/** True if a part overlaps the page: `through` counts its matches and those of all newer parts. */
+/**
+ * SQL that is true if a part overlaps the page. `through` is the number of matches in the part and in all newer parts.
+ * $7 is the offset of the page and $8 its limit.
+ */
 const ON_PAGE = 'through > $7::bigint AND through - matches < $7::bigint + $8::bigint';
-/** True if the range begins or ends inside a block. */
+/** SQL that is true if the range begins or ends inside a block. */
 const AT_END = `p.size = ${BLOCK} AND (r.above > b.block * ${BLOCK} OR r.up_to < (b.block + 1) * ${BLOCK})`;
-/** The bits of the block that are inside the range. */
+/** SQL for the bits of the block that lie inside the range. */
 const IN_RANGE = `b.bitmap
           & CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END
           & CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int) ELSE -1 END`;
-/** The bitmaps of the smallest blocks tell the places of messages, so their matches in the range can be counted. */
+/**
+ * Uses the bitmaps of the smallest blocks: they show which messages match, so the matches inside the range can be
+ * counted.
+ */
 const BY_BITMAP: Way = {
   sizes: [BLOCK, MIDDLE, LARGE],
   taken: (
@@ -89,15 +106,15 @@ const BY_BITMAP: Way = {
   ) => `SELECT b.block, CASE WHEN ${AT_END} THEN bit_count((${IN_RANGE})::bit(${BLOCK}))::int ELSE b.matches END AS matches,
           CASE WHEN ${AT_END} THEN ${IN_RANGE} ELSE b.bitmap END AS bitmap
         FROM ${blocks} b CROSS JOIN asked r`,
-  // The offset of a message in its part is the number of bits above its own.
+  // The offset of a message within its part is the number of set bits above its own bit.
   page: `SELECT low + i + 1 FROM (
         SELECT low, bitmap, through, generate_series(0, ${BLOCK - 1}) AS i FROM part WHERE size = 0 AND ${ON_PAGE}
       ) l WHERE bitmap >> i & 1 = 1
         AND through - bit_count((bitmap & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $7::bigint + 1 AND $7::bigint + $8::bigint`,
 };
 /**
- * Without the smallest blocks: scans message by message, no more than the page may need, instead of looking for blocks
- * in each of many parts.
+ * Does not use the smallest blocks: below the middle size it reads message by message. It reads no more messages than
+ * the page may need, which is faster than looking for blocks in each of many parts.
  */
 const oneByOne = (from: string, seq: string, where: string, most: string): Way => ({
   sizes: [1, MIDDLE, LARGE],
@@ -108,9 +125,12 @@ const oneByOne = (from: string, seq: string, where: string, most: string): Way =
          LIMIT least(p.matches, $7::bigint + $8::bigint - (p.through - p.matches), ${most}))`,
   page: 'SELECT low + 1 FROM part WHERE size = 0 AND through > $7::bigint AND through <= $7::bigint + $8::bigint',
 });
-/** The smallest blocks do not count by API key. No caller asks for a page and the total at once. */
+/**
+ * The smallest blocks do not count by API key. A caller asks either for a page or for the total, never for both at
+ * once.
+ */
 const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($8::bigint, 0)');
-/** Failed messages are rare, and have an index: skipping in it is cheaper than reading many blocks. */
+/** Failed messages are rare and have an index. Skipping through the index is faster than reading many blocks. */
 const FAILED = oneByOne(
   `failed_messages f LEFT JOIN LATERAL (
            SELECT * FROM messages m WHERE ($4::text IS NOT NULL OR $5::text IS NOT NULL)
@@ -122,7 +142,7 @@ const FAILED = oneByOne(
   'NULL',
 );
 
-/** The sandbox has an index too, for any status. */
+/** Sandbox messages also have an index, for any status. */
 const SANDBOX = oneByOne(
   'messages m',
   'm.seq',
@@ -131,8 +151,9 @@ const SANDBOX = oneByOne(
 );
 
 /**
- * The blocks that cover a range, the largest that fit. Of each size those that the next larger size leaves at its ends,
- * from `low` to before `high`; of the smallest size also those that only begin or end in the range.
+ * Returns SQL for the blocks that cover a range, using the largest blocks that fit. Larger blocks leave a rest at both
+ * ends of the range, which blocks of the next smaller size cover. Blocks have numbers from `low` up to but not
+ * including `high`. Blocks of the smallest size may reach beyond the range.
  */
 function cover(sizes: readonly number[]): string {
   const top = sizes.length - 1;
@@ -157,9 +178,10 @@ function cover(sizes: readonly number[]): string {
 }
 
 /**
- * Covers the range with blocks, as if it ended with the list; the sum of their counts is the `total`. Parts that
- * overlap the page are split into smaller blocks, and these again. A row of `part` says into blocks of which `size` the
- * next turn splits it, from `low` to before `high`; 0 means none.
+ * Returns the SQL for a page. It covers the range with blocks; the sum of their counts is the `total`. Parts that
+ * overlap the page are split into smaller blocks, repeatedly. In a row of `part`, `size` is the size of the blocks into
+ * which the next step splits it. Those are the blocks from `low` up to but not including `high`. Size 0 means that it
+ * is not split further.
  */
 function pageText(
   range: string,
@@ -196,10 +218,11 @@ function pageText(
     ) f ON true ORDER BY f.seq DESC`;
 }
 
-/** A statement for each status, one for the sandbox, and one for everything else. */
+/** One statement for each status, one for the sandbox, and one for all other filters. */
 type ByNarrow = { readonly [Narrow in MessageStatus | 'sandbox' | 'any']: Statement };
 /**
- * Statements for the whole list and for a time span: the search of the span would otherwise be planned for every page.
+ * `whole` has the statements for the whole list, `span` those for a time span. They are separate, so that the search
+ * for a span is not planned for pages without one.
  */
 export interface PageStatements {
   readonly whole: ByNarrow;
@@ -221,18 +244,19 @@ function pages(name: string, way: Way, shown: Shown): PageStatements {
   return { whole: within('whole', KEPT_RANGE), span: within('span', rangeOf('$9')) };
 }
 
-/** What a page shows of a message `m`: columns, and the joins that they need. */
+/** What a page returns about a message `m`: the columns, and the joins that they need. */
 export interface Shown {
   readonly columns: string;
   readonly joins: string;
 }
 /**
- * Statements for a page of the matching messages with their total, found through the blocks. Parameters: the filter
- * (`MATCHING`), $6 the highest number, $7 the offset, $8 the limit, and for a time span $9 its ends (`rangeOf`).
+ * Returns the statements for a page of matching messages with their total, found through the blocks. Parameters: $1 to
+ * $5 the filter (`MATCHING`), $6 the highest number, $7 the offset, $8 the limit. For a time span, $9 has its ends
+ * (`rangeOf`).
  */
 export const messagePages = (name: string, shown: Shown): PageStatements => pages(name, BY_BITMAP, shown);
 const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' };
-/** Ids and numbers of messages, by status and environment. */
+/** A page of ids and numbers of messages, by status and environment. */
 export const KEY_PAGE = messagePages('key-page', KEY);
-/** Ids and numbers of messages sent with one API key; without a page, their total. */
+/** A page of ids and numbers of messages sent with one API key. With limit 0, only their total. */
 export const KEY_PAGE_OF_API_KEY = pages('key-page-of-api-key', BY_API_KEY, KEY);

@@ -1,12 +1,15 @@
 import { isoTime } from '../../domain/iso-time.ts';
 
-/** JSON's escapes except those of quote and backslash. PostgreSQL reads them as the letter after the backslash. */
+/**
+ * Finds an escape of JSON other than `\"` and `\\`. PostgreSQL would read such an escape as the letter after the
+ * backslash.
+ */
 const FOREIGN_ESCAPE = /\\[^"\\]/;
 
 /**
- * An array in PostgreSQL's text format, of strings, numbers, booleans, times and nulls. It equals JSON except for the
- * brackets, unless a string has control characters. The driver's own conversion makes a dozen short-lived strings for
- * each element, and statements over many rows are mostly arrays.
+ * Returns an array of strings, numbers, booleans, times and nulls in PostgreSQL's text format. The format is that of
+ * JSON with other brackets, except for strings with control characters. The driver's own conversion creates a dozen
+ * short-lived strings for each element. Statements over many rows consist mostly of arrays, so that cost matters.
  */
 export function arrayLiteral(given: readonly unknown[]): string {
   const values = given.find((value) => value !== null) instanceof Date ? given.map(timeText) : given;

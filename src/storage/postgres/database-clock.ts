@@ -1,7 +1,11 @@
 /**
- * The **database's** time decides about rows. Each process computes it from PostgreSQL's answer and its own
- * **monotonic** clock, which nobody sets. The **wall** clock of the machine decides nothing; its difference from the
- * database's clock is the **skew**. Above the tolerance one of the two clocks is wrong, and nobody can tell which
+ * There are three clocks:
+ * - The **database's** clock decides about rows. Each process computes it from PostgreSQL's answer and its own
+ *   monotonic clock.
+ * - The **monotonic** clock of the process cannot be set.
+ * - The **wall** clock of the machine decides nothing. Its difference from the database's clock is the **skew**.
+ *
+ * If the skew exceeds the tolerance, one of the two clocks is wrong, and nobody can tell which
  * (docs/decisions/ADR-0021-database-time-decides-about-rows.md).
  */
 
@@ -10,29 +14,34 @@ import type { AgreedClock } from '../../domain/ports/system.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 import { type Sql, statement } from './sql.ts';
 
-/** Skew up to which the clocks of process and database agree, in ms. */
+/** The largest skew, in ms, at which the clocks of process and database count as equal. */
 export const CLOCK_TOLERANCE_MS = 5_000;
-/** The database is asked again at this interval, in ms. */
+/** Interval of the queries for the database's time, in ms. */
 const ASK_EVERY_MS = 5_000;
-/** The fastest of this many answers counts. */
+/** Number of queries each time. The answer with the shortest round trip is used. */
 const QUESTIONS = 3;
-/** Wall and monotonic clock diverge by more only if the wall clock was set or the machine was suspended, in ms. */
+/**
+ * If wall and monotonic clock move apart by more than this, in ms, the wall clock was set or the machine was suspended.
+ */
 const PARTED_MS = 500;
 
 const NOW = statement('clock-now', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms');
 
 const NOT_ASKED = 'the database was not asked for its time yet';
 
-/** The clocks of the process, in ms. */
+/** The readings of this process's clocks, in ms. */
 export interface ProcessClocks {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
 
-/** Lets `work` ask the database for its time (ms since 1970) several times on one connection. */
+/**
+ * Calls `work` with a function that returns the database's time in ms since 1970. All calls of that function use one
+ * connection.
+ */
 export type AskDatabase = (work: (databaseMs: () => Promise<number>) => Promise<void>) => Promise<void>;
 
-/** An answer of the database: its time minus the monotonic clock, wrong by at most `errorMs`. */
+/** The result of a query: the database's time minus the monotonic clock. The error is at most `errorMs`. */
 interface Anchor {
   readonly offsetMs: number;
   readonly errorMs: number;
@@ -43,7 +52,7 @@ const apartOf = ({ monotonicMs, wallMs }: ProcessClocks) => wallMs - monotonicMs
 const haveParted = (apartMs: number, clocks: ProcessClocks) =>
   Math.abs(apartOf(clocks) - apartMs) > PARTED_MS;
 
-/** Asks for the database's time. */
+/** Returns an `AskDatabase` that uses one connection of `sql`. */
 export function askOn(sql: Sql): AskDatabase {
   return (work) =>
     sql.onOneConnection((one) =>
@@ -55,13 +64,13 @@ export function askOn(sql: Sql): AskDatabase {
     );
 }
 
-/** The database's clock, known in this process without asking it each time. */
+/** The database's clock, computed in this process, so that reading it needs no query. */
 export class DatabaseClock implements AgreedClock {
   #askDatabase: AskDatabase = () => Promise.reject(new Error(NOT_ASKED));
   readonly #read: () => ProcessClocks;
   readonly #disagreement: OutageLog;
   #anchor: Anchor | undefined;
-  /** Wall minus monotonic clock at the last answer. */
+  /** Wall clock minus monotonic clock at the last answer. */
   #apartMs = 0;
   #asking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -76,45 +85,48 @@ export class DatabaseClock implements AgreedClock {
     );
   }
 
-  /** Asks the database, and again at the interval. Rejects when it does not answer; until then there is no time. */
+  /**
+   * Queries the database's time, then repeats that at the interval. Rejects if the database does not answer. Before the
+   * first answer, `now` throws.
+   */
   async start(ask: AskDatabase): Promise<void> {
     this.#askDatabase = ask;
     await this.#ask();
     this.#schedule();
   }
 
-  /** Resolves when the last question is answered. */
+  /** Stops the queries. Resolves when the last one has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await this.#asking?.catch(() => undefined);
   }
 
-  /** The database's time, without a round trip, within some hundred microseconds. */
+  /** Returns the database's time without a query. The error is some hundred microseconds. */
   now(): Date {
     const clocks = this.#read();
     const now = new Date(Math.floor(this.#databaseMs(clocks)));
     if (haveParted(this.#apartMs, clocks)) {
-      // Once for each divergence. While the database is unreachable, the timer keeps trying.
+      // Query the database once after each such jump. While the database is unreachable, the timer keeps trying.
       this.#apartMs = apartOf(clocks);
       this.#askSoon();
     }
     return now;
   }
 
-  /** Wall clock minus the database's, in ms: positive if this machine is ahead. */
+  /** Wall clock minus the database's clock, in ms. Positive if this machine is ahead. */
   get skewMs(): number {
     const clocks = this.#read();
     return clocks.wallMs - this.#databaseMs(clocks);
   }
 
-  /** Asks the database now. True if the skew is within the tolerance. Rejects when it does not answer. */
+  /** Queries the database now. True if the skew is within the tolerance. Rejects if the database does not answer. */
   async agrees(): Promise<boolean> {
     await this.#ask();
     return this.fault() === undefined;
   }
 
-  /** What is wrong with the clocks, as a sentence for operators; undefined while they agree. */
+  /** Describes in a sentence for operators what is wrong with the clocks. Undefined if nothing is. */
   fault(): string | undefined {
     const { skewMs } = this;
     if (Math.abs(skewMs) <= CLOCK_TOLERANCE_MS) return undefined;
@@ -136,12 +148,15 @@ export class DatabaseClock implements AgreedClock {
     }, ASK_EVERY_MS).unref();
   }
 
-  /** Other statements report the same failure. Until the next answer the monotonic clock is used. */
+  /**
+   * Queries the database without waiting. Errors are ignored here, because other statements report the same failure.
+   * Until the next answer, the time is computed from the previous one.
+   */
   #askSoon(): void {
     if (!this.#isStopped) this.#ask().catch(() => undefined);
   }
 
-  /** Callers at the same time share the answer. */
+  /** Queries the database. Concurrent callers share one query. */
   #ask(): Promise<void> {
     this.#asking ??= this.#question().finally(() => {
       this.#asking = undefined;
@@ -156,7 +171,7 @@ export class DatabaseClock implements AgreedClock {
         const before = this.#read();
         const answeredMs = await databaseMs();
         const after = this.#read();
-        // The monotonic clock stops while a machine is suspended, so earlier answers are too old.
+        // The monotonic clock stops while the machine is suspended, so earlier answers are no longer valid.
         if (haveParted(apartOf(before), after)) best = undefined;
         else best = better(best, anchorOf(before, answeredMs, after));
       }
@@ -170,7 +185,9 @@ export class DatabaseClock implements AgreedClock {
   }
 }
 
-/** The answer was given between `before` and `after`; half of the round trip counts as the way back. */
+/**
+ * The database answered at some moment between `before` and `after`. Half of the round trip is taken as the way back.
+ */
 function anchorOf(before: ProcessClocks, answeredMs: number, after: ProcessClocks): Anchor {
   const errorMs = (after.monotonicMs - before.monotonicMs) / 2;
   return { offsetMs: answeredMs + errorMs - after.monotonicMs, errorMs };
@@ -179,12 +196,15 @@ function anchorOf(before: ProcessClocks, answeredMs: number, after: ProcessClock
 const better = (one: Anchor | undefined, other: Anchor): Anchor =>
   one && one.errorMs <= other.errorMs ? one : other;
 
-/** An answer within the known error changes nothing, so that time does not jump with each answer. */
+/**
+ * Keeps the known anchor if the new answer confirms it within the error. Otherwise the time would jump a little with
+ * each answer.
+ */
 function corrected(known: Anchor | undefined, found: Anchor): Anchor {
   return known && Math.abs(found.offsetMs - known.offsetMs) <= found.errorMs ? known : found;
 }
 
-/** The largest unit with a count of two or more is used. */
+/** Units for a skew. The largest unit that makes at least two is used. */
 const UNITS = [
   { name: 'days', ms: 86_400_000 },
   { name: 'h', ms: 3_600_000 },
@@ -192,7 +212,7 @@ const UNITS = [
   { name: 's', ms: 1_000 },
 ];
 
-/** Such as `25 h ahead of the database's`. */
+/** Returns a text such as `25 h ahead of the database's`. */
 export function describeSkew(skewMs: number): string {
   const ms = Math.abs(skewMs);
   const unit = UNITS.find((each) => ms >= 2 * each.ms) ?? { name: 'ms', ms: 1 };

@@ -19,17 +19,17 @@ const SEALED_SAMPLES = statement(
    ) AS secrets`,
 );
 
-/** PREPARE does not accept this one, and every version runs it. */
+/** Statements that are not tested, because PREPARE does not accept SET. Every version of PostgreSQL runs them. */
 const UTILITY = /^SET /;
 const CHANNEL = 'gateway_doctor';
 const HEARD_MS = 3_000;
 
-/** The checks of the database for the command line's doctor. */
+/** Checks of the database for the command `doctor`. */
 export class PgDiagnostics {
   readonly #sql: Sql;
   readonly #listener: PgListener;
   readonly #queueStatements: readonly Statement[];
-  /** What the server reported at the start. */
+  /** What the server reported about itself at the start. */
   readonly server: ServerFacts;
 
   constructor(sql: Sql, server: ServerFacts, listener: PgListener, queueStatements: readonly Statement[]) {
@@ -39,7 +39,7 @@ export class PgDiagnostics {
     this.#queueStatements = queueStatements;
   }
 
-  /** Settings that a connection should have and does not have, such as `jit is on`. */
+  /** Returns the session settings that a connection lacks, as texts such as `jit is on`. */
   async settingsNotHeld(): Promise<string[]> {
     const rows = await this.#sql.query<{ name: string; setting: string }>(SETTINGS, [
       Object.keys(SESSION_SETTINGS),
@@ -50,8 +50,8 @@ export class PgDiagnostics {
   }
 
   /**
-   * Has the server parse each of the gateway's statements without running it. Returns those that it refuses, with its
-   * error.
+   * Lets the server parse each of the gateway's statements without running it. Returns the number of statements, and
+   * those that the server refuses, with its error.
    */
   async refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }> {
     const all = [...knownStatements(), ...this.#queueStatements].filter(({ text }) => !UTILITY.test(text));
@@ -68,7 +68,7 @@ export class PgDiagnostics {
     return { all: all.length, refused };
   }
 
-  /** True if this process receives NOTIFY from another connection. */
+  /** True if this process receives a NOTIFY that another connection sent. */
   async hearsNotifications(): Promise<boolean> {
     const word = randomUUID();
     const heard = Promise.withResolvers<true>();
@@ -85,7 +85,7 @@ export class PgDiagnostics {
     }
   }
 
-  /** One sealed secret for each master key that has sealed any. */
+  /** Returns one encrypted secret for each master key that is in use. */
   async sealedSamples(): Promise<string[]> {
     const rows = await this.#sql.query<{ sealed: string }>(SEALED_SAMPLES, []);
     return rows.map((row) => row.sealed);

@@ -8,7 +8,7 @@ import {
 import { isUndecided } from './pipeline.ts';
 import { isUnanswered } from './unanswered.ts';
 
-/** Codes of lost connections and failed lookups. Every error of a connect counts too. */
+/** Error codes of lost connections and failed name lookups. Every error of a connect counts as unreachable too. */
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -19,23 +19,27 @@ const NETWORK_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/** Canceled by a timeout: statement_timeout, lock_timeout, or those of idle and long transactions. */
+/**
+ * Codes of statements that a timeout canceled: statement_timeout, lock_timeout, or the limits for idle and long
+ * transactions.
+ */
 const OUT_OF_TIME = /^(57014|55P03|25P0[34])$/;
-/** PostgreSQL canceled this transaction because of a conflict (deadlock, serialization failure). */
+/** Codes of transactions that PostgreSQL canceled because of a conflict: deadlock or serialization failure. */
 const GAVE_WAY = /^(40P01|40001)$/;
 
-/** The driver's messages for a lost connection, which have no code. Knex puts its statement before them. */
+/** The driver's messages for a lost connection, which have no code. Knex puts its statement before the message. */
 const UNREACHABLE =
   /(^| - )(Connection terminated|Unable to acquire a connection|timeout expired|Client has encountered a connection error)|not queryable|timeout exceeded when trying to connect/;
 
 /** True if PostgreSQL is unreachable, shutting down, a standby, or out of connections. */
 export function isUnreachable(error: unknown): boolean {
-  // An error of Node in another realm, such as a test's, is no `instanceof Error`.
+  // In tests, Node's errors come from another realm (JavaScript context), so `instanceof Error` is false for them.
   if (!isNativeError(error)) return false;
   const code = codeOf(error);
   return (
     NETWORK_CODES.has(code) ||
-    // Such as ENETUNREACH; for a local socket ENOENT when it is gone, and EAGAIN when too many wait.
+    // Every failed connect, whatever its code: ENETUNREACH, or for a local socket ENOENT (socket missing) and EAGAIN
+    // (too many clients wait).
     ('syscall' in error && error.syscall === 'connect') ||
     // 25006: the server has become a standby.
     /^(08|57P0|53|25006)/.test(code) ||
@@ -45,9 +49,10 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /**
- * The `service_unavailable` for an error that means PostgreSQL cannot serve now, and the request can be retried (R3);
- * `outcome_unknown` if it may have been done; undefined for any other error. A statement in a failed transaction
- * (25P02) is a bug of the gateway and must be visible.
+ * Translates an error of the database for callers. Returns `service_unavailable` if PostgreSQL cannot serve now and the
+ * request can be retried (R3). Returns `outcome_unknown` if the change may have been committed. Returns undefined for
+ * any other error. A statement in a failed transaction (25P02) is such an error: a bug of the gateway, which must be
+ * visible.
  */
 export function databaseFault(error: unknown): DomainError | undefined {
   if (isUndecided(error)) return outcomeUnknown(undefined, error);
@@ -57,7 +62,7 @@ export function databaseFault(error: unknown): DomainError | undefined {
 
 type FaultKind = Extract<UnavailableReason, `database_${string}`>;
 
-/** Messages for callers: that they may retry, without what only the operator can fix. */
+/** Messages for callers, who can only retry. Details that only the operator can fix are left out. */
 const MESSAGES: Readonly<Record<FaultKind, string>> = {
   database_unreachable: 'The database cannot be reached at the moment. Try again.',
   database_silent: 'The database does not answer at the moment. Try again.',
@@ -69,7 +74,7 @@ const MESSAGES: Readonly<Record<FaultKind, string>> = {
   database_busy: 'The database is too busy for this at the moment. Try again.',
 };
 
-/** PostgreSQL's codes of a server that is reachable but cannot serve. */
+/** PostgreSQL's codes for a server that is reachable but cannot serve. */
 const KINDS: Readonly<Record<string, FaultKind>> = {
   '53100': 'database_full',
   '25006': 'database_read_only',
@@ -78,7 +83,7 @@ const KINDS: Readonly<Record<string, FaultKind>> = {
   // An I/O error of the disk.
   '58030': 'database_disk',
 };
-/** PostgreSQL has no code for a full quota: it reports an internal error or one of permissions. */
+/** PostgreSQL has no code for a full disk quota. It reports an internal error with the system's text. */
 const OVER_QUOTA = /disk quota exceeded/i;
 const READ_ONLY_DISK = /read-only file system/i;
 
@@ -95,8 +100,8 @@ function faultKind(error: unknown): FaultKind | undefined {
 }
 
 /**
- * True if items that failed together may be retried one by one: not if the database serves nobody, because each would
- * wait as long.
+ * True if items that failed together in a batch should be retried one by one. False if the database serves nobody,
+ * because then each retry would fail after the same wait.
  */
 export function mayPassAlone(error: unknown): boolean {
   return databaseFault(error) === undefined || GAVE_WAY.test(codeOf(error));

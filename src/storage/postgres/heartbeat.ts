@@ -1,8 +1,9 @@
 import { type Sql, statement } from './sql.ts';
 
-/** Below this memory PostgreSQL sorts on its disk. */
+/** Sets the memory for sorting so low that PostgreSQL sorts on its disk. The statement `ROOM` depends on that. */
 const LITTLE_MEMORY = statement('heartbeat-memory', `SELECT set_config('work_mem', '64kB', true)`);
-// About half a megabyte. Updating a row needs no disk space, but the next message may need some.
+// Sorts about 500 KB on the disk, which fails if the disk is full. The update of a heartbeat row needs no new disk
+// space, but storing the next message may.
 const ROOM = statement(
   'heartbeat-room',
   `SELECT count(text) FROM (
@@ -18,7 +19,7 @@ const BEAT = statement(
    ON CONFLICT (process) DO UPDATE SET beat_at = excluded.beat_at`,
 );
 
-/** The heartbeat of a process, and the check that the database can store a message. */
+/** Writes the heartbeat of a process, which also checks that the database can store a message. */
 export class PgHeartbeat {
   readonly #sql: Sql;
   readonly #process: string;
@@ -29,7 +30,7 @@ export class PgHeartbeat {
   }
 
   /**
-   * Resolves when PostgreSQL has committed a row of this process, and had room for half a megabyte more on its disk.
+   * Resolves when PostgreSQL has committed a row of this process and had room for about 500 KB more on its disk.
    * Rejects with PostgreSQL's error.
    */
   async beat(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The LIKE pattern for text that contains `part` literally. */
+/** Returns the LIKE pattern that finds `part` literally anywhere in a text. */
 export function containing(part: string): string {
   return `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 }

@@ -6,9 +6,9 @@ import type { Logger } from '../../domain/ports/logger.ts';
 import { ON_DISK } from './pipeline.ts';
 import { createKnex, type DatabaseConnection } from './sql.ts';
 
-/** Any number for the advisory lock of migrations. */
+/** Number of the advisory lock for migrations. Any number works. */
 const MIGRATION_LOCK = 4_872_390;
-/** One for the lock, the others for Knex. */
+/** Pool size for migrations: one connection holds the lock, Knex uses the others. */
 const MIGRATION_CONNECTIONS = 4;
 const LOCK_PAUSE_MS = 200;
 
@@ -20,27 +20,28 @@ const source: Knex.MigrationSource<Migration> = {
 const CONFIG = {
   migrationSource: source,
   tableName: 'schema_migrations',
-  // A newer release may have run steps that this one does not know.
+  // A newer release may have run steps that this one does not know. That must not be an error.
   disableMigrationsListValidation: true,
 };
-/** The newest step of this release. */
+/** Number of the newest step of this release. */
 const KNOWN = migrations.at(-1)?.name.split('_')[0] ?? 'none';
 
-/** The steps before and after, by the numbers in their names; `none` is an empty database. */
+/** The newest step before and after a migration, by the number in its name. `none` is an empty database. */
 export interface Migrated {
   readonly from: string;
   readonly to: string;
-  /** The newest step of this release, if the database is at a newer one. */
+  /** Set if the database has a newer step than this release knows: the newest step of this release. */
   readonly newerThan?: string;
 }
 
 /**
- * Runs all missing migrations and updates the planner's statistics. One process migrates at a time; the lock of a
- * killed process is freed. Does nothing if a newer release has run more steps. Throws an error that says what to do if
- * the database is too old.
+ * Runs all missing migrations and updates the planner's statistics. One process migrates at a time. A killed process
+ * does not leave a lock behind. Does nothing if a newer release has run more steps. If the database is too old, throws
+ * an error that says what to do.
  */
 export async function migrate(knex: Knex): Promise<Migrated> {
-  // A user who may not call this could store a message but not know whether it is on the disk.
+  // Fails early if the user may not call this function. Without it, the gateway could store a message but not know
+  // whether it is on the disk.
   await knex.raw(ON_DISK.text);
   const began = (await hasEveryStep(knex)) ? undefined : await migrateAlone(knex);
   const to: string = await knex.migrate.currentVersion(CONFIG);
@@ -48,8 +49,7 @@ export async function migrate(knex: Knex): Promise<Migrated> {
 }
 
 /**
- * True if all steps of this release have run. A newer release may be running a long step; this process does not wait
- * for it.
+ * True if all steps of this release have run. Then the lock is not needed: a newer release may hold it for a long step.
  */
 async function hasEveryStep(knex: Knex): Promise<boolean> {
   const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
@@ -58,7 +58,7 @@ async function hasEveryStep(knex: Knex): Promise<boolean> {
   return migrations.every(({ name }) => done.has(name));
 }
 
-/** Runs the missing steps under the lock. Returns the step before them. */
+/** Runs the missing steps under the lock. Returns the newest step from before. */
 async function migrateAlone(knex: Knex): Promise<string> {
   const connection = await knex.client.acquireConnection();
   try {
@@ -76,9 +76,9 @@ async function migrateAlone(knex: Knex): Promise<string> {
 }
 
 /**
- * Updates the planner's statistics. For a table known to be empty the planner expects no rows, and a statement keeps
- * such a plan until the server analyses the table. For an unknown table it expects some hundred rows, for which it uses
- * an index.
+ * Updates the planner's statistics of all tables with rows. For a table known to be empty, the planner expects no rows
+ * and chooses a sequential scan. A statement keeps that plan until the table is analyzed. So empty tables are left
+ * unanalyzed: for these the planner assumes some hundred rows and uses an index.
  */
 async function analyze(knex: Knex): Promise<void> {
   const filled = `SELECT oid::regclass::text AS name FROM pg_class
@@ -87,14 +87,17 @@ async function analyze(knex: Knex): Promise<void> {
   for (const { name } of rows) await knex.raw(`ANALYZE ${name}`);
 }
 
-/** Polls: waiting inside a statement would block an index that is built concurrently. */
+/**
+ * Waits for the lock by polling. A statement that waits would block CREATE INDEX CONCURRENTLY, which waits for all
+ * older transactions.
+ */
 async function lock(knex: Knex, connection: unknown): Promise<void> {
   const ask = 'SELECT pg_try_advisory_lock(?) AS mine';
   while (!(await knex.raw(ask, [MIGRATION_LOCK]).connection(connection)).rows[0].mine)
     await sleep(LOCK_PAUSE_MS);
 }
 
-/** `migrate` on a pool of its own without time limits. */
+/** Calls `migrate` on a pool of its own without time limits. */
 export async function migrateDatabase(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
   const knex = createKnex(connection, logger, MIGRATION_CONNECTIONS, 0);
   try {
@@ -110,7 +113,7 @@ export async function migrateDatabase(connection: DatabaseConnection, logger: Lo
   }
 }
 
-/** Runs all migrations down, newest first. */
+/** Rolls back all migrations, newest first. */
 export async function rollbackAll(knex: Knex): Promise<void> {
   await knex.migrate.rollback(CONFIG, true);
 }

@@ -12,7 +12,7 @@ export function changePayload(change: Change): string {
   return `${change.kind} ${change.id}`;
 }
 
-/** Changes by all processes, received through NOTIFY. */
+/** Announcements of changes by all processes, received through NOTIFY. */
 export class PgChanges implements Changes {
   readonly #listener: PgListener;
   readonly #subscribers: { kind: ChangeKind; onChange: (id: string | undefined) => void }[] = [];
@@ -32,7 +32,8 @@ export class PgChanges implements Changes {
         const [kind, id] = payload.split(' ');
         if (kind !== undefined && id !== undefined) this.deliver({ kind: kind as ChangeKind, id });
       },
-      // Announcements during an outage of the listener are lost, so everything may have changed.
+      // Announcements are lost while the listener is disconnected. So after a reconnect, subscribers must assume that
+      // everything has changed.
       () => {
         for (const subscriber of this.#subscribers) subscriber.onChange(undefined);
       },
@@ -43,7 +44,7 @@ export class PgChanges implements Changes {
     this.#subscribers.push({ kind, onChange });
   }
 
-  /** Calls this process's subscribers. */
+  /** Calls the subscribers in this process. */
   deliver(change: Change): void {
     for (const subscriber of this.#subscribers) {
       if (subscriber.kind !== change.kind) continue;

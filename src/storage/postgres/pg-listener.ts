@@ -7,7 +7,8 @@ import type { DatabaseConnection } from './sql.ts';
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
 /**
- * Half the time that a cache may be stale: with this interval, a dead connection is found within a second (R9), in ms.
+ * Interval of the connection check, and the time limit of its answer, in ms. A dead connection is found within two
+ * intervals, so a cache is stale for less than a second (R9).
  */
 const CHECK_MS = 400;
 
@@ -18,8 +19,8 @@ interface Subscription {
 }
 
 /**
- * One connection that listens to NOTIFY for the whole process. Notifications during an outage are lost, so every
- * subscriber is called after it, and `isListening` says whether a cache may rely on the listener.
+ * The one connection of the process that listens to NOTIFY. Notifications are lost while it is disconnected. So every
+ * subscriber is called after a reconnect. `isListening` says whether a cache may rely on notifications at the moment.
  */
 export class PgListener {
   readonly #connection: DatabaseConnection;
@@ -48,7 +49,8 @@ export class PgListener {
   }
 
   /**
-   * Calls back for each notification on `channel`, and after each reconnection. Returns a function that unsubscribes.
+   * Calls `onMessage` for each notification on `channel`, and `onReconnect` after each reconnect. Returns a function
+   * that unsubscribes.
    */
   async listen(
     channel: string,
@@ -108,13 +110,14 @@ export class PgListener {
     }
   }
 
-  /** A query finds a connection that died silently. */
+  /** Sends a query, to find a connection that died without an error. */
   async #check(client: pg.Client): Promise<void> {
     let isAnswered = false;
     const giveUp = () => {
       if (!isAnswered) this.#lost(client);
     };
-    // If this process was stopped, the answer may have arrived unread: the next turn reads it first.
+    // After a pause of the whole process, timers run before the socket is read, and an answer may be waiting there.
+    // `setImmediate` runs after the socket was read.
     const deadline = setTimeout(() => setImmediate(giveUp), CHECK_MS).unref();
     try {
       await client.query('SELECT 1');

@@ -9,13 +9,16 @@ import type { PgListener } from './pg-listener.ts';
 import type { Sql } from './sql.ts';
 
 const CHANNEL = 'gateway_live';
-/** A payload must be below 8,000 bytes: a kind, an account and this many ids of 36 characters. */
+/**
+ * The most ids of 36 characters in one notification. A payload must be below 8,000 bytes and also has a kind and an
+ * account id.
+ */
 const IDS_PER_NOTICE = 200;
-/** A watcher keeps no more than this, so more ids of one account are not sent. */
+/** If more objects of an account changed, the ids are left out, because a watcher would not keep more of them. */
 const IDS_PER_ACCOUNT = 1_000;
 const MANY = '*';
 
-/** Announces changed objects at the commit of `sql`'s transaction. */
+/** Announces changed objects to the console's live updates when the transaction of `sql` commits. */
 export function announceLive(sql: Sql, kind: LiveKind, objects: readonly LiveObject[]): void {
   for (const [accountId, own] of Map.groupBy(objects, (object) => object.accountId)) {
     const isNamed = own.length <= IDS_PER_ACCOUNT && own.every((object) => object.id !== undefined);
@@ -26,7 +29,7 @@ export function announceLive(sql: Sql, kind: LiveKind, objects: readonly LiveObj
   }
 }
 
-/** Announcements of all processes, received through NOTIFY. */
+/** Announcements of changed objects by all processes, received through NOTIFY. */
 export class PgLiveFeed implements LiveFeed {
   readonly #listener: PgListener;
 

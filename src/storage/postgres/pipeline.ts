@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 
-/** A statement with its values. With a name it is parsed and planned once for a connection. */
+/** A statement with its values. If it has a name, PostgreSQL parses and plans it once for each connection. */
 export interface BoundStatement {
   readonly name?: string;
   readonly text: string;
@@ -11,11 +11,11 @@ export interface BoundStatement {
 type Told = (error: unknown, result?: pg.QueryResult) => void;
 interface Waiting extends BoundStatement {
   readonly told: Told;
-  /** True for the last statement of a transaction in a group. */
+  /** Set for the COMMIT of a transaction in a group. */
   readonly isCommit?: true;
 }
 
-/** The interface between pg's client and a query. */
+/** The methods through which the client of `pg` runs a query. */
 interface DriverQuery {
   name?: string;
   text: string;
@@ -30,12 +30,12 @@ interface DriverQuery {
 
 interface DriverConnection {
   readonly stream: Pick<Socket, 'write'>;
-  /** Statements sent for parsing and not confirmed yet. */
+  /** Named statements that were sent for parsing but are not confirmed yet. */
   readonly submittedNamedStatements: Record<string, string>;
   sync(): void;
 }
 
-/** A COMMIT was sent, and it is unknown whether the transaction is committed and on the disk. */
+/** The error after a COMMIT was sent, if it is unknown whether the transaction is committed and on the disk. */
 class Undecided extends Error {
   /** PostgreSQL's code for a transaction with an unknown outcome. */
   readonly code = '08007';
@@ -45,16 +45,18 @@ class Undecided extends Error {
   }
 }
 
-/** True if it is unknown whether a transaction committed: retrying it might do it twice. */
+/** True if it is unknown whether a transaction committed. Retrying such a transaction might do the work twice. */
 export const isUndecided = (error: unknown): boolean => error instanceof Undecided;
 
-/** PostgreSQL closed all connections because one of its processes crashed. Commits in progress may be done or not. */
+/**
+ * One of PostgreSQL's processes crashed, so it closed all connections. A commit in progress may have succeeded or not.
+ */
 const CRASHED = '57P02';
-/** True if the error says nothing about the statement, because its answer was lost. */
+/** True if the answer of a statement was lost. The error then does not say whether the statement was done. */
 const isAnswerLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || error.code === CRASHED;
 
-/** pg's types omit a part of its queries. */
+/** The types of `pg` omit some methods of its queries. */
 const Query = pg.Query as unknown as new (
   text: string,
   values: readonly unknown[] | undefined,
@@ -62,21 +64,21 @@ const Query = pg.Query as unknown as new (
 ) => DriverQuery;
 
 /**
- * Statements that are sent to PostgreSQL in one write with one Sync at the end (protocol-flow, "Pipelining").
- * PostgreSQL answers all of them in one piece, and skips those after a failed one.
+ * Statements that go to PostgreSQL in one write, with one Sync message at the end (protocol-flow, "Pipelining").
+ * PostgreSQL sends all answers together. After a failed statement it skips the rest.
  */
 class Group extends Query {
   readonly #queries: readonly DriverQuery[];
-  /** This many of them belong to its transaction. */
+  /** How many statements belong to the transaction: those up to and including COMMIT, or all if there is no COMMIT. */
   readonly #ownCount: number;
-  /** True if the group commits the transaction. */
+  /** True if the group ends a transaction with a commit. */
   readonly #commits: boolean;
   #isSent = false;
-  /** Number of answered statements. */
+  /** Number of statements answered so far. */
   #answered = 0;
   #failure: unknown;
 
-  /** `isWhole`: the statements are a whole transaction, without BEGIN and COMMIT. */
+  /** `isWhole`: the statements are a whole transaction without BEGIN and COMMIT. PostgreSQL commits it at the Sync. */
   constructor(statements: readonly Waiting[], isWhole: boolean, told: Told) {
     super('', undefined, told);
     const commit = statements.findIndex(({ isCommit }) => isCommit);
@@ -88,7 +90,7 @@ class Group extends Query {
         told(error, result);
       });
       if (name !== undefined) query.name = name;
-      // The simple protocol would sync after each statement.
+      // The simple protocol would end the group after each statement.
       query.queryMode = 'extended';
       return query;
     });
@@ -104,7 +106,7 @@ class Group extends Query {
     }) as DriverConnection;
     for (const query of this.#queries) {
       const refusal = query.submit(collector) ?? this.#failure;
-      // A transaction must not commit without a statement that could not be encoded.
+      // Do not send anything if one statement could not be encoded. Otherwise the transaction would commit without it.
       if (refusal) return refusal as Error;
     }
     connection.sync.call(collector);
@@ -143,7 +145,10 @@ class Group extends Query {
     super.handleReadyForQuery(connection);
   }
 
-  /** pg's client reads these to know what PostgreSQL has parsed. */
+  /**
+   * Takes over name and text of the next statement to be answered: the client of `pg` reads these to know what
+   * PostgreSQL has parsed.
+   */
   #follow(): void {
     const { name = '', text = '' } = this.#queries[this.#answered] ?? {};
     this.name = name;
@@ -151,7 +156,7 @@ class Group extends Query {
   }
 }
 
-/** Throws an error with the stack of the caller instead of the socket's. */
+/** Throws the error again with the caller's stack. The error itself has the stack of the socket's event. */
 function traced(error: unknown): never {
   if (error instanceof Error) Error.captureStackTrace(error);
   throw error;
@@ -161,17 +166,17 @@ const rolledBack = () => new Error('the transaction was rolled back');
 const unheard = () => undefined;
 const BEGIN = { name: 'begin', text: 'BEGIN' };
 const COMMIT = { name: 'commit', text: 'COMMIT' };
-/** Sets a transaction's commit not to wait for the disk. */
+/** Makes the current transaction commit without waiting for the disk. */
 const NO_WAIT = { name: 'no-wait', text: `SELECT set_config('synchronous_commit', 'off', true)` };
 /**
- * Writes almost nothing and commits with the database's setting. Afterwards everything committed before is on the disk
+ * Writes almost nothing and commits with the database's setting. When it returns, all earlier commits are on the disk
  * too.
  */
 export const ON_DISK = { name: 'on-disk', text: `SELECT pg_logical_emit_message(true, '', '')` };
 /**
- * Sent after a read in the same write. It writes, and so waits for the disk, only if the log up to what the read can
- * have seen is not on the disk yet. Concurrent readers share one disk write, as commits do. It does not look at
- * standbys: with synchronous ones, every such read waits for them.
+ * Sent right after a read. It writes, and therefore waits for the disk, only if the log up to what the read can have
+ * seen is not on the disk yet. Concurrent readers share one disk write, as commits do. It cannot see what standbys
+ * have. So with synchronous standbys, every such read waits for them.
  */
 export const READ_ON_DISK = {
   name: 'read-on-disk',
@@ -180,25 +185,27 @@ export const READ_ON_DISK = {
 };
 
 /**
- * One connection. Statements of one event loop turn go to PostgreSQL as one group. A transaction that fits in one group
- * needs no BEGIN and COMMIT, because PostgreSQL runs a group as one transaction.
+ * Sends the statements of one connection. Statements that are added in the same turn of the event loop go to PostgreSQL
+ * as one group. A transaction that fits in one group needs no BEGIN and COMMIT, because PostgreSQL runs a group as one
+ * transaction.
  */
 export class Pipeline {
   static readonly #of = new WeakMap<pg.Client, Pipeline>();
   readonly #client: pg.Client;
   readonly #query: (query: Group) => unknown;
   #waiting: Waiting[] = [];
-  /** Whether a transaction has begun, and whether PostgreSQL has been told. */
+  /** `asked`: `begin` was called, but BEGIN is not sent yet. `open`: BEGIN is sent. */
   #transaction: 'none' | 'asked' | 'open' = 'none';
-  /** True if it commits, and releases its locks, before the disk has the commit. */
+  /** True if the transaction commits, and releases its locks, before the commit is on the disk. */
   #isEarly = false;
-  /** True if its reads leave the process, even if it writes nothing. */
+  /** True if rows that it read go to a client. Then it waits for the disk even if it writes nothing. */
   #isTold = false;
 
   private constructor(client: pg.Client) {
     this.#client = client;
     this.#query = client.query.bind(client) as (query: Group) => unknown;
-    // Other queries on the connection, such as those of Knex's builder, run after the waiting statements.
+    // Other queries on the connection, such as those of Knex's query builder, must run after the statements that wait
+    // here.
     client.query = ((...given: unknown[]) => {
       this.#flush();
       return (this.#query as (...given: unknown[]) => unknown)(...given);
@@ -213,7 +220,7 @@ export class Pipeline {
     return made;
   }
 
-  /** Returns the statement's rows when it and the rest of its group have succeeded. */
+  /** Adds a statement. Resolves with its rows when it and the rest of its group have succeeded. */
   add<Row>(statement: BoundStatement): Promise<Row[]> {
     if (this.#waiting.length === 0) process.nextTick(() => this.#waiting.length > 0 && this.#flush());
     const rows = new Promise<Row[]>((resolve, reject) => {
@@ -224,35 +231,39 @@ export class Pipeline {
   }
 
   /**
-   * Returns the statement's rows when everything that it can have seen is on the disk. It uses the same connection, so
-   * that rows from before a crash are never confirmed by a PostgreSQL that restarted without them.
+   * Adds a read. Resolves with its rows when everything that it can have seen is on the disk. Both statements use the
+   * same connection. Otherwise a crash between the two could go unnoticed, and the rows would be confirmed by a server
+   * that lost them.
    */
   async addOnDisk<Row>(statement: BoundStatement): Promise<Row[]> {
     const [rows] = await Promise.all([this.add<Row>(statement), this.add(READ_ON_DISK)]);
     return rows;
   }
 
-  /** Begins a transaction. */
+  /** Begins a transaction. BEGIN is sent with the first group, if it is needed. */
   begin(): void {
     this.#transaction = 'asked';
     this.#isEarly = false;
     this.#isTold = false;
   }
 
-  /** Makes `commit` wait until everything that the transaction read is on the disk. One that writes waits anyway. */
+  /**
+   * Makes `commit` wait until everything that the transaction read is on the disk. A transaction that writes waits
+   * anyway.
+   */
   tellWhatIsRead(): void {
     this.#isTold = true;
   }
 
   /**
-   * Makes the transaction commit before the disk has it, so that others wait less for its locks. `commit` still
-   * resolves when it is on the disk.
+   * Makes the transaction commit before the commit is on the disk, so that others wait less long for its locks.
+   * `commit` still resolves only when it is on the disk.
    */
   letGoEarly(): void {
     this.#isEarly = true;
   }
 
-  /** Commits the statements since `begin`. Rejects if any of them fails; then nothing is committed. */
+  /** Commits the statements since `begin`. Rejects if one of them fails. Then nothing is committed. */
   async commit(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const hasBegun = this.#transaction === 'open' || this.#isEarly;
@@ -286,7 +297,7 @@ export class Pipeline {
     for (const { told } of this.#waiting.splice(0)) told(rolledBack());
   }
 
-  /** Sends the waiting statements, after the begin of the transaction if it was not sent yet. */
+  /** Sends the waiting statements. If BEGIN was not sent yet, it goes first. */
   #flush(): void {
     if (this.#transaction === 'asked') {
       this.#transaction = 'open';

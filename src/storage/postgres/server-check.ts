@@ -3,21 +3,27 @@ import { type DatabaseConnection, POOL_SIZE } from './sql.ts';
 
 /** What a server reports about itself. */
 export interface ServerFacts {
-  /** Such as `18.4`, and as a number, 180004. */
+  /** The version as text, such as `18.4`, and as a number, such as 180004. */
   readonly version: string;
   readonly versionNumber: number;
-  /** True if it replays another server's writes. */
+  /** True if the server is a standby, which replays the writes of another server. */
   readonly isStandby: boolean;
-  /** If `default_transaction_read_only` is on: what set it, in the words of pg_settings (`database`, `user`, …). */
+  /**
+   * Set if `default_transaction_read_only` is on: where the setting comes from, as in pg_settings (`database`, `user`,
+   * …).
+   */
   readonly readOnlyBy: string | null;
-  /** True if a pool such as PgBouncer is in between. */
+  /** True if the connection goes through a connection pool such as PgBouncer. */
   readonly isPooled: boolean;
 }
 
 /** The oldest supported major version. */
 const OLDEST_MAJOR = 14;
 const TIMEOUT_MS = 5_000;
-/** In a pool that another client uses at the same time, one round may get the same connections by chance. */
+/**
+ * Number of tests of a connection pool. While other clients use it too, one test could get the same connections by
+ * chance.
+ */
 const ROUNDS = 3;
 
 const FACTS = `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version,
@@ -25,8 +31,9 @@ const FACTS = `SELECT pg_backend_pid() AS pid, current_setting('server_version')
   (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only' AND setting = 'on') AS "readOnlyBy"`;
 
 /**
- * Checks that a gateway can work on this server, before anything is written. Throws an Error that says why not: the
- * server is too old, read-only, or behind a pool that changes connections between transactions.
+ * Checks that a gateway can work on this server, before anything is written. Throws an Error with the reason if it
+ * cannot. The reasons: the server is too old, read-only, or behind a pool that changes connections between
+ * transactions.
  */
 export async function checkServer(connection: DatabaseConnection): Promise<ServerFacts> {
   const first = connect(connection);
@@ -34,7 +41,7 @@ export async function checkServer(connection: DatabaseConnection): Promise<Serve
   try {
     await first.connect();
     const { pid, ...found } = (await first.query<ServerFacts & { pid: number }>(FACTS)).rows[0]!;
-    // A pool answers the login itself, with an invented process number.
+    // A pool such as PgBouncer answers the login itself and makes up a process number.
     const facts = { ...found, isPooled: first.processID !== pid };
     const fault = faultOfServer(facts);
     if (fault !== undefined) throw new Error(fault);
@@ -45,7 +52,7 @@ export async function checkServer(connection: DatabaseConnection): Promise<Serve
   }
 }
 
-/** Why a gateway cannot work on such a server, and the fix; undefined if it can. */
+/** Says why a gateway cannot work on such a server, and how to fix it. Undefined if it can. */
 export function faultOfServer(facts: ServerFacts): string | undefined {
   if (facts.versionNumber < OLDEST_MAJOR * 10_000) {
     return (
@@ -70,11 +77,12 @@ export function faultOfServer(facts: ServerFacts): string | undefined {
 }
 
 /**
- * Throws when a pool gives a client different connections: it would lose prepared statements, LISTEN, session settings
- * and locks. With a direct connection, or a pool of sessions, a client keeps its backend process and no other client
- * has it. A pool of transactions that is idle hands out the connection used last, so one client alone always meets the
- * same process: a second client must hold a transaction meanwhile. A pool that hands out the connection unused longest
- * is found with one client that asks twice.
+ * Throws if a pool gives a client different connections. The client would then lose prepared statements, LISTEN,
+ * session settings and locks. With a direct connection or a session pool, a client keeps its backend process and no
+ * other client uses it. Transaction pools are found in two ways:
+ * - Some hand out the connection used last, so an idle pool always gives one client the same process. So a second
+ *   client holds a transaction meanwhile.
+ * - Some hand out the connection unused for longest. So one client asks twice.
  */
 async function checkPooling(first: Probe, second: Probe, pid: number): Promise<void> {
   await second.connect();
@@ -97,7 +105,7 @@ const SMALL_POOL =
   `${TIMEOUT_MS / 1_000} s. A gateway process needs up to ${POOL_SIZE + 1}: let the pool have as many ` +
   '(default_pool_size in PgBouncer), or name PostgreSQL itself in DATABASE_URL.';
 
-/** Begins a transaction, which keeps its connection until it ends. */
+/** Begins a transaction. In a pool, the client keeps its connection until the transaction ends. */
 async function hold(client: Probe): Promise<void> {
   try {
     await client.query('BEGIN');
@@ -113,7 +121,7 @@ async function pidOf(client: Probe): Promise<number> {
   return (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
 }
 
-/** pg's types omit the process number of the login. */
+/** The types of `pg` omit the process number that the login returned. */
 type Probe = pg.Client & { readonly processID?: number };
 
 function connect(connection: DatabaseConnection): Probe {
@@ -124,7 +132,7 @@ function connect(connection: DatabaseConnection): Probe {
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
   });
-  // The running statement fails with the same error.
+  // The running statement fails with the same error, so the event needs no handling.
   client.on('error', () => undefined);
   return client;
 }

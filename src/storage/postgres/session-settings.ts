@@ -1,9 +1,9 @@
 import type pg from 'pg';
 
 /**
- * Planner settings of every connection. A statement's plan, and that of each foreign key check, is made once for a
- * connection, often while the tables are small; a sequential scan chosen then would stay when they have grown. Every
- * query has its index, and JIT compilation would take longer than the query.
+ * Planner settings of every connection. A statement, and each foreign key check, is planned once for a connection,
+ * often while the tables are small. A sequential scan chosen then would stay after the tables have grown, so sequential
+ * scans are off. Every query has an index. JIT compilation would take longer than the query.
  */
 const PLANS: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
@@ -13,9 +13,9 @@ const PLANS: Readonly<Record<string, string>> = {
 };
 
 /**
- * PostgreSQL times out before the gateway (`STATEMENT_TIMEOUT_MS` in sql.ts). Otherwise a whole transaction, sent up to
- * its COMMIT, could be done after its request was told that it failed. A process that is frozen inside a transaction
- * holds its locks no longer than the last limit.
+ * Time limits, shorter than the gateway's own limit (`STATEMENT_TIMEOUT_MS` in sql.ts), so that PostgreSQL times out
+ * first. Otherwise PostgreSQL could still commit a transaction after its request has been answered with an error. The
+ * last limit bounds how long a frozen process holds its locks inside a transaction.
  */
 const LIMITS: Readonly<Record<string, string>> = {
   lock_timeout: '5s',
@@ -23,13 +23,13 @@ const LIMITS: Readonly<Record<string, string>> = {
   idle_in_transaction_session_timeout: '5s',
 };
 
-/** Settings of connections for requests and jobs. `doctor` checks that they are in force. */
+/** Settings of connections for requests and jobs. The command `doctor` checks that a connection has them. */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = { ...PLANS, ...LIMITS };
 
 /**
- * Releases the locks of a host that vanished silently within some 20 seconds, and of a client that disconnected at
- * once. PostgreSQL ignores the first four on a local socket, and refuses the last one on systems that do not support
- * it.
+ * Makes PostgreSQL release the locks of clients that are gone. A host that vanished without a word is noticed within
+ * about 20 seconds, a closed connection within 2. PostgreSQL ignores the first four settings on a local socket. It
+ * refuses the last one on systems that do not support it.
  */
 const GONE_CLIENTS = `SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2;
   SET tcp_user_timeout = '20s';
@@ -43,8 +43,8 @@ const BOUNDED = `${sets(SESSION_SETTINGS)}; ${GONE_CLIENTS}`;
 const UNBOUNDED = sets(PLANS);
 
 /**
- * Makes the settings of a new connection, in one round trip. The startup parameter `options` is not used, because
- * PgBouncer refuses it. `isBounded` is false for long work, such as a migration.
+ * Applies the settings to a new connection, in one round trip. The startup parameter `options` is not used, because
+ * PgBouncer refuses it. `isBounded` is false for long work such as a migration, which then has no time limits.
  */
 export async function setSession(client: pg.Client, isBounded: boolean): Promise<void> {
   await client.query(isBounded ? BOUNDED : UNBOUNDED);

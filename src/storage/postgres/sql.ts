@@ -6,25 +6,29 @@ import { type BoundStatement, isUndecided, Pipeline, READ_ON_DISK } from './pipe
 import { setSession } from './session-settings.ts';
 import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
 
-// Integers become numbers: amounts, sequences and counts stay far below 2^53. A larger value must fail, not be rounded.
+// Reads `bigint` as a number: amounts, sequences and counts stay far below 2^53. A larger value must fail, because
+// rounding would corrupt it.
 pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new Error(`bigint ${text} is out of range`);
   return value;
 });
 
-/** A connection string, or its parts (`host` may be a socket directory). */
+/** A connection string, or its parts. `host` may be a socket directory. */
 export type DatabaseConnection =
   | string
   | { host: string; port: number; user: string; database: string; password?: string };
 
-/** Throws an Error that says what is wrong with a connection string, without its password. Does not connect. */
+/**
+ * Throws an Error that says what is wrong with a connection string. The error does not contain the password. Does not
+ * connect.
+ */
 export function checkDatabaseUrl(url: string): void {
   let port: number;
   try {
     ({ port } = new pg.Client({ connectionString: url }));
   } catch (cause) {
-    // Its certificates are files.
+    // An error of a system call means that a certificate file named in the URL cannot be read.
     if ((cause as NodeJS.ErrnoException).syscall !== undefined) throw cause;
     throw new Error(
       'it must be an address such as postgres://user:password@host:5432/database, with % and two hex digits for ' +
@@ -35,21 +39,26 @@ export function checkDatabaseUrl(url: string): void {
   if (!(port >= 0 && port <= 65_535)) throw new Error('its port must be a whole number from 0 to 65535');
 }
 
-/** Statements are sent without waiting for the answer to the one before. Knex's types omit this option. */
+/**
+ * Lets the driver send statements without waiting for the answer to the previous one. Knex's types omit this option.
+ */
 const PIPELINED: object = { pipeline: true };
 
-/** Event of the pool: a callback after a transaction's end threw. */
+/** Name of the event for a callback that threw after its transaction had ended. */
 const CALLBACK_ERROR = 'callback-error';
 
-/** Limit of connections of a process, besides the one that listens. */
+/** The most connections of a process, besides the one that listens to NOTIFY. */
 export const POOL_SIZE = 12;
-/** PostgreSQL cancels every statement earlier (session-settings.ts): without an answer by then, the peer is gone. */
+/**
+ * Without an answer for this long, in ms, the connection is considered dead. PostgreSQL cancels a statement earlier
+ * (session-settings.ts).
+ */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
 /**
- * The pool. `plan_cache_mode` makes named statements keep one plan. An idle connection that breaks is only logged,
- * because the pool replaces it. After a statement without an answer in time, or refused as read-only, no connection
- * made before is used again. `statementTimeoutMs` 0 is for long work.
+ * Creates the pool of connections. An idle connection that breaks is only logged, because the pool replaces it. After a
+ * statement without an answer, or one refused as read-only, all existing connections are replaced. `statementTimeoutMs`
+ * 0 means no time limits, for long work.
  */
 export function createKnex(
   connection: DatabaseConnection,
@@ -61,7 +70,7 @@ export function createKnex(
   const connections = new Set<pg.Client & { __knex__disposed?: unknown }>();
   const knex = knexModule({
     client: 'pg',
-    // Otherwise Knex writes to stdout.
+    // Without this, Knex writes to stdout.
     log: {
       warn: (detail: unknown) => logger.debug({ detail: String(detail) }, 'knex'),
       error: (detail: unknown) => logger.warn({ detail: String(detail) }, 'knex'),
@@ -88,7 +97,7 @@ export function createKnex(
         setSession(client, statementTimeoutMs > 0).then(
           () => done(null, client),
           (error: Error) => {
-            // Knex then drops the connection.
+            // Knex discards the connection after the error.
             client.end().catch(() => undefined);
             done(error, client);
           },
@@ -97,7 +106,7 @@ export function createKnex(
     },
   });
   knex.on('query-error', (error: unknown) => {
-    // Knex's pool does not hand out a connection with this mark.
+    // Knex's pool does not hand out a connection that has this mark.
     if (isUseless(error)) for (const client of connections) client.__knex__disposed = error;
   });
   knex.on(CALLBACK_ERROR, (error: unknown) =>
@@ -107,13 +116,13 @@ export function createKnex(
 }
 
 /**
- * True if the connections are useless now: they get no answers, or are read-only, which they stay when the database
- * accepts writes again or another server is the primary.
+ * True if existing connections are useless: PostgreSQL does not answer, or they are read-only. A read-only connection
+ * stays read-only, even if the database accepts writes again or another server has become the primary.
  */
 const isUseless = (error: unknown) =>
   isUnanswered(error) || (error as { code?: unknown } | undefined)?.code === '25006';
 
-/** A named statement, which PostgreSQL parses and plans once for a connection. */
+/** A named statement. PostgreSQL parses and plans it once for each connection. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -121,30 +130,30 @@ export interface Statement {
 
 const statements: Statement[] = [];
 
-/** Names a hot statement; the name must be unique in the project. */
+/** Defines a frequent statement. The name must be unique in the project. */
 export function statement(name: string, text: string): Statement {
   const made = { name, text };
   statements.push(made);
   return made;
 }
 
-/** All statements made by `statement`. */
+/** Returns all statements that were defined with `statement`. */
 export const knownStatements = (): readonly Statement[] => statements;
 
-/** Values: channels, and a payload for each. */
+/** Parameters: the channels, and a payload for each of them. */
 const NOTIFY = statement(
   'notify',
   'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)',
 );
 
-/** Queries on the pool, or on one transaction's connection. All stores are built on it. */
+/** Runs queries, either on the pool or on the connection of one transaction. All stores use it. */
 export class Sql {
   readonly #knex: Knex;
   readonly #connection: pg.Client | undefined;
   readonly #pipeline: Pipeline | undefined;
   readonly #notices: { readonly channel: string; readonly payload: string }[] = [];
   readonly #onEnd: ((isCommitted: boolean) => void)[] = [];
-  /** Statements in flight, in order; each resolves with its failure. */
+  /** The statements sent in this transaction, in order. Each promise resolves with the failure, or undefined. */
   readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
 
   constructor(knex: Knex, connection?: pg.Client) {
@@ -153,19 +162,19 @@ export class Sql {
     this.#pipeline = connection && Pipeline.of(connection);
   }
 
-  /** Starts a query with Knex's builder, in this transaction if there is one. */
+  /** Starts a query with Knex's query builder. Inside a transaction, it runs in that transaction. */
   table<Row extends object>(name: string): Knex.QueryBuilder<Row, Row[]> {
     const query = this.#knex<Row>(name) as unknown as Knex.QueryBuilder<Row, Row[]>;
     return this.#connection ? query.connection(this.#connection) : query;
   }
 
-  /** Number of rows that a builder query matches. */
+  /** Returns the number of rows that a query of the query builder matches. */
   async count<Row extends object>(query: Knex.QueryBuilder<Row, Row[]>): Promise<number> {
     const counted: { count: number }[] = await query.clone().select(this.#knex.raw('count(*) AS count'));
     return counted[0]?.count ?? 0;
   }
 
-  /** An SQL fragment for a builder query. */
+  /** Returns an SQL fragment for the query builder. */
   raw(fragment: string, bindings: readonly Knex.RawBinding[] = []): Knex.Raw {
     return this.#knex.raw(fragment, bindings);
   }
@@ -178,9 +187,9 @@ export class Sql {
   }
 
   /**
-   * Runs a prepared statement whose rows leave the process, and resolves when everything that it can have seen is on
-   * the disk. Otherwise it could show a commit that is not on the disk yet and that a crash of PostgreSQL undoes. In a
-   * transaction the rows come at once, and the commit waits.
+   * Runs a prepared statement whose rows go to a client. Resolves when everything that it can have seen is on the disk.
+   * Otherwise the client could see a commit that a crash of PostgreSQL then undoes. In a transaction the rows arrive at
+   * once, and the commit waits for the disk.
    */
   async queryOnDisk<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
     const bound = bind(prepared, values);
@@ -190,7 +199,10 @@ export class Sql {
     return this.#pipeline.add<Row>(bound);
   }
 
-  /** `queryOnDisk` for reads by Knex's builder: `read` is given one connection, on which the disk is waited for, too. */
+  /**
+   * Does what `queryOnDisk` does for reads with Knex's query builder. `read` gets one connection, and that connection
+   * then waits for the disk.
+   */
   async readOnDisk<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (this.#pipeline) {
       this.#pipeline.tellWhatIsRead();
@@ -204,23 +216,20 @@ export class Sql {
   }
 
   /**
-   * Runs a prepared statement without rows. A transaction does not wait for it: it fails if the statement fails, and
-   * later statements see its effect.
+   * Runs a prepared statement whose result is not needed. In a transaction, it does not wait for the answer. The
+   * transaction fails if the statement fails, and later statements see its effect.
    */
   async execute(prepared: Statement, values: readonly unknown[]): Promise<void> {
     if (this.#pipeline) this.#add(bind(prepared, values));
     else await this.query(prepared, values);
   }
 
-  /**
-   * Runs a prepared statement whose rows are needed only after the commit. Do not await them before; later statements
-   * do not wait either.
-   */
+  /** Runs a prepared statement whose rows are needed only after the commit. Do not await the rows before the commit. */
   send<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.#add(bind(prepared, values));
   }
 
-  /** This transaction, for statements without rows. */
+  /** This transaction, as an object that runs statements without rows. pg-boss uses it. */
   get sender() {
     return {
       query: async (bound: { name?: string; text: string; values?: unknown[] }) => {
@@ -230,7 +239,7 @@ export class Sql {
     };
   }
 
-  /** Sends a statement of a transaction, and records how it ends. */
+  /** Sends a statement of a transaction, and remembers whether it fails. */
   #add<Row>(bound: BoundStatement): Promise<Row[]> {
     if (!this.#pipeline) throw new Error('only a transaction sends');
     const rows = this.#pipeline.add<Row>(bound);
@@ -248,12 +257,12 @@ export class Sql {
     return this.#onConnection((connection) => work(new Sql(this.#knex, connection)));
   }
 
-  /** The first statement that failed, which is the cause of the later failures. */
+  /** Returns the failure of the first statement that failed. Later failures are only its consequences. */
   async #failure(): Promise<{ readonly error: unknown } | undefined> {
     return (await Promise.all(this.#sent)).find((failure) => failure !== undefined);
   }
 
-  /** The pool, for statements on a connection each. */
+  /** The pool, for statements that each take a connection of their own. */
   get pool() {
     return {
       query: (config: { name?: string; text: string; values?: unknown[] }) =>
@@ -261,8 +270,8 @@ export class Sql {
           try {
             return await connection.query(config);
           } catch (error) {
-            // A text without a name may contain BEGIN and COMMIT. If it fails, its transaction stays open for the next
-            // user of the connection, so it is rolled back.
+            // A text without a name may contain BEGIN and COMMIT. If it fails, its transaction stays open. Roll it
+            // back, so that the next user of the connection does not continue it.
             if (config.name === undefined && !isUnanswered(error))
               await connection.query('ROLLBACK').catch(() => undefined);
             throw error;
@@ -271,18 +280,18 @@ export class Sql {
     };
   }
 
-  /** Sends a notification with this transaction's commit, which may be before the commit is on the disk. */
+  /** Sends a notification when this transaction commits. Listeners may receive it before the commit is on the disk. */
   notify(channel: string, payload: string): void {
     if (!this.#pipeline) throw new Error('only a transaction notifies');
     this.#notices.push({ channel, payload });
   }
 
-  /** Calls back when this transaction has ended; `isCommitted` is false if the outcome is unknown. */
+  /** Calls `callback` when this transaction has ended. `isCommitted` is false also if the outcome is unknown. */
   onEnd(callback: (isCommitted: boolean) => void): void {
     this.#onEnd.push(callback);
   }
 
-  /** Runs `work` as one transaction on one connection; rolls back when it throws. */
+  /** Runs `work` as one transaction on one connection. Rolls back if `work` throws. */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
     return this.#onConnection(async (connection) => {
       const pipeline = Pipeline.of(connection);
@@ -299,9 +308,9 @@ export class Sql {
         return result;
       } catch (error) {
         const failure = await inside.#failure();
-        // Statements before the commit may lack an answer too; only the commit's counts.
+        // If the outcome of the commit is unknown, report that. Otherwise report the first statement that failed.
         const cause = failure && !isUndecided(error) ? failure.error : error;
-        // A connection that cannot roll back is broken; the pool drops it when it validates it.
+        // If the rollback fails, the connection is broken. The pool drops it at the next check.
         if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
         throw cause;
       } finally {
@@ -311,8 +320,8 @@ export class Sql {
   }
 
   /**
-   * Runs the callbacks. One that throws must not make a committed transaction look failed, because it would be run
-   * again.
+   * Runs the callbacks. An error of a callback is only logged. Thrown, it would make a committed transaction look
+   * failed, and the caller would run it again.
    */
   #end(isCommitted: boolean): void {
     for (const callback of this.#onEnd) {
@@ -331,8 +340,8 @@ export class Sql {
       this.#notices.map(({ payload }) => payload),
     ];
     this.#add(bind(NOTIFY, columns));
-    // PostgreSQL commits notifying transactions one at a time: while each waited for the disk, none could share the
-    // wait.
+    // PostgreSQL commits transactions with notifications one at a time. If each waited for the disk, they could not
+    // share a disk write. So they commit first and wait afterwards.
     this.#pipeline?.letGoEarly();
   }
 
@@ -341,7 +350,7 @@ export class Sql {
     try {
       return await work(connection);
     } catch (error) {
-      // Knex reports only queries of its own builder.
+      // Knex emits this event only for queries of its own builder.
       if (isUseless(error)) this.#knex.emit('query-error', error);
       throw error;
     } finally {
@@ -350,7 +359,7 @@ export class Sql {
   }
 }
 
-/** Byte arrays are left to the driver. */
+/** True for arrays that `arrayLiteral` converts. Arrays of bytes are left to the driver. */
 const isTextArray = (value: unknown): value is unknown[] =>
   Array.isArray(value) && !(value[0] instanceof Uint8Array);
 

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type pg from 'pg';
 
-/** pg's types omit a part of its client. */
+/** The types of `pg` omit these members of its client. */
 type DriverClient = pg.Client & {
-  /** False while anything sent has no answer. */
+  /** False while a sent statement has no answer. */
   readonly readyForQuery: boolean;
   readonly connection: { readonly stream: Socket };
 };
@@ -13,13 +13,14 @@ class Unanswered extends Error {
   readonly code = 'ETIMEDOUT';
 }
 
-/** True if a statement got no answer in time. Its connection is useless then. */
+/** True if a statement got no answer in time. The connection is useless then. */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Unanswered || (error instanceof Error && error.cause instanceof Unanswered);
 
 /**
- * Closes a connection when something was sent and nothing has arrived for `timeoutMs`; all that was sent fails with an
- * error that `isUnanswered` recognises. 0 disables it. The driver's own timeout would set a timer for each query.
+ * Closes a connection if a statement waits for its answer and nothing has arrived for `timeoutMs`. All statements on it
+ * then fail with an error that `isUnanswered` recognises. 0 disables the limit. The driver's own timeout would set a
+ * timer for each query.
  */
 export function endWhenUnanswered(client: pg.Client, timeoutMs: number): void {
   const driver = client as DriverClient;

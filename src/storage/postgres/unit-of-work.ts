@@ -34,16 +34,16 @@ import { CHANGES_CHANNEL, type Change, changePayload, type PgChanges } from './p
 import { announceLive } from './pg-live.ts';
 import type { Sql } from './sql.ts';
 
-/** Writes jobs in a transaction, and calls back at its end. */
+/** What a job sink needs of a transaction: a way to insert jobs, and a call at its end. */
 export interface JobTransaction {
   readonly connection: Sql['sender'];
   onEnd(callback: (isCommitted: boolean) => void): void;
 }
 
-/** Returns the job sink whose jobs commit with the transaction. */
+/** Returns the job sink that inserts jobs in the given transaction. */
 export type JobSinkFor = (transaction: JobTransaction) => JobSink;
 
-/** All stores, on the pool or on one transaction. */
+/** Creates all stores, on the pool or on one transaction. */
 export function createStores(sql: Sql, heads: AuditHeads): Stores {
   return {
     accounts: new PgAccountStore(sql),
@@ -81,7 +81,10 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
   };
 }
 
-/** Transactions on the pool of `sql`. Their announcements are sent with the commit. */
+/**
+ * Creates the unit of work, which runs transactions on the pool of `sql`. Announcements of changes are sent with the
+ * commit.
+ */
 export function createUnitOfWork(
   sql: Sql,
   jobsFor: JobSinkFor,

@@ -2,30 +2,39 @@ import { LRUCache } from 'lru-cache';
 import type { RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
 import { countsBySecond, type TakeRow, verdict } from './rate-log.ts';
 
-/** Time that prepaid permits should last at the current rate, in ms. */
+/** Prepaid permits should last for this time at the current rate, in ms. */
 const AHEAD_MS = 100;
-/** The rate is measured over at least this time, so that a few requests together do not count as a rate, in ms. */
+/**
+ * The shortest time, in ms, over which the rate is measured. A few requests at the same moment then do not look like a
+ * high rate.
+ */
 const LEAST_PACE_MS = 25;
-/** Fewer permits are not worth taking, because unused ones must be given back. */
+/** The fewest permits to take at once. Taking fewer does not pay, because unused permits must be given back. */
 const LEAST_AHEAD = 20;
-/** At most this part of what is left in the minute is taken, so that nobody holds permits near the limit. */
+/**
+ * At most this fraction (1/8) of what is left in the minute is taken. So near the limit, no process holds permits that
+ * others need.
+ */
 const PART_OF_LEFT = 8;
 const MAX_BUCKETS = 10_000;
 
-/** The last grant of the log to a bucket; times in ms of the caller's clock. */
+/** The last grant of permits to a bucket. Times are in ms of the caller's clock. */
 interface Grant {
   readonly limits: RateLimits;
   readonly row: TakeRow;
   readonly askedAt: number;
-  /** Until the last millisecond of the second that counts them: in it, entries of another second leave the window. */
+  /**
+   * The last moment at which the permits may be used: shortly before the end of the second that counts them. In a later
+   * second, other entries of the log have left the window.
+   */
   readonly usableUntil: number;
-  /** Used permits of the grant. */
+  /** How many permits of the grant are used. */
   used: number;
-  /** Permits used since the log was asked. */
+  /** How many permits were used since the last query to the log. */
   usedSince: number;
 }
 
-/** Requests that were counted but did not happen, and the time of the entry that counts them. */
+/** Permits that were counted but not used. `countedAt` is the time of the log entry that counts them. */
 export interface Unused {
   readonly bucket: string;
   readonly count: number;
@@ -33,15 +42,19 @@ export interface Unused {
 }
 
 /**
- * Prepaid permits: for a bucket that is counted by the second, a process under load has the log count the requests of
- * the next tenth of a second before they arrive, and then passes them without a query. Permits are used in the second
- * that counts them or given back, so the limit holds; meanwhile another process may see that many fewer left. Permits
- * of a process that died stay counted until their second has left the window.
+ * Permits for requests that have not arrived yet. It applies to buckets that the log counts by the second. Under load,
+ * a process lets the log count the requests of the next 100 ms in advance, and then allows them without a query.
+ * Permits are used within the second that counts them, or given back, so the limit holds. Meanwhile, another process
+ * sees that many fewer requests left. The permits of a process that died stay counted until their second has left the
+ * window.
  */
 export class PrepaidPermits {
   readonly #grants = new LRUCache<string, Grant>({ max: MAX_BUCKETS });
 
-  /** Uses a prepaid permit for exactly these limits, if there is one; `nowMs` never goes back. */
+  /**
+   * Uses a prepaid permit for exactly these limits and returns its verdict. Undefined if there is none. `nowMs` must
+   * never decrease.
+   */
   use(bucket: string, limits: RateLimits, nowMs: number): RateVerdict | undefined {
     const grant = this.#grants.get(bucket);
     if (!grant || grant.used >= grant.row.granted || nowMs > grant.usableUntil) return undefined;
@@ -50,7 +63,7 @@ export class PrepaidPermits {
     return verdict(grant.row, limits, grant.used++);
   }
 
-  /** How many permits to take besides the `asked` requests that are waiting. */
+  /** Returns how many permits to take in advance, besides those for the `asked` requests that are waiting. */
   ahead(bucket: string, limits: RateLimits, asked: number, nowMs: number): number {
     const grant = countsBySecond(limits) ? this.#grants.get(bucket) : undefined;
     if (!grant) return 0;
@@ -62,14 +75,17 @@ export class PrepaidPermits {
     return ahead < LEAST_AHEAD ? 0 : ahead;
   }
 
-  /** Keeps the permits that the log granted beyond the `asked` requests; `askedAt` is a time before the query. */
+  /**
+   * Keeps the permits that the log granted in addition to those for the `asked` requests. `askedAt` is a time before
+   * the query.
+   */
   keep(row: TakeRow, limits: RateLimits, asked: number, askedAt: number): void {
     if (!countsBySecond(limits)) return;
     const usableUntil = askedAt + row.latest - row.now - 1;
     this.#grants.set(row.bucket, { limits, row, askedAt, usableUntil, used: asked, usedSince: 0 });
   }
 
-  /** Removes and returns the unused permits of these buckets. */
+  /** Removes the unused permits of these buckets and returns them. */
   takeUnused(buckets: readonly string[]): Unused[] {
     return buckets.flatMap((bucket) => {
       const grant = this.#grants.get(bucket);

@@ -6,7 +6,7 @@ import type { Sql } from '../postgres/sql.ts';
 import { isSameLimits, PrepaidPermits } from './prepaid-permits.ts';
 import { COUNT_MASK, GIVE_BACK, SWEEP, TAKE, type TakeRow, verdict } from './rate-log.ts';
 
-/** Limit of requests that one statement decides, without prepaid ones. */
+/** The most requests that one statement decides, without those counted in advance. */
 const MAX_BATCH = 500;
 
 interface Ask {
@@ -14,20 +14,23 @@ interface Ask {
   readonly limits: RateLimits;
 }
 
-/** The requests of one bucket in a batch, in order and under the same limits. */
+/**
+ * The requests of one bucket in a batch, in order and all with the same limits. `places` are their indexes in the
+ * batch.
+ */
 interface Group {
   readonly limits: RateLimits;
   readonly places: number[];
 }
 
 /**
- * The rate limiter that all processes share (R12): exact up to 1,000 a minute; above that it never exceeds the limit
- * and is at most one second's requests short of it. A change of limits applies from the next request, to what the
- * minute has counted. A limit above 2,097,151 a minute works as that number.
+ * The rate limiter that all processes share (R12). It is exact up to 1,000 requests a minute. Above that, it never
+ * exceeds the limit and allows at most one second's requests too few. A change of limits applies from the next request
+ * on, and the requests already counted still count. A limit above 2,097,151 a minute is treated as that number.
  *
- * Requests that arrive during a batch are decided by the next batch, in one statement, in order for each bucket. Under
- * load most need no statement, because they were counted in advance (`PrepaidPermits`). `take` rejects when the
- * database is unreachable: nothing passes uncounted.
+ * Requests that arrive while a statement runs are decided by the next statement, in order for each bucket. Under load
+ * most requests need no statement, because they were counted in advance (`PrepaidPermits`). `take` rejects if the
+ * database is unreachable, so that nothing passes uncounted.
  */
 export class PgRateLimiter implements RateLimiter {
   readonly #sql: Sql;
@@ -35,7 +38,7 @@ export class PgRateLimiter implements RateLimiter {
   readonly #batches: Batcher<Ask, RateVerdict>;
   readonly #permits = new PrepaidPermits();
 
-  /** Without `clock` the database's time counts, which all processes share; tests pass their own. */
+  /** `clock` is for tests. Without it, the database's time is used, which all processes share. */
   constructor(sql: Sql, clock?: Clock) {
     this.#sql = sql;
     this.#clock = clock;
@@ -54,7 +57,10 @@ export class PgRateLimiter implements RateLimiter {
     await this.#sql.query(GIVE_BACK, [[bucket], [1], [null]]);
   }
 
-  /** Deletes rows unused for 2 minutes, some hundred in a statement. Returns how many. */
+  /**
+   * Deletes rows that were unused for 2 minutes, reading 500 rows in each statement. Returns the number of deleted
+   * rows.
+   */
   async sweep(): Promise<number> {
     let deleted = 0;
     for (let after: string | null = ''; after !== null; ) {
@@ -72,17 +78,17 @@ export class PgRateLimiter implements RateLimiter {
     return this.#clock?.now().getTime() ?? null;
   }
 
-  /** A time in ms that never goes back. */
+  /** A time in ms that never decreases. */
   #elapsedMs(): number {
     return this.#now() ?? performance.now();
   }
 
   async #decide(batch: readonly Ask[]): Promise<RateVerdict[]> {
-    // The last batch may have taken prepaid permits.
+    // The previous batch may have taken prepaid permits, so some requests need no query.
     const verdicts = batch.map(({ bucket, limits }) => this.#permits.use(bucket, limits, this.#elapsedMs()));
     let waiting = [...batch.keys()].filter((place) => verdicts[place] === undefined);
     while (waiting.length > 0) {
-      // One statement writes a row once: requests of a bucket under other limits wait for the next statement.
+      // One statement can write a row only once. Requests of a bucket with other limits wait for the next statement.
       const { groups, later } = group(batch, waiting);
       await this.#giveBackUnused([...groups.keys()]);
       for (const row of await this.#take(groups)) {

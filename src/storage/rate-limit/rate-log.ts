@@ -1,18 +1,19 @@
 /**
  * The sliding log of counted requests in PostgreSQL (R12): its format and its statements.
  *
- * Terms. Entry: one bigint of `hits`, the Unix millisecond of counted requests shifted left by 21 bits, and in the low
- * bits how many requests the row has counted up to and with that entry, modulo 2^21. The difference of two entries' low
- * bits is the number of requests between them, so each question is a binary search (`width_bucket`). Base: the first
- * element of `hits`; it has left the window and is only subtracted.
+ * Terms:
+ * - Entry: one bigint of the array `hits`. The upper bits are a Unix time in ms. The low 21 bits are the number of
+ *   requests that the row has counted up to and including this entry, modulo 2^21. The difference of the low bits of
+ *   two entries is the number of requests between them. So each question is a binary search (`width_bucket`).
+ * - Base: the first element of `hits`. It has left the window, and only its count is needed, for subtraction.
  *
- * Up to 1,000 a minute an entry counts the requests of one millisecond. Above that it counts those of one second and
- * has the time of that second's last millisecond, so that the limit holds in any 60 s, also for requests later in the
- * second. With a limit for the second, entries stay exact, and those older than a second are merged when there are
- * many.
+ * Up to 1,000 requests a minute, an entry counts the requests of one millisecond. Above that, it counts those of one
+ * second and has the time of the second's last millisecond. The limit then holds in any 60 s, because requests later in
+ * that second are covered too. If there is also a limit for the second, entries stay exact. When there are many, those
+ * older than a second are merged.
  *
- * Invariants. A row is decided under its lock, with a clock that is read after the lock was taken. Rows are locked in
- * the order of their buckets' names; `SWEEP`, which does not, never waits.
+ * Invariants: A row is decided under its lock, with a clock that is read after the lock was taken. Rows are locked in
+ * the order of their buckets' names. `SWEEP` locks them in another order, but never waits.
  */
 import type { RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
 import { statement } from '../postgres/sql.ts';
@@ -20,18 +21,21 @@ import { statement } from '../postgres/sql.ts';
 const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
 const COUNT_BITS = 21;
-/** The highest count of a row. */
+/** The highest count that an entry can hold. */
 export const COUNT_MASK = 2 ** COUNT_BITS - 1;
-/** The highest limit a minute that is exact. */
+/** The highest limit for a minute that is exact. */
 const EXACT_LIMIT = 1_000;
-/** A log above the exact limit is merged when it has more entries than this. */
+/** The log of a bucket above the exact limit is merged if it has more entries than this. */
 const MERGE_ABOVE = 256;
-/** A clock that was set back by at most this stands still; set back further, the log is moved to the new time. */
+/**
+ * If the clock was set back by at most this, in ms, the log's time stands still. If by more, the log is moved to the
+ * new time.
+ */
 const CLOCK_SLACK_MS = 5_000;
 const IDLE_MS = 120_000;
 const SWEEP_ROWS = 500;
 
-/** True if the requests of one second share an entry. */
+/** True if all requests of one second share an entry. */
 export function countsBySecond({ perMinute, perSecond }: RateLimits): boolean {
   return perMinute > EXACT_LIMIT && perSecond === 0;
 }
@@ -42,22 +46,23 @@ const timeOf = (entry: string) => `(${entry} >> ${COUNT_BITS})`;
 const secondOf = (entry: string) => `((${entry} >> ${COUNT_BITS}) / ${SECOND_MS})`;
 const lastOf = (hits: string) => `${hits}[cardinality(${hits})]`;
 const countBetween = (later: string, earlier: string) => `((${later} - ${earlier}) & ${COUNT_MASK})`;
-/** `countsBySecond` for the limits in `row`. */
+/** SQL for `countsBySecond` with the limits in `row`. */
 const bySecond = (row: string) => `(${row}.per_minute > ${EXACT_LIMIT} AND ${row}.per_second = 0)`;
-/** The time of an entry made now. */
+/** SQL for the time of a new entry. */
 const stampOf = (row: string) =>
   `(now + CASE WHEN ${bySecond(row)} THEN ${SECOND_MS - 1} - now % ${SECOND_MS} ELSE 0 END)`;
-/** Number of entries at or before the start of a window of `ms`, always including the base. */
+/** SQL for the number of entries at or before the start of a window of `ms`. The base is always included. */
 const entriesBefore = (ms: number) =>
   `greatest(1, width_bucket((now - ${ms}) << ${COUNT_BITS} | ${COUNT_MASK}, log))`;
-/** When the count falls below `limit`, if it has reached it. */
+/** SQL for the time at which the count falls below `limit`. Null if the limit is not reached. */
 const freeAt = (limit: string, windowMs: number) =>
   `(SELECT ${timeOf('min(hit)')} + ${windowMs} FROM unnest(hits) AS hit
     WHERE ${countBetween(lastOf('hits'), 'hit')} < ${limit})`;
 
 /**
- * Values: buckets in order, requests of each, limits a minute and a second; the time in ms, null for the database's
- * clock. `OFFSET 0` keeps PostgreSQL from computing a step again for each use of its columns.
+ * Counts requests and decides how many are granted. Parameters: $1 buckets in order, $2 the requests of each, $3 the
+ * limits for a minute, $4 the limits for a second. $5 is the time in ms; null means the database's clock. `OFFSET 0`
+ * keeps PostgreSQL from computing a step again for each use of its columns.
  */
 export const TAKE = statement(
   'rate-limit-take',
@@ -118,7 +123,7 @@ export const TAKE = statement(
      CASE WHEN granted < asked AND per_second > 0 THEN ${freeAt('per_second', SECOND_MS)} END AS second_free_at`,
 );
 
-/** The result of `TAKE` for a bucket; times in Unix ms. */
+/** The result of `TAKE` for a bucket. Times are Unix times in ms. */
 export interface TakeRow {
   readonly bucket: string;
   readonly granted: number;
@@ -126,13 +131,13 @@ export interface TakeRow {
   /** Requests counted in the minute that ends now. */
   readonly counted: number;
   readonly oldest: number | null;
-  /** Time of the entry that counts what was granted. */
+  /** Time of the entry that counts the granted requests. */
   readonly latest: number;
   readonly minute_free_at: number | null;
   readonly second_free_at: number | null;
 }
 
-/** The verdict for the `index`-th request of the bucket in the statement. */
+/** Returns the verdict for the request at position `index` among those of the bucket in the statement. */
 export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number): RateVerdict {
   const isAllowed = index < row.granted;
   const left = Math.max(0, Math.min(perMinute, COUNT_MASK) - row.counted);
@@ -144,7 +149,7 @@ export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number):
     return { isAllowed, limit, resetAt, remaining, retryAfterSeconds: 0, rule: null };
   }
   const isMinute = left === 0;
-  // With a limit of 0 no request ever passes; then the minute is named.
+  // With a limit of 0 no request is ever allowed. The verdict then names the minute's rule.
   const minuteFreeAt = isMinute ? (row.minute_free_at ?? row.now + MINUTE_MS) : 0;
   const waitMs = Math.max(minuteFreeAt, row.second_free_at ?? 0) - row.now;
   return {
@@ -161,8 +166,9 @@ const lessGiven = (entry: string) =>
   `(${timeOf(entry)} << ${COUNT_BITS} | ((${entry} - given) & ${COUNT_MASK}))`;
 
 /**
- * Values: buckets, the number of requests to give back for each, and the times of the entries that count them, null for
- * the latest. These entries are reduced, at most to none, and then deleted.
+ * Gives back counted requests. Parameters: $1 buckets, $2 the number to give back for each, $3 the times of the entries
+ * that count them. A null time means the latest entry. An entry is reduced at most to zero. An entry of zero is
+ * deleted.
  */
 export const GIVE_BACK = statement(
   'rate-limit-give-back',
@@ -180,7 +186,10 @@ export const GIVE_BACK = statement(
    WHERE r.bucket = c.bucket`,
 );
 
-/** Values: the bucket to continue after, and the time in ms or null. One slice of the table in bucket order. */
+/**
+ * Deletes idle rows in one slice of the table, in the order of buckets. Parameters: $1 the bucket after which the slice
+ * begins, $2 the time in ms or null for the database's clock.
+ */
 export const SWEEP = statement(
   'rate-limit-sweep',
   `WITH slice AS MATERIALIZED (

@@ -24,7 +24,7 @@ const COLUMNS = [
   'last_used_at',
   'revoked_at',
 ];
-/** A token and its person have columns of the same names. */
+/** Tokens and users have columns with the same names, so those of the token get a prefix. */
 const TOKEN_AND_USER = [
   ...COLUMNS.map((column) => `t.${column} AS token_${column}`),
   ...USER_COLUMNS.map((column) => `u.${column}`),
@@ -45,7 +45,7 @@ const REVOKE = statement(
    RETURNING ${COLUMNS.join(', ')}, token_hash`,
 );
 
-/** Access tokens of people, by the hash of the token. */
+/** Access tokens of people. They are found by the hash of the token. */
 export class PgAccessTokenStore implements AccessTokenStore {
   readonly #sql: Sql;
 

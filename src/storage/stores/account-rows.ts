@@ -1,8 +1,8 @@
-/** What the stores of an account's rows share: who sees a row, and how many there are. */
+/** Parts that the stores of an account's rows share: the condition for visible rows, and the number of rows. */
 import type { AccountEnvironment, Environment, Visibility } from '../../domain/caller.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** The conditions that keep a query within a visibility, for the builder's `where`. */
+/** Returns the conditions for the rows that a caller may see, for `where` of the query builder. */
 export function whereVisible({ accountId, environment }: Visibility): {
   account_id: string;
   environment?: Environment;
@@ -15,7 +15,7 @@ const COUNT = statement(
   'SELECT rows FROM list_counts WHERE account_id = $1 AND list = $2',
 );
 
-/** Number of an account's rows in an environment, in a table that triggers count by environment. */
+/** Returns the number of an account's rows in an environment. Triggers keep these counts for each environment. */
 export function ownRowsIn(
   sql: Sql,
   { accountId, environment }: AccountEnvironment,
@@ -24,7 +24,7 @@ export function ownRowsIn(
   return ownRows(sql, accountId, environment === 'sandbox' ? `${table}_sandbox` : table);
 }
 
-/** Number of an account's rows in a list that triggers count. */
+/** Returns the number of an account's rows in a list. Triggers keep these counts. */
 export async function ownRows(
   sql: Sql,
   accountId: string,

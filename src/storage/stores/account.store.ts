@@ -16,7 +16,7 @@ interface AccountRow {
   content_days: number | null;
   message_days: number | null;
   require_second_factor: boolean;
-  /** The columns of the plan are null without one. */
+  /** The columns of the plan. Null if the account has no plan. */
   plan_name: string | null;
   per_minute: number | null;
   per_second: number | null;
@@ -66,7 +66,7 @@ function planOf({
   return has ? { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } : null;
 }
 
-// Accounts are locked in the order of their ids, so that transactions do not deadlock.
+// Accounts are locked in the order of their ids, so that two transactions do not deadlock.
 const LOCK = statement(
   'account-lock',
   `SELECT id, balance_minor, ledger_seq FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
@@ -94,8 +94,8 @@ const CREDIT = statement(
 );
 
 /**
- * Accounts whose name or email contains $1. The subquery leaves the planner only the trigram index; $2 is $1 escaped
- * for LIKE.
+ * Finds accounts whose name or email address contains $1. $2 is $1 escaped for LIKE. Inside the subquery the planner
+ * can only use the trigram index.
  */
 const FOUND = `SELECT id FROM (SELECT id, name, email FROM accounts
    WHERE search_terms('', lower(name) || E'\\n' || lower(email), '{}') @@ search_query('', ARRAY[lower($1)], NULL)
@@ -112,7 +112,7 @@ interface Locked {
   ledger_seq: number;
 }
 
-/** Accounts and credits to them. Intake writes the charges. */
+/** Accounts, and credits to them. Intake writes the charges (src/storage/intake). */
 export class PgAccountStore implements AccountStore {
   readonly #sql: Sql;
 

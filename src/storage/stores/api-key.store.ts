@@ -90,9 +90,12 @@ const SCOPE_USES = statement(
    ORDER BY k.key_id, s.place`,
 );
 
-// Any number that differs from other advisory locks.
+// Any number works that no other advisory lock uses.
 const LOCK_ACCOUNT = statement('api-keys-lock', 'SELECT pg_advisory_xact_lock(7350115, hashtext($1))');
-/** Keys that `maker` created. Parameter 2 says whether keys that others have rotated since are included. */
+/**
+ * SQL for the keys whose current secret `maker` issued. With $2, also those that `maker` created and others have
+ * rotated since.
+ */
 const madeByOne = (maker: string) => `CROSS JOIN LATERAL (
      SELECT key_id FROM api_keys WHERE issued_by = ${maker}
      UNION SELECT key_id FROM api_keys WHERE created_by = ${maker} AND $2) AS k`;
@@ -107,7 +110,7 @@ const MADE_BY = statement(
    ORDER BY k.created_at, k.key_id LIMIT $4`,
 );
 
-/** API keys. Every change is announced, so that processes drop their cached copy. */
+/** API keys. The caller announces every change, so that all processes drop their cached copy. */
 export class PgApiKeyStore implements ApiKeyStore {
   readonly #sql: Sql;
 

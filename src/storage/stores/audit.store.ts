@@ -26,7 +26,7 @@ function mapRow(row: AuditRow): AuditEntry {
   };
 }
 
-/** The time of an entry and the time in its id are read at different moments. */
+/** An entry's time and the time in its id are read at different moments. They differ by less than this, in ms. */
 const ID_SLACK_MS = 60_000;
 const HEAD = 'SELECT seq, hash, log_id, sealed FROM audit_head';
 const FIND_HEAD = statement('audit-head', HEAD);
@@ -50,7 +50,10 @@ interface HeadRow extends AuditLink {
   readonly sealed: string | null;
 }
 
-/** The audit log: each entry is chained to the one before, and the head is signed with each entry. */
+/**
+ * The audit log. Each entry has a hash that depends on the previous entry. The last hash (the head) is signed with each
+ * entry.
+ */
 export class PgAuditStore implements AuditStore {
   readonly #sql: Sql;
   readonly #heads: Pick<AuditHeads, 'sign' | 'keep'>;
@@ -67,7 +70,8 @@ export class PgAuditStore implements AuditStore {
     await this.#sql.execute(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
     const head = { logId: end.log_id, seq, hash };
     await this.#sql.execute(MOVE_HEAD, [seq, hash, this.#heads.sign(head)]);
-    // Only after the commit: otherwise a rollback would look like a cut tail.
+    // Keep the head outside the database only after the commit. After a rollback it would be ahead of the log, which
+    // would look as if entries had been deleted.
     this.#sql.onEnd((isCommitted) => {
       if (isCommitted) void this.#heads.keep(head);
     });
@@ -125,7 +129,7 @@ function matching(sql: Sql, accountId: string | undefined, filter: AuditFilter) 
   if (filter.action !== undefined) query.where('action', filter.action);
   if (filter.actor !== undefined) query.where('actor', filter.actor);
   if (filter.target !== undefined) query.where('target', filter.target);
-  // The index is on ids, and an id contains its time.
+  // The index is on ids. An id contains its time, so these conditions let the index serve a time range.
   const { from, to } = filter;
   if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));
   if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));

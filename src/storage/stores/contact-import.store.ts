@@ -105,7 +105,7 @@ const ABANDON = statement(
   `UPDATE contact_imports SET state = 'failed', failure = $2, finished_at = $3, csv = NULL
    WHERE created_at < $1 AND csv IS NOT NULL`,
 );
-// The faults are deleted first, so that deleting an import touches few rows.
+// Deletes the faults before their import. Deleting an import would otherwise delete all its faults in one statement.
 const FORGET_FAULTS = statement(
   'contact-import-forget-faults',
   `DELETE FROM contact_import_faults WHERE (import_id, seq) IN (
@@ -119,7 +119,7 @@ const FORGET = statement(
      AND NOT EXISTS (SELECT FROM contact_import_faults f WHERE f.import_id = i.id)`,
 );
 
-/** Contact imports, their text until they end, and the faults of their rows. */
+/** Contact imports, the CSV text of unfinished ones, and the faults that their rows have. */
 export class PgContactImportStore implements ContactImportStore {
   readonly #sql: Sql;
 

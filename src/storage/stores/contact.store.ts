@@ -70,18 +70,18 @@ function toRow(contact: Contact) {
   };
 }
 
-// Any number that differs from other advisory locks.
+// Any number works that no other advisory lock uses.
 const LOCK_ALL = statement('contacts-lock-all', 'SELECT pg_advisory_xact_lock(7350114, hashtext($1))');
 
 /**
- * Contacts of account $1 and environment $5 with each text of a parameter; the inner limit makes it one index lookup
- * each.
+ * SQL for the contacts of account $1 and environment $5 that match a text of `$parameter`. LIMIT makes it one index
+ * lookup for each text.
  */
 function findEach(parameter: number, condition: string, limit: number): string {
   return `SELECT c.* FROM unnest($${parameter}::text[]) AS n (text) CROSS JOIN LATERAL (
      SELECT ${COLUMNS.join(', ')} FROM contacts c WHERE c.account_id = $1 AND c.environment = $5 AND ${condition} LIMIT ${limit}) AS c`;
 }
-// Two contacts with one email are enough to know that it is not unique.
+// Of contacts with the same email address two are enough to know that it is not unique.
 const FIND_NAMED = statement(
   'contacts-find-named',
   [
@@ -106,13 +106,16 @@ const UPDATE_ALL = statement(
 );
 const REMOVE_ALL = statement('contacts-remove-all', 'DELETE FROM contacts WHERE id = ANY ($1::uuid[])');
 
-/** The condition of `askedOf` on contacts already read; `strpos` has no wildcards to escape. */
+/**
+ * The filter of `askedOf`, as SQL over contacts that were already read. `strpos` needs no escaping, because it has no
+ * wildcards.
+ */
 const MATCHES = `account_id = $1::uuid AND environment = $5 AND (strpos(search_text, $2) > 0 OR phone = $3)
   AND ($4::text IS NULL OR tags @> ARRAY[$4])`;
 const SEARCHED = [...COLUMNS, 'search_text'].join(', ');
 /**
- * The matching contacts and few others: those with the trigrams of the text, where the subquery leaves the planner only
- * that index, and those with the phone, by its index.
+ * SQL for the matching contacts and a few others. It combines two lookups. The first uses the trigram index of the
+ * text; inside its subquery the planner can use no other index. The second uses the index on the phone number.
  */
 const NARROWED = `(
    SELECT * FROM (SELECT ${SEARCHED} FROM contacts
@@ -123,7 +126,7 @@ const NARROWED = `(
    WHERE account_id = $1::uuid AND environment = $5 AND phone = $3) AS narrowed`;
 const FOUND = `SELECT id FROM ${NARROWED} WHERE ${MATCHES}`;
 const COUNT_FOUND = statement('contacts-count-found', `SELECT count(*) AS total FROM (${FOUND}) AS found`);
-/** A page and the total; one row without an id after the last page. */
+/** Returns a page and the total. After the last page, it returns one row that has the total but no id. */
 const FOUND_PAGE = statement(
   'contacts-found-page',
   `WITH found AS MATERIALIZED (${FOUND})
@@ -132,12 +135,18 @@ const FOUND_PAGE = statement(
      JOIN (SELECT id FROM found ORDER BY id DESC LIMIT $6 OFFSET $7) AS page USING (id)) AS c ON true
    ORDER BY c.id DESC`,
 );
-/** The next contacts of the environment below an id. */
+/** SQL for the next contacts of the environment with an id below `id`, newest first. */
 const next = (id: string, limit: string) =>
   `SELECT ${SEARCHED} FROM contacts WHERE account_id = $1::uuid AND environment = $5 AND id < ${id} ORDER BY id DESC LIMIT ${limit}`;
-/** Rows scanned first, and the factor for a second scan when the first shows that it will fill the page. */
+/**
+ * FIRST is the number of rows that the first scan reads. If its matches suggest that TIMES as many rows would fill the
+ * page, a second scan reads so many.
+ */
 const [FIRST, TIMES] = ['4 * $6::int', 16];
-/** The newest matching contacts below $7. If too few of the nearest match, all matching ones are found and sorted. */
+/**
+ * Returns the newest matching contacts with an id below $7. It first scans the contacts next to $7. If too few of them
+ * match, it finds all matching contacts through the indexes and sorts them.
+ */
 const FOUND_SLICE = statement(
   'contacts-found-slice',
   `WITH first AS MATERIALIZED (${next('$7::uuid', FIRST)}),
@@ -157,15 +166,19 @@ const FOUND_SLICE = statement(
    ORDER BY id DESC LIMIT $6`,
 );
 
-/** The account, environment, part of the text, phone and tag of a filter; undefined if it matches every contact. */
+/**
+ * Returns the first parameters of the search statements: account, part of the text, phone, tag, environment. Undefined
+ * if the filter matches every contact.
+ */
 function askedOf({ accountId, environment }: AccountEnvironment, { search = '', tag }: ContactFilter) {
-  // Spaces at the ends are ignored: one may have been the plus sign of a number, which is found in any form.
+  // Spaces at the ends are ignored. In a URL, the plus sign of a phone number becomes a space, and numbers are found in
+  // any form.
   const part = foldForSearch(search.trim());
   if (part === '' && tag === undefined) return undefined;
   return [accountId, part, parseMsisdn(search) ?? null, tag ?? null, environment] as const;
 }
 
-/** Contacts as JSON, for statements over many of them. */
+/** Returns contacts as JSON, for statements that write many of them. */
 function toRows(contacts: readonly Contact[]): string {
   return JSON.stringify(
     contacts.map((contact) => ({ ...toRow(contact), id: contact.id, attributes: contact.attributes })),
@@ -283,8 +296,8 @@ export class PgContactStore implements ContactStore {
   async saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
   ): Promise<void> {
-    // A contact that gives up a phone or external id is updated twice: first without it, so that it does not collide
-    // with the new owner.
+    // A contact that gives up its phone number or external id is deleted and inserted again. Otherwise another contact
+    // could not take over the number in the same batch, because it must be unique.
     const isMoving = ({ before, after }: (typeof changes)[number]) =>
       before !== undefined &&
       ((before.phone !== null && before.phone !== after.phone) ||

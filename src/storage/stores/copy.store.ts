@@ -5,7 +5,10 @@ import type { HoldReason, Place } from '../../domain/recovery/hold.ts';
 import { BLOCK, PENDING_BLOCKS } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** The setting `gateway.restored_as` exists on a server whose files `restore` has laid out. */
+/**
+ * Reads the copy state of the data. The setting `gateway.restored_as` exists only on a server whose files came from a
+ * restore.
+ */
 const STATE = `SELECT c.system_identifier, c.database_oid, c.restored_as, c.held_at, c.held_from, c.held_reason,
     s.system_identifier::text AS found_system, nullif(current_setting('gateway.restored_as', true), '') AS found_restore,
     (SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS found_oid
@@ -48,7 +51,7 @@ interface StateRow {
   found_restore: string | null;
 }
 
-/** The row that identifies this copy of the data. */
+/** The row that identifies this copy of the data. It changes when a backup was restored (R230). */
 export class PgCopyStore implements CopyStore {
   readonly #sql: Sql;
 

@@ -91,7 +91,8 @@ const FIND = statement(
   `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2
      AND ($3::text IS NULL OR $3 = ${EVENT_ENVIRONMENT})`,
 );
-// Counts and deliveries must be from one snapshot, or the page is not at the counted offset.
+// The counts and the page of deliveries must come from one snapshot. Otherwise the offset of the page would not fit the
+// counts.
 const SNAPSHOT = statement(
   'deliveries-snapshot',
   'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY',
@@ -105,7 +106,8 @@ const ATTEMPTS = statement(
   `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
    WHERE account_id = $1 AND delivery_id = ANY($2::uuid[]) ORDER BY delivery_id, number`,
 );
-// A delivery due within a second is treated as due: clocks of processes differ, and its attempt may have started.
+// A delivery that is due within a second is left unchanged. The clocks of processes differ, so its attempt may have
+// started already.
 const REOPEN = statement(
   'deliveries-reopen',
   `UPDATE webhook_deliveries d SET status = 'retrying', next_retry_at = $3,
@@ -136,7 +138,7 @@ const INSERT = statement(
   `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[])`,
 );
-// A job without a due time finds its deliveries by their number of attempts.
+// A first job has no due time. It finds its deliveries by their number of attempts.
 const DUE = statement(
   'deliveries-due',
   `SELECT d.id, d.account_id, d.event, d.attempts, coalesce(d.retries_from, 0) AS retries_from, d.next_retry_at,
@@ -152,7 +154,10 @@ const CLOSE = statement(
    WHERE id = ANY($1::uuid[]) AND status IN ('pending', 'retrying') RETURNING id, account_id`,
 );
 
-/** Found first and limited afterwards: with a limit inside, PostgreSQL scans the ids of all deliveries. */
+/**
+ * The subquery finds all deliveries before LIMIT applies. With LIMIT inside, PostgreSQL would scan the ids of all
+ * deliveries.
+ */
 const OF_MESSAGES = statement(
   'deliveries-of-messages',
   `SELECT * FROM (
@@ -160,7 +165,7 @@ const OF_MESSAGES = statement(
      WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) OFFSET 0
    ) f ORDER BY f.id LIMIT $3`,
 );
-/** A message's events and their deliveries are found by index; only the columns shown are read. */
+/** SQL for the deliveries of one message. Indexes find the message's events and their deliveries. */
 const MATCHING_OF_MESSAGE = `FROM events e ${OF_EVENTS}
   WHERE e.account_id = $1 AND e.message_id = $2 AND ($3::uuid IS NULL OR d.webhook_id = $3)
     AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event = $5)
@@ -184,10 +189,13 @@ const FIND_MANY = statement(
   `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT}
    WHERE d.account_id = $1 AND d.id = ANY($2::uuid[]) AND ($3::uuid IS NULL OR d.webhook_id = $3) ORDER BY d.id`,
 );
-/** True if the delivery has not changed since its attempt `n` was taken. */
+/** SQL that is true if the delivery has not changed since attempt `n` was started. */
 const AWAITED = `d.status IN ('pending', 'retrying') AND d.next_retry_at IS NOT DISTINCT FROM n.due_at`;
 const DECIDES = `${AWAITED} OR n.status = 'success' AND d.status <> 'canceled'`;
-/** A canceled delivery shows the answer too, beside the reason of the cancellation. */
+/**
+ * SQL that is true if the result of attempt `n` is shown. A canceled delivery also shows it, besides the reason of the
+ * cancellation.
+ */
 const ANSWERS = `d.status = 'canceled' OR ${DECIDES}`;
 const recording = (name: string, set: (column: string, when: string) => string, where: string) =>
   statement(
@@ -209,11 +217,14 @@ const recording = (name: string, set: (column: string, when: string) => string, 
    )
    SELECT id, attempts, next_retry_at FROM done`,
   );
-/** Attempts of deliveries that waited for them: nearly all, so without a condition that would prevent the index. */
+/**
+ * Records attempts of deliveries that have not changed meanwhile, which are nearly all. The columns are set without a
+ * condition, because that would prevent the use of the index.
+ */
 const RECORD = recording('deliveries-record', (column) => `${column} = n.${column}`, AWAITED);
 /**
- * Attempts of other deliveries: a success still decides. A commit whose answer was lost is retried, so attempts that
- * are already logged are skipped.
+ * Records attempts of deliveries that have changed meanwhile. A success still decides. A commit whose answer was lost
+ * is retried, so attempts that are already logged are skipped.
  */
 const RECORD_BESIDE = recording(
   'deliveries-record-beside',
@@ -222,11 +233,11 @@ const RECORD_BESIDE = recording(
 );
 
 /**
- * Finds deliveries in lists of any size. Triggers count them by webhook, hour, event and status, so a total is a sum of
- * counts. Only the hours that hold a page are scanned: an id contains its hour.
+ * Finds deliveries in lists of any size. Triggers count deliveries by webhook, hour, event and status, so a total is a
+ * sum of counts. An id contains its time. So only the deliveries of the hours that the page overlaps are read.
  */
 const HOUR_MS = 3_600_000;
-/** Up to this offset, skipping index entries is cheaper than finding the hours of the page. */
+/** Up to this offset, skipping index entries is faster than finding the hours of the page. */
 const SKIPPED_IN_INDEX = 500;
 const COUNTED = `(
     SELECT webhook_id, hour, event, status, deliveries FROM delivery_hours
@@ -248,8 +259,8 @@ const BY_STATUS = statement(
   `SELECT webhook_id, status, sum(deliveries)::bigint AS count FROM ${COUNTED} GROUP BY webhook_id, status`,
 );
 /**
- * A statement over the rows of `from`, which an index has in the order of `key` and `id`. Compared as a row, so that
- * the planner can use no other index.
+ * Returns a statement over the rows of `from`, which must have an index on (`key`, `id`). The conditions compare whole
+ * rows, so that the planner can use no other index.
  */
 function idsOver(name: string, from: string, id: string, key: string, value = 'w.id') {
   return statement(
@@ -276,7 +287,7 @@ const HAVE_FAILED = idsOver(
   'd.id',
   'd.webhook_id',
 );
-/** Events that nearly every message causes. The others have an index. */
+/** Events that nearly every message causes. Deliveries of other events have an index. */
 const COMMON_EVENTS: readonly EventType[] = [
   'sms.sent',
   'email.sent',
@@ -294,7 +305,7 @@ const RARE = idsOver(
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const EVER: IdRange = { lowest: FIRST_UUID, below: LAST_UUID, most: null };
 
-/** A range of ids, and the highest number of matching deliveries in it. */
+/** A range of ids, and the most matching deliveries that it can contain. Null means unknown. */
 interface IdRange {
   readonly lowest: string;
   readonly below: string;
@@ -309,7 +320,7 @@ interface Part {
   readonly limit: number;
 }
 
-/** Webhook deliveries and the results of their attempts. */
+/** Webhook deliveries, and the results of their attempts. */
 export class PgDeliveryStore implements DeliveryStore {
   readonly #sql: Sql;
 
@@ -352,7 +363,7 @@ export class PgDeliveryStore implements DeliveryStore {
   async record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryState>> {
     const states = new Map<AttemptRecord, DeliveryState>();
     for (let left = records; left.length > 0; ) {
-      // A statement updates a row once: a second attempt of the same delivery waits for the next statement.
+      // One statement can update a row only once. A second attempt of the same delivery waits for the next statement.
       const byId = new Map<string, AttemptRecord>();
       for (const record of left) if (!byId.has(record.deliveryId)) byId.set(record.deliveryId, record);
       for (const recording of [RECORD, RECORD_BESIDE]) {
@@ -447,7 +458,7 @@ export class PgDeliveryStore implements DeliveryStore {
   }
 }
 
-/** Deliveries, for looking through them. */
+/** Lists of webhook deliveries. */
 export class PgDeliveryListStore implements DeliveryListStore {
   readonly #sql: Sql;
 
@@ -491,7 +502,9 @@ export class PgDeliveryListStore implements DeliveryListStore {
     return (await this.findMany(accountId, ids, undefined)).toReversed();
   }
 
-  /** The account's webhooks, also deleted ones: all, those of an environment, or a single one. */
+  /**
+   * Returns the ids of the account's webhooks, including deleted ones: all, those of an environment, or a single one.
+   */
   async #endpoints(accountId: string, { webhookId, environment }: DeliveryListFilter): Promise<string[]> {
     if (webhookId !== undefined && !isUuid(webhookId)) return [];
     const values = [accountId, webhookId === undefined ? null : [webhookId], environment ?? null];
@@ -537,7 +550,7 @@ export class PgDeliveryListStore implements DeliveryListStore {
   }
 }
 
-/** The condition for the deliveries of a message; undefined for an invalid id, which matches nothing. */
+/** Returns the parameters for the deliveries of a message. Undefined for an invalid id, which matches nothing. */
 function ofMessage(
   accountId: string,
   { messageId = '', webhookId, status, event, environment }: DeliveryListFilter,
@@ -546,7 +559,7 @@ function ofMessage(
   return [accountId, messageId, webhookId ?? null, status ?? null, event ?? null, environment ?? null];
 }
 
-/** Ids of the matching deliveries to the webhooks, newest first, by offset and limit. */
+/** Returns the ids of one page of the matching deliveries, newest first, and their total. */
 async function idsOfPart(
   sql: Sql,
   webhookIds: readonly string[],
@@ -569,7 +582,7 @@ async function idsOfPart(
   return { ids: await idsIn(sql, webhookIds, filter, onPage.map(idsOf), undefined, within), total };
 }
 
-/** Ids of the newest `limit` matching deliveries to the webhooks that are older than the one with id `before`. */
+/** Returns the ids of the newest `limit` matching deliveries that are older than the delivery `before`. */
 async function idsBefore(
   sql: Sql,
   webhookIds: readonly string[],
@@ -585,14 +598,14 @@ async function idsBefore(
   let sure = 0;
   const wanted = hours.filter(({ hour, count }) => {
     if (sure >= limit) return false;
-    // It is unknown how many of the newest hour are older than `before`.
+    // Some deliveries of that hour are newer than `before`, and it is unknown how many. So its count is not added.
     if (hour.getTime() !== newest?.getTime()) sure += count;
     return true;
   });
   return idsIn(sql, webhookIds, filter, wanted.map(idsOf), before, { skipped: 0, limit });
 }
 
-/** Ids of the newest `limit` deliveries to each webhook that are older than the one with id `before`. */
+/** Returns the ids of the newest `limit` deliveries of each webhook that are older than the delivery `before`. */
 async function idsOfEachBefore(
   sql: Sql,
   webhookIds: readonly string[],
@@ -603,20 +616,20 @@ async function idsOfEachBefore(
   return idsIn(sql, webhookIds, {}, [{ ...EVER, most: limit }], before, part);
 }
 
-/** Number of matching deliveries to the webhooks. */
+/** Returns the number of matching deliveries. */
 async function countMatching(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
   const [row] = await sql.queryOnDisk<{ count: number }>(TOTAL, matching(webhookIds, filter));
   return row?.count ?? 0;
 }
 
-/** Number of deliveries to each webhook in each status. */
+/** Returns the number of deliveries for each webhook and status. */
 async function countsByStatus(sql: Sql, webhookIds: readonly string[]) {
   return sql.queryOnDisk<{ webhook_id: string; status: DeliveryStatus; count: number }>(BY_STATUS, [
     webhookIds,
   ]);
 }
 
-/** The statement on an index that has the matching deliveries and few others, if there is one. */
+/** Returns the statement on an index that has the matching deliveries and few others. Undefined if there is none. */
 function indexed({ status, event }: DeliveryFilter): Statement | undefined {
   if (status === 'failed') return HAVE_FAILED;
   if (status === 'retrying') return RETRIED;

@@ -61,7 +61,7 @@ const FIND_MANY = statement(
   'device-find-many',
   `SELECT ${COLUMNS.join(', ')} FROM devices WHERE id = ANY($1::uuid[])`,
 );
-// Sorted, so that two transactions that delete the same devices do not deadlock.
+// Locks devices in the order of their ids, so that two transactions that delete the same devices do not deadlock.
 const REMOVE = statement(
   'device-remove',
   `DELETE FROM devices WHERE id IN (
@@ -69,7 +69,7 @@ const REMOVE = statement(
    RETURNING id`,
 );
 
-/** Push devices (R24). */
+/** Devices for push messages (R24). */
 export class PgDeviceStore implements DeviceStore {
   readonly #sql: Sql;
 

@@ -5,7 +5,7 @@ import type { EventSource, NewEvent, RecordedEvent } from '../../domain/webhooks
 import type { EventType, Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** The parts of an event's body. */
+/** The columns from which the body of an event is built. */
 export interface EventBodyRow {
   type: EventType;
   message_id: string | null;
@@ -23,16 +23,19 @@ export interface EventRow extends EventBodyRow {
   position: number | null;
 }
 
-/** Columns of `EventBodyRow`. */
+/** SQL for the columns of `EventBodyRow`. */
 export const BODY_COLUMNS = 'e.type, e.message_id, e.recorded_at, e.body, m.sender, m.content, r.address';
-/** Columns of `EventRow`. */
+/** SQL for the columns of `EventRow`. */
 export const EVENT_COLUMNS = `e.account_id, e.is_sandbox, e.seq, e.position, ${BODY_COLUMNS}`;
-/** Joins the source of `events e`: what their bodies omit. OFFSET 0 keeps it to one lookup for each event. */
+/**
+ * SQL that joins the message and recipient of `events e`, which have the parts that the stored body omits. OFFSET 0
+ * keeps it to one lookup for each event.
+ */
 export const WITH_SOURCE = `LEFT JOIN LATERAL (
     SELECT sender, content FROM messages WHERE id = e.message_id OFFSET 0) m ON true
   LEFT JOIN LATERAL (
     SELECT address FROM recipients WHERE message_id = e.message_id AND position = e.position OFFSET 0) r ON true`;
-/** The environment of `events e` and of their deliveries. */
+/** SQL for the environment of `events e`, and so of their deliveries. */
 export const EVENT_ENVIRONMENT = `CASE WHEN e.is_sandbox THEN 'sandbox' ELSE 'production' END`;
 
 export function mapEvent(row: EventRow): RecordedEvent {
@@ -49,8 +52,8 @@ export function mapEvent(row: EventRow): RecordedEvent {
 }
 
 /**
- * The part of an event's body that is in the rows of its message and recipient; null for an event without a single
- * recipient.
+ * Returns the parts of an event's body that its message and recipient have. Null for an event that does not concern a
+ * single recipient.
  */
 export function sourceOf({ address, sender, content }: EventBodyRow): EventSource | null {
   if (address === null || sender === null || content === null) return null;
@@ -58,8 +61,9 @@ export function sourceOf({ address, sender, content }: EventBodyRow): EventSourc
 }
 
 /**
- * The stored body: without its beginning, which other columns and rows repeat. That saves 200 of 300 bytes. A body with
- * another beginning is stored whole. Stored events are read with `beginning`, so it must never change.
+ * Returns the text that is stored for a body. It omits the beginning, which other columns and rows repeat, and so saves
+ * 200 of 300 bytes. A body with another beginning is stored whole. Stored events are read with `beginning`, so that
+ * function must never change its result.
  */
 export function storedBody(
   event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | 'body' | 'source'>,
@@ -68,9 +72,9 @@ export function storedBody(
   return event.body.startsWith(expected) ? event.body.slice(expected.length) : event.body;
 }
 
-/** The body as it was recorded, byte for byte. */
+/** Returns the body exactly as it was recorded. */
 export function eventBody(row: EventBodyRow): string {
-  // Only a whole body begins with a brace.
+  // Only a body that is stored whole begins with a brace.
   if (row.body.startsWith('{')) return row.body;
   const source = sourceOf(row);
   if (!source && !row.body.startsWith('"'))
@@ -80,7 +84,10 @@ export function eventBody(row: EventBodyRow): string {
   );
 }
 
-/** The envelope up to the data members that the message and the recipient hold. */
+/**
+ * Returns the beginning of a body: the envelope, and those members of `data` that come from the message and the
+ * recipient.
+ */
 function beginning(event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | 'source'>): string {
   const { type, messageId, recordedAt, source } = event;
   const channel = type.slice(0, type.indexOf('.'));
@@ -90,7 +97,8 @@ function beginning(event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | '
   return channel === 'email' ? recipient : `${recipient},"message":${JSON.stringify(source.content)}`;
 }
 
-// The feed's row stays locked until the commit, so that numbers become visible in order, without gaps.
+// Takes numbers for new events. The feed's row stays locked until the commit, so that numbers become visible in order
+// and without gaps.
 const NUMBER = statement(
   'events-number',
   `UPDATE event_feeds f SET last_seq = f.last_seq + n.count
@@ -113,7 +121,7 @@ const AFTER = statement(
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND ($4::boolean OR NOT e.is_sandbox)
    ORDER BY e.seq LIMIT $3`,
 );
-/** Sandbox events are few, and have an index of their own. */
+/** Sandbox events are few and have an index of their own. */
 const AFTER_IN_SANDBOX = statement(
   'events-after-in-sandbox',
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND e.is_sandbox ORDER BY e.seq LIMIT $3`,
@@ -128,8 +136,9 @@ const FIND_MANY = statement(
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
 /**
- * Binary search, because a feed is in the order of time except for short disorder. Finds where the span begins (1) and
- * ends (2), within that disorder. Numbers may be missing where events were deleted.
+ * SQL that finds a time span in a feed by binary search: place 1 is where it begins, place 2 where it ends. Events are
+ * ordered by time, except for differences below DISORDER_MS. So the caller widens the span by that. Numbers may be
+ * missing, because events are deleted.
  */
 const SPAN = `WITH RECURSIVE s (place, at, low, high) AS (
      SELECT n.place, n.at, $2::bigint + 1, f.last_seq + 1
@@ -154,8 +163,8 @@ const MISSING = statement(
        WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $6)
    ORDER BY e.seq LIMIT $7 FOR KEY SHARE OF e`,
 );
-// A feed is in the order of time except for short disorder, so its oldest event tells whether anything can be deleted,
-// without an index on the time. Locked rows are being deleted by another process.
+// Deletes old events. They are nearly ordered by time, so the oldest event of a feed shows whether it has any old ones.
+// No index on the time is needed. Locked rows are skipped, because another process is deleting them.
 const FORGET = statement(
   'events-forget',
   `WITH feed AS MATERIALIZED (
@@ -171,10 +180,13 @@ const FORGET = statement(
    DELETE FROM events e USING old WHERE e.account_id = old.account_id AND e.seq = old.seq RETURNING 1`,
 );
 
-/** Disorder of a feed: transactions overtake each other, clocks differ and processes pause, by less than this. */
+/**
+ * The largest difference, in ms, by which events are out of order in time. The reasons: transactions overtake each
+ * other, clocks differ, processes pause.
+ */
 const DISORDER_MS = 600_000;
 
-/** Events in the gap-free feeds of their accounts (R33). */
+/** Events. Each account has a feed, which numbers its events without gaps (R33). */
 export class PgEventStore implements EventStore {
   readonly #sql: Sql;
 
@@ -239,7 +251,7 @@ export class PgEventStore implements EventStore {
     afterSeq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]> {
-    // All sandbox events are tests; the others are of production.
+    // Sandbox events are only tests, so none is recovered.
     if (webhook.environment === 'sandbox') return [];
     const { accountId, id, events } = webhook;
     const around = [shiftedTime(since, -DISORDER_MS), shiftedTime(until, DISORDER_MS)];

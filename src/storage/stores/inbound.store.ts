@@ -6,7 +6,7 @@ const LAST_FROM = statement(
   `SELECT sent_at FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2
    ORDER BY sent_at DESC LIMIT 1`,
 );
-// Sorted, so that two transactions that write to the same numbers do not deadlock.
+// Writes rows in the order of numbers, so that two transactions with the same numbers do not deadlock.
 const NOTE_WRITES = statement(
   'whatsapp-note-writes',
   `INSERT INTO whatsapp_writers AS w (number, account_id, message_id, wrote_at)
@@ -22,7 +22,7 @@ const LAST_WRITERS = statement(
   `SELECT number, account_id FROM whatsapp_writers WHERE number = ANY($1::text[])`,
 );
 
-/** Inbound messages, and which account wrote to their senders last (R205). */
+/** Inbound messages. Also which account last wrote to a number, because a reply belongs to that account (R205). */
 export class PgInboundStore implements InboundStore {
   readonly #sql: Sql;
 

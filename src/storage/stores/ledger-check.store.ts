@@ -1,13 +1,16 @@
 import type { LedgerCheckStore, LedgerMismatch } from '../../domain/ports/account-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** Numbers have no gaps: the account's last entry has the number that the account counts, and the account's balance. */
+/**
+ * SQL that is true if an account's balance is wrong. Ledger numbers have no gaps. So the last entry must have the
+ * number in the account's counter, and the same balance as the account.
+ */
 const BALANCE_IS_WRONG = `NOT EXISTS (
     SELECT FROM ledger_entries l WHERE l.account_id = a.id AND l.seq = a.ledger_seq
       AND l.balance_after_minor = a.balance_minor OFFSET 0)
   AND NOT (a.ledger_seq = 0 AND a.balance_minor = 0)
   OR EXISTS (SELECT FROM ledger_entries l WHERE l.account_id = a.id AND l.seq > a.ledger_seq OFFSET 0)`;
-/** An entry follows the one with the number before, and adds its amount to that balance. */
+/** SQL that is true if an entry is wrong. Its balance must be the balance of the previous entry plus its own amount. */
 const ENTRY_IS_WRONG = `l.balance_after_minor - l.amount_minor IS DISTINCT FROM CASE l.seq WHEN 1 THEN 0 ELSE (
     SELECT b.balance_after_minor FROM ledger_entries b WHERE b.account_id = l.account_id AND b.seq = l.seq - 1 OFFSET 0)
   END`;
@@ -19,7 +22,7 @@ const ADVANCE = statement(
   'ledger-check-advance',
   'UPDATE ledger_check SET account_id = $1, entry_account_id = $2, entry_seq = $3',
 );
-/** The last row of a page tells where the next one begins; wrong rows are added. */
+/** The last row says where the next page begins. */
 const ACCOUNTS = statement(
   'ledger-check-accounts',
   `SELECT a.id AS account_id, 0::bigint AS seq, (${BALANCE_IS_WRONG}) AS is_wrong
@@ -66,7 +69,7 @@ interface CheckedRow {
 const FIRST = '00000000-0000-0000-0000-000000000000';
 const mismatchOf = (row: CheckedRow): LedgerMismatch => ({ accountId: row.account_id, seq: row.seq });
 
-/** Checks balances and ledgers, each page in one statement, so that it sees one snapshot. */
+/** Checks balances and ledgers. Each page is checked in one statement, so that it sees one snapshot. */
 export class PgLedgerCheckStore implements LedgerCheckStore {
   readonly #sql: Sql;
 
@@ -85,7 +88,7 @@ export class PgLedgerCheckStore implements LedgerCheckStore {
     const from = [mark.entry_account_id, mark.entry_seq, entries];
     const walked = await this.#sql.query<CheckedRow & { rows: number }>(ENTRIES, from);
     const last = walked.find((row) => !row.is_wrong);
-    // A page that is not full is the last one, and the next round starts over.
+    // A page that is not full is the last one. The next check then starts at the beginning.
     const next = last && last.rows === entries ? last : { account_id: FIRST, seq: 0 };
     const nextAccount = looked.length === accounts ? (looked.at(-1)?.account_id ?? FIRST) : FIRST;
     await this.#sql.execute(ADVANCE, [nextAccount, next.account_id, next.seq]);

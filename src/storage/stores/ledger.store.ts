@@ -20,7 +20,7 @@ export interface LedgerRow {
   created_at: Date;
 }
 
-/** An entry of `LEDGER_COLUMNS`. */
+/** Returns the ledger entry in a row of `LEDGER_COLUMNS`. */
 export function mapLedgerEntry(row: LedgerRow): LedgerEntry {
   return {
     accountId: row.account_id,
@@ -36,10 +36,13 @@ export function mapLedgerEntry(row: LedgerRow): LedgerEntry {
   };
 }
 
-/** Numbers grow with time, except that transactions overtake each other and clocks differ, by less than this. */
+/**
+ * Numbers are ordered by time, except for differences below this, in ms. The reasons: transactions overtake each other,
+ * and clocks differ.
+ */
 const DISORDER_MS = 30_000;
 
-/** Binary search: the first number at or after each time, within the disorder. */
+/** Finds the first number at or after each time by binary search. It may be wrong by entries within DISORDER_MS. */
 const SEEK = statement(
   'ledger-seek',
   `WITH RECURSIVE s (place, at, low, high) AS (
@@ -70,7 +73,7 @@ const COUNT = statement(
    WHERE ${MATCHES} AND ((seq >= $4 AND seq < $5) OR (seq >= $6 AND seq < $7))`,
 );
 
-/** Reads ledgers. Their numbers have no gaps, so a period is found and counted without reading it. */
+/** Reads ledgers. Their numbers have no gaps, so a period is found and counted without reading all its entries. */
 export class PgLedgerStore implements LedgerStore {
   readonly #sql: Sql;
 
@@ -92,14 +95,15 @@ export class PgLedgerStore implements LedgerStore {
   async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {
     const times = [start(from, -1), start(from, 1), end(to, -1), end(to, 1)] as const;
     const [low, lowEnd, highStart, high] = await this.#seek(accountId, times);
-    // Entries between these numbers are inside the period for certain.
+    // Entries with numbers from `sureLow` up to but not including `sureHigh` are certainly inside the period. Only the
+    // entries at its ends are compared by time.
     const [sureLow, sureHigh] = lowEnd < highStart ? [lowEnd, highStart] : [high, high];
     const values = [accountId, from ?? null, to ?? null, low, sureLow, sureHigh, high];
     const [row] = await this.#sql.queryOnDisk<{ count: number }>(COUNT, values);
     return (row?.count ?? 0) + (sureHigh - sureLow);
   }
 
-  /** The first number at or after each time. */
+  /** Returns the first number at or after each time, which may be off by DISORDER_MS. */
   async #seek<const Times extends readonly string[]>(
     accountId: string,
     times: Times,
@@ -109,12 +113,12 @@ export class PgLedgerStore implements LedgerStore {
   }
 }
 
-/** The start of a period, moved by the disorder. */
+/** Returns the start of a period, moved earlier (-1) or later (1) by DISORDER_MS. */
 function start(from: Date | undefined, sign: 1 | -1): string {
   return from === undefined ? '-infinity' : moved(from, sign);
 }
 
-/** The end of a period, moved by the disorder. */
+/** Returns the end of a period, moved earlier (-1) or later (1) by DISORDER_MS. */
 function end(to: Date | undefined, sign: 1 | -1): string {
   return to === undefined ? 'infinity' : moved(to, sign);
 }

@@ -77,7 +77,7 @@ interface MessageRow {
   expires_at: Date;
 }
 
-/** The message in a row of `MESSAGE_COLUMNS` with `WITH_RECIPIENTS`. */
+/** Returns the message in a row of `MESSAGE_COLUMNS` with `WITH_RECIPIENTS`. */
 function mapMessage(row: MessageRow): Message {
   return {
     id: row.id,
@@ -131,7 +131,7 @@ interface RecipientRow {
   attempts: number | null;
 }
 
-/** The recipient in a row of `RECIPIENT_COLUMNS`. */
+/** Returns the recipient in a row of `RECIPIENT_COLUMNS`. */
 function mapRecipient(row: RecipientRow): Recipient {
   return {
     messageId: row.message_id,
@@ -152,7 +152,7 @@ function mapRecipient(row: RecipientRow): Recipient {
   };
 }
 
-/** The recipient that a move returns. */
+/** Returns the recipient in a row that a change of its status returned. */
 function mapMoved(
   row: Pick<RecipientRow, 'message_id' | 'position' | 'address' | 'cost_minor' | 'sid'>,
 ): MovedRecipient {
@@ -165,21 +165,21 @@ function mapMoved(
   };
 }
 
-/** Columns of `messages m`. */
+/** SQL for the columns of `messages m`. */
 const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status_reason, m.sender, m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed, m.api_key_id,
   m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
-/** What a message shows of its recipients. */
+/** SQL for what a message shows of its recipients: status, addresses, counts and times. */
 const OF_RECIPIENTS = `${STATUS_OF_RECIPIENTS} AS status, array_agg(address ORDER BY position) AS "to",
       (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid,
       count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
       count(*) FILTER (WHERE status = 'delivered') AS delivered,
       count(*) FILTER (WHERE status = 'failed') AS failed,
       count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at`;
-/** Joins the recipients to `messages m`. */
+/** SQL that joins the recipients to `messages m`. */
 const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
     SELECT ${OF_RECIPIENTS}
     FROM recipients WHERE message_id = m.id) r`;
-/** The messages with these ids, in any order. Recipients are scanned once, not for each message. */
+/** SQL for the messages with the ids $1, in any order. It reads the recipients of all messages at once. */
 const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
     r.status, r."to", r.sid, r.reached, r.delivered, r.failed, r.unregistered, r.read_at
   FROM (
@@ -325,9 +325,9 @@ export class PgMessageStore implements MessageStore {
   }
 
   async lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>> {
-    // Both are sent when this returns, so that later statements run after them.
+    // Both statements are sent before this method returns, so that statements of the caller run after them.
     const locked = this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    // A statement of its own: it must see what was committed while the lock waited.
+    // This is a separate statement, because it must see what other transactions committed while the lock was awaited.
     const [rows] = await Promise.all([this.#sql.query<MessageRow>(BY_IDS, [messageIds]), locked]);
     const messages = rows.map(mapMessage);
     return new Map(messages.map((message) => [message.id, { ...message, counts: recipientCounts(message) }]));
@@ -366,7 +366,7 @@ export class PgMessageStore implements MessageStore {
   async claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]> {
     const messageIds = recipients.map((recipient) => recipient.messageId);
     await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    // A statement of its own: it must see what was committed while the lock waited.
+    // This is a separate statement, because it must see what other transactions committed while the lock was awaited.
     const rows = await this.#sql.query<KeyRow>(CLAIM, [
       messageIds,
       recipients.map((recipient) => recipient.position),
@@ -420,7 +420,7 @@ export class PgMessageStore implements MessageStore {
         .whereRaw('(scheduled_for, id) > (?, ?)', [mark.at, mark.id])
         .orderBy(['scheduled_for', 'id']);
     } else {
-      // UUIDs of version 7 begin with the time, so the primary key serves the range.
+      // UUIDs of version 7 begin with the time, so the primary key can find ids of a time range.
       aged
         .where('id', '>', mark.id)
         .where('id', '<', uuidFloor(before))
@@ -455,7 +455,8 @@ const CLEAR_REASON = statement(
   'message-clear-reason',
   `UPDATE messages SET status_reason = NULL WHERE id = ANY($1::uuid[]) AND status_reason IS NOT NULL`,
 );
-// For each message its kind, its number and its cost; there are few kinds.
+// Counts status changes in the usage. Messages with the same hour, channel, statuses, … are of one kind. Each message
+// is sent as the number of its kind, because there are few kinds.
 const COUNT_MOVES = statement(
   'usage-count-moves',
   `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap, messages, cost_minor)
@@ -471,7 +472,10 @@ const COUNT_MOVES = statement(
    CROSS JOIN LATERAL (VALUES (kind.source, -1), (kind.target, 1)) AS step (status, sign)`,
 );
 
-/** Counts the moves of messages in the usage. A `statusReason` of the old status is cleared. */
+/**
+ * Counts status changes of messages in the usage. If a message has a `statusReason`, it explains the old status and is
+ * cleared.
+ */
 async function countMoves(sql: Sql, moves: readonly StatusMove[]): Promise<void> {
   if (moves.length === 0) return;
   const explained = moves.filter(({ message }) => message.statusReason !== null);
@@ -517,12 +521,12 @@ const MESSAGE_PAGE = messagePages('message-page', {
 type HistoryFilter = MessageFilter & { readonly environment?: Environment | undefined };
 
 interface FoundSeqs {
-  /** In descending order. */
+  /** Numbers of messages in descending order. */
   readonly seqs: readonly number[];
   readonly total: number;
 }
 
-/** One page of a channel's messages, newest first; empty after the last page. */
+/** Returns one page of a channel's messages, newest first. After the last page it is empty. */
 async function messageHistory(
   sql: Sql,
   accountId: string,
@@ -544,20 +548,23 @@ async function messageHistory(
   return { rows: rows.map(mapMessage), total };
 }
 
-/** Numbers have no gaps, so a part of a range is a range. */
+/** Returns a page of a range. Numbers have no gaps, so the page is a range of numbers too. */
 function newest({ above, upTo }: SeqRange, { skipped, limit }: Part): FoundSeqs {
   const first = upTo - skipped;
   const length = Math.max(0, Math.min(limit, first - above));
   return { seqs: Array.from({ length }, (_, index) => first - index), total: upTo - above };
 }
 
-/** The same expressions as in the indexes recipients_to and messages_push_to. */
+/** The expressions must be the same as in the indexes recipients_to and messages_push_to. */
 const SENT_TO = `hashtextextended(address, uuid_hash_extended(account_id, 0))
   = hashtextextended(?, uuid_hash_extended(?::uuid, 0)) AND account_id = ? AND address = ?`;
 const NAMED_IN_PUSH = `coalesce(payload -> 'userIds', '[]') || coalesce(payload -> 'deviceIds', '[]') @> to_jsonb(?::text)
   AND account_id = ? AND channel = 'push'`;
 
-/** Messages to one recipient are few: an index finds them, and the other filters are applied to each. */
+/**
+ * Returns a page of the messages to one recipient. There are few of them: an index finds them, and the other filters
+ * are applied to each.
+ */
 async function toRecipient(
   sql: Sql,
   accountId: string,
@@ -570,7 +577,8 @@ async function toRecipient(
     .table('recipients')
     .whereRaw(SENT_TO, [to, accountId, accountId, to])
     .select('message_id');
-  // The recipients of a push message are users, not the devices that it was sent to.
+  // A push message is addressed to users or devices, but its recipient rows have the tokens of the devices. So search
+  // its payload too.
   if (channel === 'push') {
     named.union(sql.table('messages').whereRaw(NAMED_IN_PUSH, [to, accountId]).select('id'));
   }
@@ -589,7 +597,7 @@ async function toRecipient(
     .orderBy('m.seq', 'desc')
     .limit(limit)
     .offset(skipped);
-  // After the last page no row has the total.
+  // A page after the last one has no row, and so no total. Count in a second query.
   return { seqs: rows.map((row) => row.seq), total: rows[0]?.total ?? (await sql.count(matching)) };
 }
 
@@ -629,7 +637,7 @@ const LISTED_RECIPIENTS = statement(
    ORDER BY message_id, position`,
 );
 
-/** Lists of messages, and of the things that belong to many messages. */
+/** Lists of messages, and of recipients and timeline notes of many messages. */
 export class PgMessageListStore implements MessageListStore {
   readonly #sql: Sql;
 
@@ -682,7 +690,7 @@ export class PgMessageListStore implements MessageListStore {
     return counts.reduce((total, count) => total + count, 0);
   }
 
-  /** Reads all channels in one snapshot, with the statements sent together. */
+  /** Runs `read` for each element in one snapshot. The statements are sent together. */
   #ofEach<Asked, Found>(
     asked: readonly Asked[],
     read: (sql: Sql, asked: Asked) => Promise<Found>,

@@ -2,7 +2,7 @@ import type { ObjectKind, ObjectStore } from '../../domain/ports/object-store.ts
 import { isUuid } from '../../domain/uuid.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** The table, and the rows of it that count, of each kind whose id is a UUID. */
+/** For each kind of object whose id is a UUID: its table, and a condition that excludes deleted rows. */
 const TABLES: Readonly<Record<Exclude<ObjectKind, 'account' | 'apiKey'>, string>> = {
   user: 'users WHERE',
   message: 'messages WHERE',
@@ -13,7 +13,7 @@ const TABLES: Readonly<Record<Exclude<ObjectKind, 'account' | 'apiKey'>, string>
   device: 'devices WHERE',
   auditEntry: 'audit_entries WHERE',
 };
-/** Looks each id up in the primary key of each table. */
+/** Looks up each id in the primary key of each table. */
 const KINDS = statement(
   'object-kinds',
   [
@@ -25,7 +25,7 @@ const KINDS = statement(
   ].join(' UNION ALL '),
 );
 
-/** What ids belong to. */
+/** Finds out to which kind of object an id belongs. */
 export class PgObjectStore implements ObjectStore {
   readonly #sql: Sql;
 

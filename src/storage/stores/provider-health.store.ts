@@ -28,7 +28,10 @@ const SAID = statement(
   `SELECT process, seen_at, status FROM provider_health WHERE seen_at >= $1 ORDER BY channel, name, process`,
 );
 
-/** Health of carriers and providers, by process: a few rows that live for seconds. */
+/**
+ * The health of carriers and providers, as each process sees it. These are a few rows that are replaced every few
+ * seconds.
+ */
 export class PgProviderHealthStore implements ProviderHealthStore {
   readonly #sql: Sql;
 

@@ -19,8 +19,8 @@ const TAKE_DUE = statement(
      FOR UPDATE SKIP LOCKED)
    RETURNING message_id, position, account_id, amount_minor`,
 );
-// The recipient stays failed, because a status never goes back. With `sent_at` it counts as accepted, and is not
-// refunded.
+// Cancels deferred refunds of recipients that were accepted after all. The recipient stays `failed`, because a status
+// never goes back. Its `sent_at` marks it as accepted, so it is not refunded.
 const CANCEL = statement(
   'refunds-cancel',
   `WITH canceled AS (
@@ -48,7 +48,7 @@ interface RefundRow extends KeyRow {
   amount_minor: number;
 }
 
-/** Deferred refunds (R218). */
+/** Refunds that are paid later, if the recipient turns out not to be accepted (R218). */
 export class PgRefundStore implements RefundStore {
   readonly #sql: Sql;
 

@@ -17,15 +17,16 @@ const ADD_SIDS = statement(
   `INSERT INTO provider_sids (provider, sid_key, message_id, position, part, parts)
    SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::smallint[], $5::smallint[], $6::smallint[])`,
 );
-// A report that has waited for a day is for another message, because carriers reuse ids. The age is computed so that
-// the index on the keys is used, however many reports arrived that day.
+// Takes the reports that arrived before their sid was recorded. A report older than a day belongs to another message,
+// because carriers reuse sids. The condition on the age is an expression that no index can serve. So the index on the
+// keys is used, even if many reports arrived that day.
 const TAKE_EARLY = statement(
   'reports-take-early',
   `DELETE FROM unmatched_reports WHERE sid_keys && $1::text[] AND provider = ANY($2::text[])
      AND received_at + interval '1 day' > now()
    RETURNING provider, report, received_at AS "receivedAt"`,
 );
-// From each key to its sids and to the recipient; OFFSET keeps that order.
+// Goes from each key to its sids, then to the recipient. OFFSET 0 keeps the planner from another order.
 const MATCH = statement(
   'sids-match',
   `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, s.parts, r.address
@@ -70,7 +71,7 @@ const NOTE_SPOOL_APPLIED = statement(
      WHERE s.applied_to = $2
    RETURNING spool`,
 );
-// The progress of a file whose process never came back is deleted after some months.
+// Also deletes the progress of spool files that no process took up for 90 days.
 const FORGET_SPOOL = statement(
   'report-spool-forget',
   `DELETE FROM report_spools WHERE spool = $1 OR applied_at < now() - interval '90 days'`,
@@ -86,7 +87,7 @@ interface MatchRow {
   address: string;
 }
 
-/** Provider ids, and the delivery reports for them. */
+/** Sids (the ids that providers give to messages), and the delivery reports for them. */
 export class PgReportStore implements ReportStore {
   readonly #sql: Sql;
 
@@ -112,7 +113,7 @@ export class PgReportStore implements ReportStore {
     const keys = reports.flatMap(({ report }, index) =>
       sidCandidates(report.sid).map((key, rank) => ({ index, rank, key })),
     );
-    // A report that changes nothing is acknowledged because of this read, so it must be on the disk.
+    // If a report changes nothing, it is acknowledged because of what this query read. So that must be on the disk.
     const rows = await this.#sql.queryOnDisk<MatchRow>(MATCH, [
       keys.map(({ index }) => index),
       keys.map(({ rank }) => rank),
@@ -138,13 +139,17 @@ export class PgReportStore implements ReportStore {
     return { matched, unmatched };
   }
 
-  /** Marks delivered parts of multi-part texts. Returns the recipients with parts left. */
+  /**
+   * Marks the delivered parts of multi-part texts. Returns the recipients that have undelivered parts left, as
+   * `messageId position`.
+   */
   async #markDelivered(found: readonly { report: DeliveryReport; row: MatchRow }[]): Promise<Set<string>> {
     const delivered = found
       .filter(({ report, row }) => report.status !== 'failed' && row.parts > 1)
       .map(({ row }) => row);
     if (delivered.length === 0) return new Set();
-    // Two parts reported to two processes at once must see each other.
+    // Two processes may receive reports for two parts at the same time. With the lock, the second one sees the mark of
+    // the first one.
     await this.#sql.execute(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);
     await this.#sql.execute(MARK_PARTS, [
       delivered.map((row) => row.message_id),
@@ -195,12 +200,15 @@ export class PgReportStore implements ReportStore {
 
 const digits = (address: string) => address.replace(/\D/g, '');
 
-/** Digits that are compared, because carriers shorten numbers to the national form. */
+/** Only this many last digits of a number are compared, because carriers shorten numbers to the national form. */
 const COMPARED_DIGITS = 9;
-/** Fewer digits, or other characters, are a short code, a sender's name or a masked number: no number. */
+/**
+ * Matches a phone number. A text with fewer digits or other characters is a short code, a sender's name or a masked
+ * number.
+ */
 const NUMBER = /^\+?[\d\s().-]{7,40}$/;
 
-/** The end of the number in a report; undefined without a number. */
+/** Returns the last digits of the number in a report. Undefined if it has no number. */
 function namedNumber({ to }: DeliveryReport): string | undefined {
   if (to === undefined || !NUMBER.test(to)) return undefined;
   const number = digits(to);
@@ -208,9 +216,9 @@ function namedNumber({ to }: DeliveryReport): string | undefined {
 }
 
 /**
- * Chooses among the recipients that a report's sid may mean: the one with its number; without a number, the literal
- * reading of the sid. Carriers reuse sids, so the newest message wins. A recipient with another number is chosen only
- * if `acceptsOtherNumber`.
+ * Chooses among the recipients that may have the report's sid. If the report has a number, it chooses the recipient
+ * with that number. Otherwise it prefers the literal reading of the sid. Carriers reuse sids, so it prefers the newest
+ * message. A recipient with another number is chosen only with `acceptsOtherNumber`.
  */
 function bestMatch(
   { report, acceptsOtherNumber }: SoughtReport,

@@ -114,7 +114,7 @@ const STOP_WAITING = statement(
   'retention-stop-waiting',
   `DELETE FROM retention_waiting WHERE message_id = ANY($1::uuid[])`,
 );
-// Pages count rows, but whole messages are deleted: a page must not end inside a message.
+// A page counts rows of sids, but the sids of a message are deleted together. So a page must not end inside a message.
 const FORGET_SIDS = statement(
   'sids-forget',
   `WITH page AS MATERIALIZED (
@@ -173,7 +173,7 @@ function mapAged(row: AgedRow): AgedMessage {
   return { id: row.id, seq: row.seq, isPending: row.status === 'pending', payload: row.payload };
 }
 
-/** The rows that the retention of accounts reads and deletes. */
+/** Reads, erases and deletes the rows whose retention period has ended. */
 export class PgRetentionStore implements RetentionStore {
   readonly #sql: Sql;
 
@@ -221,7 +221,7 @@ export class PgRetentionStore implements RetentionStore {
   ): Promise<readonly AgedMessage[]> {
     const values = [lane.accountId, lane.channel, afterSeq, limit, before];
     const rows = await this.#sql.query<AgedRow>(AGED, values);
-    // A locked row is missing from the gap-free sequence.
+    // `seq` has no gaps, so a missing number is a row that another transaction has locked. Stop before it.
     const end = rows.findIndex((row, index) => row.seq !== afterSeq + 1 + index);
     return (end === -1 ? rows : rows.slice(0, end)).map(mapAged);
   }
@@ -259,7 +259,7 @@ export class PgRetentionStore implements RetentionStore {
     await this.#sql.query(ERASE_EVENTS, [
       events.map((event) => event.accountId),
       events.map((event) => event.seq),
-      // The content of their message is erased too.
+      // The content of the message is erased too, so the stored body is built without it.
       events.map(({ source, ...event }) =>
         storedBody({ ...event, source: source && { ...source, content: '' } }),
       ),

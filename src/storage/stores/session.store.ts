@@ -30,7 +30,7 @@ interface SessionColumns {
   user_agent: string;
 }
 
-// Locks the person's row: replacing a password ends all sessions, and this insert must be before or after it.
+// Locks the person's row. Replacing a password ends all sessions, so this insert must run entirely before or after it.
 const INSERT = statement(
   'session-insert',
   `INSERT INTO sessions (token_hash, user_id, id, created_at, last_seen_at, expires_at, ends_at, verified_at, address,
@@ -40,7 +40,7 @@ const INSERT = statement(
    FROM users WHERE id = $2 AND password_hash = $3 AND ${presentIn('users')} FOR SHARE
    RETURNING user_id`,
 );
-// A session and its person have columns of the same names.
+// Sessions and users have columns with the same names, so those of the session get a prefix.
 const FIND_MANY = statement(
   'sessions-find-many',
   `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')},
@@ -81,7 +81,7 @@ const FORGET_ATTEMPTS = statement(
    WHERE attempt_id IN (SELECT attempt_id FROM sign_in_failures WHERE bucket = $1)`,
 );
 
-/** Sessions, by the hash of their token. */
+/** Sessions. They are found by the hash of their token. */
 export class PgSessionStore implements SessionStore {
   readonly #sql: Sql;
 
@@ -173,7 +173,7 @@ function mapSession(row: SessionColumns) {
   };
 }
 
-/** Failed sign-ins, shared by all processes. */
+/** Failed sign-ins. All processes share them. */
 export class PgSignInFailureStore implements SignInFailureStore {
   readonly #sql: Sql;
 

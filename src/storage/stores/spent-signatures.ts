@@ -3,11 +3,11 @@ import { Batcher } from '../../runtime/batcher.ts';
 import { mayPassAlone } from '../postgres/faults.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** Limit of signatures that one statement adds, and that one deletes. */
+/** The most signatures that one statement adds. */
 const MAX_BATCH = 200;
 const SWEEP_ROWS = 5_000;
 
-// Rows are sorted, so that two processes do not deadlock.
+// Rows are inserted in sorted order, so that two processes do not deadlock.
 const SPEND = statement(
   'signatures-spend',
   `INSERT INTO spent_signatures (key_id, signature, retained_until)
@@ -29,7 +29,10 @@ interface Use {
 
 const nameOf = (keyId: string, signature: string) => `${keyId} ${signature}`;
 
-/** Used signatures, in a table whose primary key decides. Concurrent ones share a statement. */
+/**
+ * Signatures that were used once and must not be accepted again. The primary key of the table decides. Concurrent calls
+ * share a statement.
+ */
 export class PgSpentSignatures implements SpentSignatures {
   readonly #sql: Sql;
   readonly #batches: Batcher<Use, boolean>;
@@ -55,7 +58,7 @@ export class PgSpentSignatures implements SpentSignatures {
   }
 
   async #spend(uses: readonly Use[]): Promise<boolean[]> {
-    // The first of equal signatures in a batch may pass.
+    // If a batch contains a signature twice, only the first one can be accepted.
     const first = new Map<string, Use>();
     for (const use of uses) {
       const name = nameOf(use.keyId, use.signature);

@@ -7,7 +7,7 @@ import { type Sql, statement } from '../postgres/sql.ts';
 const DAY_MS = 24 * 3_600_000;
 const GROUP = 'channel, environment, status, api_key_id';
 const COUNTS = `${GROUP}, messages, cost_minor`;
-// Whole days are read from the daily counts; the hours before and after them from the hourly counts.
+// Reads whole days from the daily counts. Reads the hours before and after them from the hourly counts.
 const QUERY = statement(
   'usage-query',
   `WITH counts AS (
@@ -27,7 +27,7 @@ const QUERY = statement(
    FROM counts WHERE $8::text IS NULL OR environment = $8
    GROUP BY 1, 2, 3, 4 HAVING sum(messages) <> 0 ORDER BY 1, 2, 3, 4`,
 );
-// One process folds at a time; another finds the lock taken.
+// Only one process folds (adds the deltas to the counts) at a time. Another one does not get the lock and skips it.
 const FOLD_LOCK = statement('usage-fold-lock', `SELECT pg_try_advisory_xact_lock(4872391) AS mine`);
 const foldUsage = (table: 'usage_hours' | 'usage_days', column: 'hour' | 'day', time: string) =>
   `INSERT INTO ${table} (account_id, ${column}, ${COUNTS})
@@ -50,10 +50,10 @@ const FOLD_DELIVERIES = statement(
    ON CONFLICT (webhook_id, hour, event, status) DO UPDATE
      SET deliveries = delivery_hours.deliveries + excluded.deliveries`,
 );
-// Deliveries are deleted after a month. Their counts must not stay as zeros for ever.
+// Deliveries are deleted after a month. Their counts become zero and must not stay for ever.
 const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
 
-/** Hourly counts of messages and deliveries. */
+/** Counts of messages and deliveries by hour. */
 export class PgUsageStore implements UsageStore {
   readonly #sql: Sql;
 
@@ -99,7 +99,7 @@ export class PgUsageStore implements UsageStore {
     });
   }
 
-  /** Runs `work` in a transaction, unless another process is doing it. */
+  /** Runs `work` in a transaction, unless another process is running it now. */
   async #alone<T>(work: (sql: Sql) => Promise<T>): Promise<T | undefined> {
     return this.#sql.transaction(async (sql) => {
       const [lock] = await sql.query<{ mine: boolean }>(FOLD_LOCK, []);
@@ -109,7 +109,8 @@ export class PgUsageStore implements UsageStore {
 }
 
 /**
- * The whole days of a span, as start and end. Both are the end of the span if it is by the hour or has no whole day.
+ * Returns start and end of the whole days in a span. If the interval is an hour, or there is no whole day, both are the
+ * end of the span.
  */
 function wholeDays({ from, to, interval }: UsageQuery): [Date, Date] {
   const first = Math.ceil(from.getTime() / DAY_MS) * DAY_MS;

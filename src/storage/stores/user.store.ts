@@ -30,13 +30,13 @@ export const USER_COLUMNS = [
   'removed_at',
 ] as const;
 
-/** The condition for people in `table` who are not removed, and whose invitation has not expired. */
+/** Returns SQL for the people in `table` who are members: not removed, and without an expired invitation. */
 export function presentIn(table: string): string {
   return `${table}.removed_at IS NULL AND (${table}.accepted_at IS NOT NULL
     OR ${table}.invited_at > now() - interval '${ONE_TIME_HOURS} hours')`;
 }
 
-/** The person in a row of `USER_COLUMNS`. */
+/** Returns the person in a row of `USER_COLUMNS`. */
 export function mapUser(row: UserRow): User {
   return {
     id: row.id,
@@ -57,7 +57,7 @@ const LOCK_MEMBERS = statement(
   `SELECT ${USER_COLUMNS.join(', ')} FROM users WHERE account_id = $1 AND ${presentIn('users')}
    ORDER BY id FOR UPDATE`,
 );
-/** The part of a hash before the last `$`: its cost and salt. */
+/** Finds one hash for each different cost and salt. Both are the part of a hash before the last `$`. */
 const SALTS = statement(
   'users-salts',
   `SELECT (array_agg(password_hash ORDER BY id))[1] AS hash FROM users
@@ -76,7 +76,7 @@ const FORGET_EXPIRED = statement(
   `UPDATE users SET removed_at = now() WHERE account_id = $1 AND removed_at IS NULL AND NOT (${presentIn('users')})`,
 );
 
-/** People and their password hashes. */
+/** People, and the hashes of their passwords. */
 export class PgUserStore implements UserStore {
   readonly #sql: Sql;
 

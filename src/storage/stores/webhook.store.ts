@@ -77,7 +77,8 @@ const CLEAR_FAILING = statement(
   'webhooks-clear-failing',
   `UPDATE webhooks SET failing_since = NULL WHERE id = ANY($1::uuid[]) AND failing_since IS NOT NULL`,
 );
-// The age of a delivery is in its id. Runs only for the few webhooks that fail for so long.
+// Finds the webhooks that failed on each of these days. The time of a delivery is in its id. This runs only for the few
+// webhooks that have failed for that long.
 const FAILING_ON = statement(
   'webhooks-failing-on',
   `SELECT ${COLUMNS.join(', ')}, failing_since FROM webhooks w
@@ -114,7 +115,7 @@ export class PgWebhookStore implements WebhookStore {
   }
 
   async count(owner: AccountEnvironment): Promise<number> {
-    // The account's row is locked, so that concurrent registrations do not exceed the limit.
+    // Locks a row of the account, so that concurrent registrations do not exceed the limit.
     const account = { account_id: owner.accountId };
     await this.#sql.table('event_feeds').where(account).forUpdate().select('account_id');
     return this.#sql.count(this.#own(owner));
