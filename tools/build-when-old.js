@@ -12,7 +12,7 @@ const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < OLDEST_NODE.major || (major === OLDEST_NODE.major && minor < OLDEST_NODE.minor)) {
   console.error(
     `Node ${process.versions.node} is too old: ${OLDEST_NODE.major}.${OLDEST_NODE.minor} or newer is needed. The ` +
-      'packages bring it along for Linux and Windows, unless optional ones are left out; elsewhere install it from ' +
+      'packages include it for Linux and Windows, unless optional ones are left out. Elsewhere install it from ' +
       'https://nodejs.org.',
   );
   process.exit(1);

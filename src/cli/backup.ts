@@ -4,15 +4,15 @@ import type { OnProgress, RestoreReport } from './backup-tools.ts';
 import { type CliRunner, examples, leaf } from './command.ts';
 import type { CliAnswer } from './output.ts';
 
-/** The commands that copy the database and bring a copy back. */
+/** The commands that back up and restore the database. */
 export function addBackup(program: Command, runner: Pick<CliRunner, 'withTools'>): void {
   leaf(program, 'backup', 'copy the database while the gateway runs')
     .requiredOption(
       '--to <place>',
-      'a directory, in which the copy gets a name, or a file that ends in .tar.zst',
+      'a directory, in which the file is named after the time, or a file that ends in .tar.zst',
     )
-    .option('--fast', 'begin at once, where a large server would spread its writes over minutes')
-    .option('--with-keys', 'put the master key and the Web Push keys into it, too')
+    .option('--fast', 'start at once with a full checkpoint, instead of spreading its writes over minutes')
+    .option('--with-keys', 'include the master key and the Web Push keys')
     .addHelpText('after', examples('backup --to /mnt/backups', 'backup --to gateway.tar.zst --with-keys'))
     .action(({ json, to, withKeys = false, fast = false }) =>
       runner.withTools(json, async ({ backUp }) => {
@@ -20,23 +20,23 @@ export function addBackup(program: Command, runner: Pick<CliRunner, 'withTools'>
         const { file, bytes, postgres, wholeUntil, masterKey } = made;
         const lines = [
           `backup    ${file} (${megabytes(bytes)}, PostgreSQL ${postgres})`,
-          `whole     all that was committed until ${wholeUntil} is in it`,
+          `until     ${wholeUntil}: everything committed before is in it`,
           withKeys
-            ? 'keys      the master key is in it: whoever has the file can read every secret'
-            : `keys      not in it: keep the master key ${masterKey} elsewhere`,
+            ? 'keys      included: anyone who has the file can read every secret'
+            : `keys      not included: keep the master key ${masterKey} elsewhere`,
         ];
         return { json: { backup: made }, text: lines.join('\n') };
       }),
     );
-  leaf(program, 'restore', 'bring a backup back; the gateway then sends nothing until it is released')
+  leaf(program, 'restore', 'restore a backup; the gateway then sends nothing until it is released')
     .requiredOption('--from <place>', 'a backup file, or a directory of backups')
     .option(
       '--until <time>',
-      'of a directory the newest backup that was complete by then, ISO 8601 with Z or an offset',
+      'in a directory, use the newest backup complete at this time (ISO 8601 with Z or an offset)',
       time,
     )
-    .option('--to <directory>', 'lay it out for a PostgreSQL of your own, instead of in DATA_DIR')
-    .option('--check', 'only read the backup and check it')
+    .option('--to <directory>', 'restore for your own PostgreSQL into this directory, instead of DATA_DIR')
+    .option('--check', 'only check the backup')
     .addHelpText(
       'after',
       examples('restore --from gateway.tar.zst', 'restore --from /mnt/backups --until 2026-11-24T09:30:00Z'),
@@ -57,9 +57,9 @@ function describe(report: RestoreReport): CliAnswer {
     return { json: { checked: report }, text };
   }
   const key = {
-    true: 'the master key that is set is the right one',
-    false: `the master key that is set is another: this data needs ${description.masterKey}`,
-    null: `bring the master key ${description.masterKey} back before the start: MASTER_KEY, or master.key in DATA_DIR`,
+    true: 'the configured master key fits',
+    false: `the configured master key is another one: this data needs ${description.masterKey}`,
+    null: `before the start, provide the master key ${description.masterKey}: MASTER_KEY, or master.key in DATA_DIR`,
   }[String(isMasterKeyRight) as 'true' | 'false' | 'null'];
   const lines = [
     `restored  ${directory} from ${base}`,
@@ -73,7 +73,7 @@ function describe(report: RestoreReport): CliAnswer {
 const SHOWN_EVERY_MS = 1_000;
 const LINE_EVERY_MS = 10_000;
 
-/** Writes to stderr how far it is: over and over on one line of a terminal, else a line now and then; nothing with --json. */
+/** Writes progress to stderr: on one line of a terminal, else a new line every 10 s. Nothing with --json. */
 function showProgress(what: string, isJson: boolean | undefined): OnProgress {
   const { stderr } = process;
   let shownAt = performance.now();

@@ -106,7 +106,7 @@ async function placeOf(to: string, at: Date): Promise<string> {
   const there = await open(file, 'r').catch(() => undefined);
   if (!there) return file;
   await there.close();
-  throw new Error(`${basename(file)} is there already: name another file, or a directory.`);
+  throw new Error(`${basename(file)} is there already. Name another file, or a directory.`);
 }
 
 /** Opens a connection that samples the server's time and flushed WAL position until `end` is called. */
@@ -133,16 +133,16 @@ async function watchServer(connection: DatabaseConnection) {
      FROM pg_tablespace WHERE spcname NOT IN ('pg_default', 'pg_global')`,
   );
   const [facts] = rows;
-  if (!facts) throw new Error('the server did not say which version it is');
+  if (!facts) throw new Error('the server did not return its version');
   if (facts.tablespaces !== null) {
     await client.end();
     throw new Error(
-      `The database has tablespaces (${facts.tablespaces}), which this backup does not copy: use pg_basebackup or pgBackRest.`,
+      `The database has tablespaces (${facts.tablespaces}), which this command cannot copy. Use pg_basebackup or pgBackRest.`,
     );
   }
   await sample();
   const [first] = samples;
-  if (!first) throw new Error('the server did not say what time it is');
+  if (!first) throw new Error('the server did not return its time');
   let asking = Promise.resolve();
   const timer = setInterval(() => {
     asking = asking.then(sample).catch(() => undefined);

@@ -36,8 +36,8 @@ export async function connectReplication(connection: DatabaseConnection): Promis
     const { code, message } = cause as { code?: string; message: string };
     if (code === '42501' || (code === '28000' && /replication/.test(message))) {
       throw new Error(
-        'The user in DATABASE_URL may not copy the database: give it the attribute REPLICATION (ALTER ROLE … REPLICATION) ' +
-          'and a line for "replication" in pg_hba.conf. Where a service allows neither, use its own backups.',
+        'The user in DATABASE_URL may not copy the database. Give it the attribute REPLICATION (ALTER ROLE … REPLICATION) ' +
+          'and a line for "replication" in pg_hba.conf. If your database service allows neither, use its own backups.',
         { cause },
       );
     }
@@ -57,7 +57,7 @@ export async function identifySystem(client: ReplicationClient): Promise<SystemI
     'IDENTIFY_SYSTEM',
   );
   const [row] = rows;
-  if (!row) throw new Error('the server did not say which it is');
+  if (!row) throw new Error('the server did not identify itself');
   return { systemIdentifier: row.systemid, timeline: Number(row.timeline), position: row.xlogpos };
 }
 

@@ -69,11 +69,11 @@ export async function restoreIntoDataDir(
       const here = `${process.platform}-${process.arch}`;
       if (embeddedOn === null)
         throw new Error(
-          `it is of a PostgreSQL ${postgres} of your own: restore it with --to DIRECTORY, and start that PostgreSQL on it`,
+          `The backup is of your own PostgreSQL ${postgres}. Restore it with --to DIRECTORY, and start that PostgreSQL on it.`,
         );
       if (embeddedOn !== here)
         throw new Error(
-          `it was made on ${embeddedOn}, and files of PostgreSQL fit no other than that; this is ${here}`,
+          `The backup was made on ${embeddedOn}, and this is ${here}. PostgreSQL's files work on the same platform only.`,
         );
     });
     const lastChangeAt = await recover(dataDir, database, logger);
@@ -184,7 +184,7 @@ async function baseFor({ from, until }: RestoreRequest): Promise<string> {
   const [oldest] = bases;
   throw new Error(
     oldest
-      ? `${from} reaches back to ${oldest.at.toISOString()} only.`
-      : `There is no backup in ${from}: name a file that ends in .tar.zst, or a directory with such files.`,
+      ? `${from} has no backup before ${oldest.at.toISOString()}.`
+      : `There is no backup in ${from}. Name a file that ends in .tar.zst, or a directory with such files.`,
   );
 }

@@ -103,7 +103,7 @@ class ByteReader {
   async piece(most: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const next = await this.#source.next();
-      if (next.done) throw new Error('the backup is cut off in the middle');
+      if (next.done) throw new Error('the backup is cut off');
       this.#rest = next.value;
     }
     const piece = this.#rest.subarray(0, most);

@@ -49,7 +49,7 @@ export async function unpackBase(
       if (name === MANIFEST || name === DESCRIPTION) kept.set(name, await contentOf(entry));
       else if (name.startsWith(`${KEYS}/`)) keys[name.slice(KEYS.length + 1)] = await contentOf(entry);
       else if (entry.kind === 'other')
-        throw new Error(`the backup holds a link, ${name}, which none of ours does`);
+        throw new Error(`the backup is damaged: ${name} is a link, and backups contain none`);
       else if (entry.kind === 'file') sums.set(name, await readFileEntry(entry, options));
       else await makeDirectory(entry, options);
       options.onProgress(source.bytesRead, size);
@@ -79,7 +79,7 @@ type Placed = Parameters<typeof unpackBase>[1];
 function placeOf(name: string, directory: string): string {
   const relative = normalize(name);
   if (relative.startsWith('..') || relative.startsWith(sep))
-    throw new Error(`the backup names a file outside: ${name}`);
+    throw new Error(`the backup is damaged: the file ${name} is outside its directory`);
   return join(directory, relative);
 }
 
@@ -125,8 +125,8 @@ function checkManifest(
   for (const file of parsed.Files) {
     const name = file.Path ?? Buffer.from(file['Encoded-Path'] ?? '', 'hex').toString('utf8');
     const found = sums.get(name);
-    if (!found) throw new Error(`the backup is damaged: it lacks the file ${name}`);
+    if (!found) throw new Error(`the backup is damaged: the file ${name} is missing`);
     if (found.size !== file.Size || (file.Checksum !== undefined && found.sha256 !== file.Checksum))
-      throw new Error(`the backup is damaged: the file ${name} is not what the server sent`);
+      throw new Error(`the backup is damaged: the file ${name} has a wrong checksum`);
   }
 }
