@@ -3,7 +3,7 @@
  * client.
  */
 import { Pool } from 'undici';
-import type { SubmitOutcome } from '../domain/ports/provider.ts';
+import type { ProviderHealth, SubmitOutcome } from '../domain/ports/provider.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 
 /**
@@ -145,6 +145,13 @@ export class ProviderHttp {
       return failureOf(error, this.#timeoutMs);
     }
   }
+}
+
+/** The health of a provider that is down while it has a fault of its own, such as wrong credentials. */
+export function healthOf(name: string, inFlight: number, fault: string | undefined): ProviderHealth {
+  return fault === undefined
+    ? { name, state: 'up', inFlight }
+    : { name, state: 'down', inFlight, detail: fault };
 }
 
 /** The outcome of a request without an answer. */

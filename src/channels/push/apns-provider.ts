@@ -7,7 +7,7 @@ import {
   type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import { retryAfterMs } from '../provider-http.ts';
+import { healthOf, retryAfterMs } from '../provider-http.ts';
 import { type ApnsAnswer, ApnsSession } from './apns-session.ts';
 import { privateKeyFrom, signedToken } from './json-web-token.ts';
 import { secondsToKeep, unavailable } from './push-outcomes.ts';
@@ -81,14 +81,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
   }
 
   health(): ProviderHealth {
-    const trouble = this.#trouble;
-    const state = trouble === undefined ? 'up' : 'down';
-    return {
-      name: this.name,
-      state,
-      inFlight: this.#inFlight,
-      ...(trouble === undefined ? {} : { detail: trouble }),
-    };
+    return healthOf(this.name, this.#inFlight, this.#trouble);
   }
 
   /** The provider token. Never `refused`. */

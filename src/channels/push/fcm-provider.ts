@@ -6,7 +6,7 @@ import {
   type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import { noAnswer, type ProviderExchange, ProviderHttp } from '../provider-http.ts';
+import { healthOf, noAnswer, type ProviderExchange, ProviderHttp } from '../provider-http.ts';
 import { sidOf } from '../sid-of.ts';
 import { GoogleToken, type ServiceAccount } from './google-token.ts';
 import { secondsToKeep, unavailable } from './push-outcomes.ts';
@@ -69,13 +69,7 @@ export class FcmProvider implements Provider<PushSubmission> {
   }
 
   health(): ProviderHealth {
-    const state = this.#trouble === undefined ? 'up' : 'down';
-    return {
-      name: this.name,
-      state,
-      inFlight: this.#inFlight,
-      ...(this.#trouble === undefined ? {} : { detail: this.#trouble }),
-    };
+    return healthOf(this.name, this.#inFlight, this.#trouble);
   }
 
   async #send(

@@ -6,7 +6,13 @@ import type {
   WhatsAppContent,
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
-import { noAnswer, type ProviderExchange, ProviderHttp, REQUEST_TIMEOUT } from '../provider-http.ts';
+import {
+  healthOf,
+  noAnswer,
+  type ProviderExchange,
+  ProviderHttp,
+  REQUEST_TIMEOUT,
+} from '../provider-http.ts';
 import { sidOf } from '../sid-of.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
@@ -69,14 +75,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   }
 
   health(): ProviderHealth {
-    const trouble = this.#trouble;
-    const state = trouble === undefined ? 'up' : 'down';
-    return {
-      name: this.name,
-      state,
-      inFlight: this.#inFlight,
-      ...(trouble === undefined ? {} : { detail: trouble }),
-    };
+    return healthOf(this.name, this.#inFlight, this.#trouble);
   }
 
   #read(answer: ProviderExchange, submission: WhatsAppSubmission): SubmitOutcome {
