@@ -1,22 +1,22 @@
-/** Runs SQL with `$n` placeholders: on the pool, or on one transaction's connection. */
+/** Runs SQL with `$n` placeholders, either on the pool or on the connection of one transaction. */
 export interface SqlRunner {
   query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
 }
 
-/** A job outside the queue; `job` is what the queue would store. */
+/** A job outside the queue. `job` is the row that pg-boss would store. */
 export interface LeasedJob {
   readonly id: string;
   readonly queue: string;
   readonly job: object;
 }
 
-/** A job belongs to the process that took it at the commit, until this long after the last renewal. */
+/** A lease ends this long after its last renewal. Then another process may take the job. */
 const LEASE_SECONDS = 15;
-/** A job that was given back is free after this time. */
+/** A job that was given back is free for other processes after this time. */
 const GIVEN_BACK_SECONDS = 1;
-/** Lapsed jobs taken by one statement. */
+/** The most expired jobs that one statement takes. */
 export const MAX_LAPSED = 200;
-/** NOTIFY channel for jobs that any worker may take. */
+/** NOTIFY channel for jobs that any process with a worker may take. */
 export const LEFT_CHANNEL = 'gateway_left_jobs';
 
 const hold = (seconds: number) => `INSERT INTO job_leases (id, due_at, queue, job)
@@ -31,11 +31,11 @@ const TAKE_LAPSED = `DELETE FROM job_leases WHERE id IN (
   RETURNING id, queue, job`;
 
 /**
- * Jobs outside the queue: those leased by a process, and those that a process without a worker left for others. They
- * are not rows of the queue, because such a row takes ten times as long to write.
+ * Jobs outside the queue, in the table `job_leases`. They are either leased by a process, or left for others by a
+ * process without a worker. They are not rows of pg-boss, because such a row takes ten times as long to write.
  */
 export const jobLeases = {
-  /** The statements, for the check that the server can parse them. */
+  /** The statements, for the check (`doctor`) that the server can parse them. */
   statements: [
     { name: 'job-leases-hold', text: HOLD },
     { name: 'job-leases-leave', text: LEAVE },
@@ -44,12 +44,15 @@ export const jobLeases = {
     { name: 'job-leases-take-lapsed', text: TAKE_LAPSED },
   ],
 
-  /** Leases jobs to this process at the commit. */
+  /** Stores jobs that this process holds under a lease from the commit on. */
   async hold(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
     await sql.query({ name: 'job-leases-hold', text: HOLD, values: [JSON.stringify(jobs)] });
   },
 
-  /** Leaves jobs for any worker. At the commit they are free and announced on `LEFT_CHANNEL`. */
+  /**
+   * Stores jobs that any worker may take. From the commit on they are free, and a NOTIFY on `LEFT_CHANNEL` announces
+   * them.
+   */
   async leave(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
     await sql.query({ name: 'job-leases-leave', text: LEAVE, values: [JSON.stringify(jobs)] });
   },
@@ -59,7 +62,7 @@ export const jobLeases = {
     await sql.query({ name: 'job-leases-end', text: END, values: [ids] });
   },
 
-  /** Renews leases and returns the ids that it renewed. This process has lost the others. */
+  /** Renews leases and returns the ids of those that still exist. Another process has taken the others. */
   async extend(sql: SqlRunner, ids: readonly string[]): Promise<readonly string[]> {
     const { rows } = await sql.query({
       name: 'job-leases-extend',
@@ -73,7 +76,7 @@ export const jobLeases = {
     await sql.query({ name: 'job-leases-extend', text: EXTEND, values: [[id], GIVEN_BACK_SECONDS] });
   },
 
-  /** Takes up to `MAX_LAPSED` jobs that were left, given back, or not renewed. */
+  /** Deletes and returns up to `MAX_LAPSED` jobs that are free: left, given back, or with an expired lease. */
   async takeLapsed(sql: SqlRunner): Promise<readonly LeasedJob[]> {
     return (await sql.query({ name: 'job-leases-take-lapsed', text: TAKE_LAPSED })).rows as LeasedJob[];
   },

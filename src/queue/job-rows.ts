@@ -9,14 +9,17 @@ const MAX_DELETES = 500;
 export interface HeldRow {
   readonly id: string;
   readonly retryCount: number;
-  /** True for a lease within the process; false for a job fetched from the queue and kept by heartbeats. */
+  /**
+   * True for a row of `job_leases`, which is renewed as a lease. False for a job that was fetched from pg-boss, which
+   * is kept by heartbeats.
+   */
   readonly isLeased: boolean;
 }
 
-/** The result of pg-boss's `touch`; its types omit the ids. */
+/** The result of pg-boss's `touch`. Its types omit the ids. */
 type Touched = Awaited<ReturnType<PgBoss['touch']>> & { readonly settled?: readonly string[] };
 
-/** Ends, returns and renews the rows of held jobs. */
+/** Deletes, gives back and renews the rows of the jobs that this process holds. */
 export class JobRows {
   readonly #boss: PgBoss;
   readonly #pool: SqlRunner;
@@ -29,18 +32,18 @@ export class JobRows {
     this.#queue = queue;
   }
 
-  /** Deletes a job whose work is recorded. Calls at the same time share a statement. */
+  /** Deletes a job whose work is recorded. Concurrent calls share a statement. */
   done(row: HeldRow): Promise<void> {
     return this.#done.add(row);
   }
 
-  /** Makes the job free for every process, after a moment. */
+  /** Makes the job free for all processes after a short pause. */
   async giveBack(row: HeldRow, why: string): Promise<void> {
     if (row.isLeased) await jobLeases.giveBack(this.#pool, row.id);
     else await this.#boss.fail(this.#queue, attemptOf(row), { why });
   }
 
-  /** Renews the jobs of this process. Returns those that it has lost. */
+  /** Renews the rows of this process's jobs. Returns the rows that no longer belong to this process. */
   async refresh(rows: readonly HeldRow[]): Promise<readonly HeldRow[]> {
     const leased = rows.filter((row) => row.isLeased);
     const fetched = rows.filter((row) => !row.isLeased);

@@ -1,41 +1,44 @@
 import type { WorkOptions } from '../domain/ports/job-queue.ts';
 
-/** Limit of held jobs, in all and for one route, as a multiple of the concurrency. */
+/**
+ * A worker holds at most this many times its concurrency, in total and for each route. Jobs that released their slot
+ * while they wait are included.
+ */
 const MAX_HELD_FACTOR = 8;
 
-/** A slot for one job that a worker holds. */
+/** The slot of one job that a worker holds. */
 export interface JobSlot {
-  /** Stops counting the job against the concurrency. */
+  /** Stops counting the job against the concurrency, so that another job can start. */
   uncount(): void;
-  /** Also stops counting it against the share of its route, so that others of the route can run. */
+  /** Also stops counting the job against its route, so that another job of the same route can start. */
   releaseSlotWhileWaiting(): void;
-  /** Frees the slot. */
+  /** Ends the slot when the job has ended. */
   free(): void;
 }
 
-/** Held and counted jobs of a route. */
+/** The jobs of a route: `taken` are held, `counted` also count against the route's limit. */
 interface Share {
   taken: number;
   counted: number;
 }
 
-/** The slots of a worker, in all and for each route. */
+/** The slots of a worker, in total and for each route. */
 export class JobSlots {
   readonly #options: WorkOptions;
   readonly #onRoom: () => void;
-  /** Held jobs, including those not committed yet. */
+  /** Held jobs, including those whose transaction has not committed yet. */
   #taken = 0;
   readonly #shares = new Map<string, Share>();
   /** Held jobs that count against the concurrency. */
   #counted = 0;
 
-  /** `onRoom` is called when a slot becomes free, in all or for a route that was full. */
+  /** `onRoom` is called when a slot becomes free after none was free, in total or for a route. */
   constructor(options: WorkOptions, onRoom: () => void) {
     this.#options = options;
     this.#onRoom = onRoom;
   }
 
-  /** Free slots in all. */
+  /** Number of free slots. */
   get room(): number {
     const { concurrency } = this.#options;
     return Math.min(concurrency - this.#counted, concurrency * MAX_HELD_FACTOR - this.#taken);
@@ -45,7 +48,7 @@ export class JobSlots {
     return this.room > 0 && !this.#isFull(this.#shares.get(routeKey));
   }
 
-  /** Routes that use their whole share. */
+  /** Returns the routes that have no free slot. */
   fullRoutes(): string[] {
     return [...this.#shares].filter(([, share]) => this.#isFull(share)).map(([routeKey]) => routeKey);
   }
@@ -75,7 +78,7 @@ export class JobSlots {
     return { uncount, releaseSlotWhileWaiting, free };
   }
 
-  /** Changes the counts, and calls `onRoom` when that makes the first room. */
+  /** Changes the counts. Calls `onRoom` if there was no room before. */
   #change(share: Share, change: () => void): void {
     const wasFull = this.room <= 0 || this.#isFull(share);
     change();

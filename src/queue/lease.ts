@@ -1,18 +1,19 @@
-/** Reads clocks that advance while the process is stopped, in milliseconds. */
+/** Returns clocks in ms that go on while the process is stopped. */
 type ReadClocks = () => readonly number[];
 
 /**
- * While a process is stopped, the monotonic clock advances; while the machine is suspended, only the wall clock does. A
- * wall clock that is set forward ends a lease early. That repeats jobs, but loses no message.
+ * While a process is stopped, the monotonic clock goes on. While the machine is suspended, only the wall clock does. So
+ * both are needed. A wall clock that is set forward ends a lease too early. Jobs are then repeated, but no message is
+ * lost.
  */
 const processClocks: ReadClocks = () => [performance.now(), Date.now()];
 
-/** When a renewal was sent. */
+/** The time at which a renewal was sent. */
 export type SignOfLife = readonly number[];
 
 /**
- * How long a process may work on its jobs: this long after the last renewal that PostgreSQL accepted. Afterwards
- * another process may have them, and handing one over would send it twice.
+ * How long this process may work on its jobs: `ms` after it sent the last renewal that PostgreSQL accepted. Afterwards
+ * another process may have the jobs, and submitting a message would send it twice.
  */
 export class Lease {
   readonly #ms: number;
@@ -21,7 +22,7 @@ export class Lease {
   #renewedAt: SignOfLife;
   #hasEnded = false;
 
-  /** Starts a lease of `ms`, by the clock that advances most. */
+  /** Starts a lease of `ms`. It ends as soon as one of the clocks says so. */
   constructor(ms: number, now: ReadClocks = processClocks) {
     this.#ms = ms;
     this.#now = now;
@@ -35,24 +36,25 @@ export class Lease {
     return this.#hasEnded;
   }
 
-  /** The time of a renewal, to pass to `renew` when PostgreSQL has accepted it. */
+  /** Returns the current time. Pass it to `renew` when PostgreSQL has accepted the renewal. */
   sign(): SignOfLife {
     return this.#now();
   }
 
-  /** Extends the lease. A renewal that arrives after the end changes nothing. */
+  /** Extends the lease. Has no effect if the lease has ended. */
   renew(sign: SignOfLife): void {
     if (this.hasEnded) return;
-    // Results may arrive in another order.
+    // Answers may arrive in another order than the renewals were sent.
     if ((sign[0] ?? 0) > (this.#renewedAt[0] ?? 0)) this.#renewedAt = sign;
   }
 
-  /** Puts one job under the lease. */
+  /** Returns the claim on one job, which ends with the lease. */
   claim(): Claim {
     const controller = new AbortController();
     const isOver = () => this.hasEnded || isLost;
     let isLost = false;
-    // `aborted` is computed on read: after a freeze, I/O callbacks may run before timers.
+    // `aborted` is computed when it is read. After a pause of the whole process, I/O callbacks may run before the
+    // timers that would abort it.
     const signal = Object.defineProperty(controller.signal, 'aborted', { get: isOver });
     if (this.#hasEnded) controller.abort();
     else this.#claims.add(controller);
@@ -74,12 +76,12 @@ export class Lease {
   }
 }
 
-/** One job under a lease. */
+/** The claim on one job under a lease. */
 export interface Claim {
   /** Aborts when the lease ends or the job is lost. */
   readonly signal: AbortSignal;
-  /** PostgreSQL reported that another process has the job. */
+  /** Call this when PostgreSQL reports that another process has the job. */
   lose(): void;
-  /** The work is done. */
+  /** Call this when the work on the job is done. */
   release(): void;
 }

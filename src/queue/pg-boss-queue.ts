@@ -17,17 +17,23 @@ import { Recovery } from './recovery.ts';
 
 /** Schema of pg-boss's tables. */
 const SCHEMA = 'pgboss';
-/** Poll interval: bounds how late another process's due job is found, in ms. */
+/** Poll interval in ms. A due job of another process is found after at most this time. */
 const LOOK_MS = 500;
-/** A worker without a successful poll for this long is stuck, in ms. A statement times out in half of it. */
+/**
+ * If no poll has succeeded for this long, in ms, the worker counts as stuck. It is twice as long as the time limit of a
+ * statement.
+ */
 const STUCK_MS = 30_000;
 /** A fetched job returns to the queue after this time without a heartbeat. */
 const HEARTBEAT_SECONDS = 10;
-/** A job with heartbeats may run this long; pg-boss allows no more than a day. */
+/** The longest run time of a job that sends heartbeats. pg-boss allows at most a day. */
 const EXPIRE_SECONDS = 24 * 3_600;
-/** The pause of a failed job starts at one second and doubles up to this. */
+/** The pause before a failed job is repeated. It starts at 1 s and doubles up to this. */
 const LONGEST_PAUSE_SECONDS = 60;
-/** No job is ever given up, because its message would wait for ever: two years of the longest pause. */
+/**
+ * The limit is so high that it is never reached: two years with the longest pause. A job that is given up would leave
+ * its message without an end.
+ */
 const RETRY_LIMIT = 1_000_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
 const QUEUES: readonly QueueName[] = [
@@ -43,22 +49,20 @@ const LOOK = `SELECT EXISTS (SELECT FROM job_leases WHERE due_at < now()) AS lap
       AND j.start_after < ${SCHEMA}.job_now())) AS due`;
 const HELD = 'SELECT queue, count(*)::int AS count FROM job_leases GROUP BY queue';
 
-/** The transaction that jobs commit with. */
+/** The transaction with which jobs commit. */
 export interface QueueTransaction {
   readonly connection: SqlRunner;
-  /** Calls back at its end; `isCommitted` is false if the outcome is unknown. */
+  /** Calls `callback` when the transaction has ended. `isCommitted` is false also if the outcome is unknown. */
   onEnd(callback: (isCommitted: boolean) => void): void;
 }
 
 export interface QueueOptions {
   readonly pool: SqlRunner;
   transaction<T>(work: (connection: SqlRunner) => Promise<T>): Promise<T>;
-  /** The database's clock, which decides what is due. */
+  /** The database's clock, which decides when a job is due. */
   readonly clock: Clock;
   readonly logger: Logger;
-  /**
-   * Subscribes to a NOTIFY channel; returns a function that unsubscribes. Processes without workers do not subscribe.
-   */
+  /** Subscribes to a NOTIFY channel. Returns a function that unsubscribes. Processes without workers omit it. */
   readonly listen?: (
     channel: string,
     onMessage: (payload: string) => void,
@@ -67,13 +71,13 @@ export interface QueueOptions {
 }
 
 /**
- * Jobs on pg-boss, committed with the transaction that creates them. If this process has a free slot, its own worker
- * gets the job at the commit, under a lease and outside the queue. A process without such a worker leaves its jobs, and
- * a process with one moves them into the queue. NOTIFY announces jobs to other processes; deferred jobs are fetched by
- * a timer when they are due.
+ * Jobs in pg-boss, which commit with the transaction that creates them. If this process has a free slot, its own worker
+ * starts the job after the commit. That job is under a lease and not in pg-boss. A process without a worker leaves its
+ * jobs, and a process with workers moves them into pg-boss. NOTIFY announces jobs to other processes. A timer fetches
+ * deferred jobs when they are due.
  */
 export class PgBossQueue implements JobQueue {
-  /** The gateway's statements on the queue, without those of pg-boss. */
+  /** The gateway's own statements on the queue, without those of pg-boss. */
   static readonly statements = [
     ...jobLeases.statements,
     { name: 'queue-look', text: LOOK },
@@ -157,7 +161,7 @@ export class PgBossQueue implements JobQueue {
     }
   }
 
-  /** A sink whose jobs commit with the transaction. */
+  /** Returns a job sink whose jobs commit with the transaction. */
   sinkFor({ connection, onEnd }: QueueTransaction): JobSink {
     const db = dbOn(connection);
     return {
@@ -217,12 +221,12 @@ export class PgBossQueue implements JobQueue {
     if (sinceMs > STUCK_MS) throw new Error(`no look for jobs in ${Math.round(sinceMs)} ms`);
   }
 
-  /** Resolves when the queue's tables answer. */
+  /** Resolves if the tables of the queue can be read. */
   async check(): Promise<void> {
     if ((await this.#boss.schemaVersion()) === null) throw new Error('the queue is not installed');
   }
 
-  /** Waiting and held jobs of each queue, read from the job table. */
+  /** Returns the number of waiting and held jobs in each queue, read from the tables. */
   async depth(): Promise<Record<QueueName, number>> {
     const depths = await Promise.all(
       QUEUES.map(async (name) => {
@@ -238,7 +242,7 @@ export class PgBossQueue implements JobQueue {
     >;
   }
 
-  /** Wakes the workers of queues with due jobs, and moves free jobs into the queue. */
+  /** Polls: wakes the workers of queues with due jobs, and moves free jobs from `job_leases` into pg-boss. */
   async #look(): Promise<void> {
     try {
       const values = [[...this.#workers.keys()]];
@@ -267,13 +271,19 @@ export class PgBossQueue implements JobQueue {
     return { id: randomUUID(), job, slot };
   }
 
-  /** A process without a worker for the queue leaves the job for one that has it. */
+  /**
+   * Decides where a job is stored. With a slot, this process holds it. Without a worker for the queue, it is left for a
+   * process that has one.
+   */
   #whereTo({ job, slot }: PlacedJob): 'held' | 'left' | 'queued' {
     if (slot) return 'held';
     return job.startAfter || this.#workers.has(job.queue) ? 'queued' : 'left';
   }
 
-  /** Starts the jobs that have a slot, and sets timers for deferred ones, because no NOTIFY announces them. */
+  /**
+   * Starts the jobs that have a slot. Sets timers for deferred jobs, because no NOTIFY announces them when they are
+   * due.
+   */
   #handOver(jobs: readonly PlacedJob[], isCommitted: boolean): void {
     for (const { id, job, slot } of jobs) {
       const worker = this.#workers.get(job.queue);
@@ -284,7 +294,7 @@ export class PgBossQueue implements JobQueue {
   }
 }
 
-/** A job with its slot in this process, if any. */
+/** A job, with its slot if this process has one for it. */
 interface PlacedJob {
   readonly id: string;
   readonly job: NewJob;
@@ -316,7 +326,10 @@ const dbOn = (connection: SqlRunner): Db => ({
 
 const names = new Map<string, string>();
 
-/** pg-boss's statements are few and long: as prepared statements each connection plans them once. */
+/**
+ * Runs a statement of pg-boss as a prepared statement, so that each connection plans it only once. These statements are
+ * few and long.
+ */
 async function run(runner: SqlRunner, text: string, values?: unknown[]) {
   if (!values || text.includes(';'))
     return (await runner.query({ text, ...(values ? { values } : {}) })) as never;

@@ -19,10 +19,13 @@ import { type Claim, Lease } from './lease.ts';
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DUE_STEP_MS = 10;
 const MAX_DUE_TIMERS = 5_000;
-/** Limit of jobs for one fetch. */
+/** The most jobs in one fetch. */
 const MAX_FETCH = 64;
 
-/** The stored data of a job. `wasHandedOver`: the process that created it started it at once. */
+/**
+ * The stored data of a job. `wasHandedOver` means that the creating process has started the job at once. So if the job
+ * is found in the queue, it is a repetition.
+ */
 export type StoredData<Q extends QueueName> = JobData[Q] & { readonly wasHandedOver?: true };
 
 interface FetchedJob<Q extends QueueName> {
@@ -33,22 +36,22 @@ interface FetchedJob<Q extends QueueName> {
 }
 
 interface Held {
-  /** Another row if the job was lost and fetched again while its work continued. */
+  /** The row changes if the job was lost and fetched again while its work went on. */
   row: HeldRow;
   readonly claim: Claim;
   readonly done: Promise<void>;
-  /** True if the job ended with the transaction that recorded its work. */
+  /** True if the transaction that recorded the job's work also deleted the job. */
   hasEnded: boolean;
 }
 
-/** A slot for a job that is about to commit, and its lease. */
+/** The slot and the lease for a job whose transaction has not committed yet. */
 export interface Reservation extends JobSlot {
   readonly lease: Lease;
 }
 
 /**
- * Fetches or receives jobs, and holds them until their work is recorded. Jobs run concurrently, so a slow one delays no
- * other. A fetch skips routes that use their whole share.
+ * Fetches jobs from pg-boss, or receives them from this process, and holds them until their work is recorded. Jobs run
+ * concurrently, so a slow job does not delay others. A fetch leaves out routes that have no free slot.
  */
 export class QueueWorker<Q extends QueueName> {
   readonly #boss: PgBoss;
@@ -70,7 +73,7 @@ export class QueueWorker<Q extends QueueName> {
   #sleeper: (() => void) | undefined;
   #endPause: (() => void) | undefined;
   #isWoken = false;
-  /** True if a slot was missing at the last fetch and is free now. */
+  /** True if a slot became free since the last fetch. */
   #hasNewRoom = false;
   #isStopping = false;
 
@@ -105,22 +108,22 @@ export class QueueWorker<Q extends QueueName> {
     this.#heartbeat = setInterval(() => void this.#touch(), this.#leaseMs / 3);
   }
 
-  /** Fetches soon. */
+  /** Makes the worker fetch as soon as it may. */
   wake(): void {
     this.#isWoken = true;
     this.#sleeper?.();
   }
 
-  /** Fetches now, in spite of the pause. */
+  /** Makes the worker fetch now, even during its pause. */
   #fill(): void {
     this.#hasNewRoom = true;
     this.wake();
     this.#endPause?.();
   }
 
-  /** Fetches at `due`. Above a number of such timers, the regular poll finds the job. */
+  /** Fetches at the time `due`. Above a number of timers it does nothing, and the regular poll finds the job. */
   wakeAt(due: Date): void {
-    // Not at that instant: the database's clock must have passed it too.
+    // Round up past that time: the database's clock must have passed it too.
     const at = (Math.floor(due.getTime() / DUE_STEP_MS) + 1) * DUE_STEP_MS;
     if (this.#dueTimers.has(at) || this.#dueTimers.size >= MAX_DUE_TIMERS) return;
     const delayMs = Math.max(0, at - this.#clock.now().getTime());
@@ -132,14 +135,14 @@ export class QueueWorker<Q extends QueueName> {
     this.#dueTimers.set(at, timer);
   }
 
-  /** Reserves a slot for a job that is about to commit here; undefined if the queue must keep it. */
+  /** Reserves a slot for a job that is about to commit in this process. Undefined if the job must go into the queue. */
   reserve(routeKey: string): Reservation | undefined {
     if (this.#isStopping || this.#options.pauseMs !== undefined) return undefined;
     if (!this.#slots.hasRoomFor(routeKey)) return undefined;
     return { ...this.#slots.take(routeKey), lease: this.#validLease() };
   }
 
-  /** Starts a committed, leased job in its reserved slot. */
+  /** Starts a committed job, under its lease, in the slot that was reserved for it. */
   handOver(id: string, job: NewJob<Q>, slot: Reservation): void {
     const { data, routeKey, prefetched } = job;
     const row = { id, retryCount: 0, isLeased: true };
@@ -154,7 +157,10 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** True if the job can end with the transaction of `onEnd`, which then must delete the lease. */
+  /**
+   * True if this process holds the job under a lease. Then the job ends with the transaction of `onEnd`, and the caller
+   * must delete the lease in it.
+   */
   endWith(id: string, onEnd: (callback: (isCommitted: boolean) => void) => void): boolean {
     const held = this.#held.get(id);
     if (!held?.row.isLeased) return false;
@@ -164,7 +170,7 @@ export class QueueWorker<Q extends QueueName> {
     return true;
   }
 
-  /** Takes no new jobs and waits for the held ones; after `timeoutMs` gives the rest back. */
+  /** Takes no new jobs and waits for the held ones. After `timeoutMs`, gives the remaining jobs back. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#fill();
@@ -194,14 +200,15 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Fetches for the free slots; true if the fetch was full. */
+  /** Fetches as many jobs as slots are free. True if it got that many, so that there may be more. */
   async #fetch(): Promise<boolean> {
     const { perRoute = Number.POSITIVE_INFINITY } = this.#options;
-    // At most one route's share, so that one fetch cannot take more than twice the share of a route.
+    // Fetch at most as many as one route may have. All fetched jobs may be of one route, which then has at most twice
+    // its limit.
     const batchSize = Math.min(this.#slots.room, perRoute, MAX_FETCH);
     if (batchSize <= 0) return false;
     const full = this.#slots.fullRoutes();
-    // Taken before the fetch, because the lease counts from then.
+    // Read the lease before the fetch, because the time under the lease counts from then.
     const lease = this.#validLease();
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {
@@ -214,7 +221,8 @@ export class QueueWorker<Q extends QueueName> {
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
         const row = { id, retryCount, isLeased: false };
         const held = this.#held.get(id);
-        // The job was lost while its work is not recorded: another process must not start it anew.
+        // This process still works on the job, but lost it meanwhile. Continue that work under the new row instead of
+        // starting the job again.
         if (held) {
           held.row = row;
           continue;
@@ -261,7 +269,7 @@ export class QueueWorker<Q extends QueueName> {
     try {
       await this.#rows.giveBack(row, why);
     } catch (error) {
-      // Its heartbeat or lease ends with this process, and then any process may take it.
+      // When this process ends, the heartbeat or lease of the job expires. Then another process takes it.
       this.#logger.warn({ err: error, queue: this.#queue, job: row.id }, 'cannot give a job back');
     }
   }
@@ -280,16 +288,16 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Aborts the work on a job that another process has: continuing would do it twice. */
+  /** Aborts the work on a job that another process has. Continuing would do the work twice. */
   #lose(row: HeldRow): void {
     const held = this.#held.get(row.id);
-    // A job that was fetched again has another row; a recorded job has none.
+    // If the job was fetched again, it has another row and is not lost. If it has ended, its row was deleted.
     if (held?.row !== row || held.hasEnded) return;
     this.#logger.warn({ queue: this.#queue, job: row.id }, 'a held job was lost to another process');
     held.claim.lose();
   }
 
-  /** The lease for jobs taken from now on: a new one if the last has ended. */
+  /** Returns the lease for jobs that are taken now. Starts a new lease if the last one has ended. */
   #validLease(): Lease {
     if (this.#lease.hasEnded && !this.#isStopping) {
       this.#logger.warn(
@@ -301,7 +309,7 @@ export class QueueWorker<Q extends QueueName> {
     return this.#lease;
   }
 
-  /** Waits for `ms`, or until a slot is free. */
+  /** Waits for `ms`, or until a slot becomes free. */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -312,7 +320,7 @@ export class QueueWorker<Q extends QueueName> {
     });
   }
 
-  /** Waits until it is woken. */
+  /** Waits until `wake` is called. */
   #sleep(): Promise<void> {
     return new Promise((resolve) => {
       this.#sleeper = () => {

@@ -4,7 +4,7 @@ import { Batcher } from '../runtime/batcher.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 import { jobLeases, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './job-leases.ts';
 
-/** Events within this time are handled together, in ms. */
+/** Requests to run within this time, in ms, are handled together. */
 const PAUSE_MS = 10;
 
 interface Parts {
@@ -13,7 +13,7 @@ interface Parts {
   readonly logger: Logger;
 }
 
-/** Moves free jobs into the queue: those that were left, given back, or not renewed. */
+/** Moves free jobs from `job_leases` into pg-boss: those that were left, given back, or whose lease expired. */
 export class Recovery {
   readonly #parts: Parts;
   readonly #runs = new Batcher<undefined, undefined>((asked) => this.#run(asked), {
@@ -33,7 +33,7 @@ export class Recovery {
     );
   }
 
-  /** Subscribes to the jobs that other processes leave. */
+  /** Subscribes to NOTIFY for jobs that other processes leave. */
   async listen(
     subscribe: (
       channel: string,
@@ -46,7 +46,7 @@ export class Recovery {
     await this.#stopListening;
   }
 
-  /** Resolves when all free jobs are in the queue, or the attempt failed. */
+  /** Resolves when all free jobs are in pg-boss, or when the attempt failed. */
   async run(): Promise<void> {
     try {
       if (!this.#isStopping) await this.#runs.add(undefined);
