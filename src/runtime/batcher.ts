@@ -1,30 +1,33 @@
 /**
- * Group commit for any work. Items that arrive while a batch runs form the next batch. One batch runs at a time. An
- * item that arrives alone runs alone, at once.
+ * Group commit for any kind of work. Items that arrive while a batch runs form the next batch. Only one batch runs at a
+ * time. An item that arrives while nothing runs starts at once.
  */
 export interface BatcherOptions<Item> {
-  /** The share of `maxWeight` that an item takes. Default: 1. */
+  /** Returns the weight of an item, which counts towards `maxWeight`. Default: 1. */
   readonly weight?: (item: Item) => number;
-  /** The most that a batch may weigh. A single heavier item forms a batch of its own. */
+  /** The largest weight of a batch. An item that is heavier than this forms a batch of its own. */
   readonly maxWeight: number;
   /**
-   * Above this number of items a batch takes half of them, counting the items of the last batch. So one half is
-   * answered while the other runs. Without it all go together, and callers and worker wait for each other in turn.
-   * Default: never.
+   * Above this number of items, a batch takes half of the items that wait or were in the last batch. One half is then
+   * answered while the other one runs. Without this, callers and worker would always wait for each other. Default:
+   * never.
    */
   readonly halvedAbove?: number;
   /**
-   * The shortest time in ms from the start of one batch to the start of the next. It joins items that nobody waits
-   * for. Default: 0.
+   * The shortest time in ms from the start of one batch to the start of the next. Use it if nobody waits for the
+   * results: the batches are then larger. Default: 0.
    */
   readonly pauseMs?: number;
-  /** Whether to retry the items one by one after a batch failed with `error`, so that a bad item fails alone. */
+  /**
+   * Called with the error of a failed batch. True means to run the items again one by one, so that only the bad item
+   * fails.
+   */
   readonly isolate?: (error: unknown) => boolean;
 }
 
 /**
- * Moves waiting items that `belongs` accepts into the running batch, in order of arrival, while there is room. For
- * work that had to wait before it could begin.
+ * Moves waiting items into the running batch, in order of arrival, while there is room. It takes only items for which
+ * `belongs` is true. Use it if the work had to wait for something before it could begin.
  */
 export type TakeMore<Item> = (belongs: (item: Item) => boolean) => readonly Item[];
 
@@ -43,19 +46,21 @@ export class Batcher<Item, Result> {
   #waiting: Waiting<Item, Result>[] = [];
   #waitingWeight = 0;
   #running: Promise<void> | undefined;
-  /** Size of the last batch. */
+  /** Number of items in the last batch. */
   #lastCount = 0;
   /** When the last batch began (performance.now, ms). */
   #lastAt = Number.NEGATIVE_INFINITY;
 
-  /** `work` returns one result for each item, in order, then one for each item that it took with `TakeMore`. */
+  /**
+   * `work` must return one result for each item, in order, followed by one for each item that it took with `TakeMore`.
+   */
   constructor(work: Work<Item, Result>, options: BatcherOptions<Item>) {
     this.#work = work;
     this.#options = options;
     this.#weight = options.weight ?? (() => 1);
   }
 
-  /** Weight of the items that are in no batch yet. */
+  /** Weight of the items that are not in a batch yet. */
   get waitingWeight(): number {
     return this.#waitingWeight;
   }
@@ -74,7 +79,7 @@ export class Batcher<Item, Result> {
   }
 
   async #run(): Promise<void> {
-    // Let the items that the event loop has already read join the first batch.
+    // Wait until the event loop has handled what it has read, so that those items join the first batch.
     await turn();
     let answer: (() => void) | undefined;
     while (this.#waiting.length > 0) {
@@ -86,7 +91,7 @@ export class Batcher<Item, Result> {
       }
       const settled = this.#settle(this.#take());
       if (answer) {
-        // Start the next batch before resolving callers: they run long.
+        // Start the next batch before the callers of the last one are resolved, because their code may run long.
         await turn();
         answer();
       }
@@ -96,13 +101,13 @@ export class Batcher<Item, Result> {
     this.#running = undefined;
   }
 
-  /** Time until the next batch may begin, in ms. */
+  /** Time in ms until the next batch may begin. */
   get #pauseLeftMs(): number {
     const { pauseMs } = this.#options;
     return pauseMs === undefined ? 0 : this.#lastAt + pauseMs - performance.now();
   }
 
-  /** The items that the next batch begins with. */
+  /** Returns the items with which the next batch begins. */
   #take(): Waiting<Item, Result>[] {
     this.#lastAt = performance.now();
     const half = Math.ceil((this.#waiting.length + this.#lastCount) / 2);
@@ -111,7 +116,10 @@ export class Batcher<Item, Result> {
     return batch;
   }
 
-  /** Moves waiting items that `belongs` accepts into a batch, while there is room and up to `most` items. */
+  /**
+   * Moves waiting items for which `belongs` is true into a batch, while there is room and the batch has fewer than
+   * `most` items.
+   */
   #fill(batch: Waiting<Item, Result>[], most: number, belongs: (item: Item) => boolean): void {
     const before = batch.reduce((sum, { item }) => sum + this.#weight(item), 0);
     const left: Waiting<Item, Result>[] = [];

@@ -1,25 +1,29 @@
-/** The announcements of changes that a cache needs. See the domain's port. */
+/** The announcements of changes that a cache needs. It is a part of the domain's port `Changes`. */
 interface Announcements<Kind> {
-  /** False while announcements may be missed. */
+  /** False while announcements may be lost. */
   readonly isListening: boolean;
-  /** Calls back with the id of a changed object, or with undefined when any object of the kind may have changed. */
+  /**
+   * Calls `onChange` with the id of a changed object. Calls it with undefined if any object of the kind may have
+   * changed.
+   */
   subscribe(kind: Kind, onChange: (id: string | undefined) => void): void;
 }
 
-/** How long an entry may be used while announcements may be missed (R9). */
+/** How long an entry may be used while announcements may be lost, in ms (R9). */
 const UNHEARD_TTL_MS = 1_000;
 
 /**
- * Values by id, loaded on demand, and dropped when a change of their kind is announced. A value is not kept if a
- * change was announced while it loaded. Keeps at most `capacity` values; the least recently used go first.
+ * A cache of values by id. Values are loaded on demand and dropped when a change of their kind is announced. A value is
+ * not kept if a change was announced while it was loading. The cache keeps at most `capacity` values and drops the
+ * least recently used one first.
  */
 export class ChangeCache<Kind, Value> {
   readonly #load: (id: string) => Promise<Value>;
   readonly #changes: Announcements<Kind>;
   readonly #capacity: number;
   /**
-   * Least recently used first. An entry moves to the end at most once between two insertions, since most reads
-   * repeat.
+   * The least recently used entry comes first. An entry that is read moves to the end, but only once between two
+   * insertions. Most reads repeat, so that saves time.
    */
   readonly #entries = new Map<string, { value: Promise<Value>; loadedAt: number; movedAfter: number }>();
   #arrivals = 0;
@@ -54,7 +58,7 @@ export class ChangeCache<Kind, Value> {
     return this.renew(id);
   }
 
-  /** Loads the value anew. */
+  /** Loads the value again and replaces the cached one. */
   async renew(id: string): Promise<Value> {
     const generation = this.#generation;
     const loadedAt = performance.now();

@@ -1,11 +1,11 @@
-/** The domain's `Logger` satisfies it. */
+/** The part of the domain's `Logger` that is used here. */
 interface OutageLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
 /**
- * Logs an outage in two lines: one when it begins, and one when it ends, with the number of failures and the
+ * Logs an outage in two lines. One is written when it begins, and one when it ends, with the number of failures and the
  * duration.
  */
 export class OutageLog {
@@ -17,7 +17,7 @@ export class OutageLog {
   /** When the outage began (performance.now, ms). */
   #since = 0;
 
-  /** `failing` and `works` are the two messages. Both lines carry `fields`. */
+  /** `failing` and `works` are the two messages. Both lines have the `fields`. */
   constructor(logger: OutageLogger, failing: string, works: string, fields: object = {}) {
     this.#logger = logger;
     this.#failing = failing;
@@ -25,7 +25,7 @@ export class OutageLog {
     this.#fields = fields;
   }
 
-  /** Records a failure, or `count` failures of one cause. */
+  /** Records a failure, or `count` failures with the same cause. */
   failed(error: unknown, count = 1): void {
     const isFirst = this.#count === 0;
     this.#count += count;
@@ -34,7 +34,7 @@ export class OutageLog {
     this.#logger.warn({ ...this.#fields, err: error }, this.#failing);
   }
 
-  /** Records a success. */
+  /** Records a success, which ends the outage. */
   worked(): void {
     if (this.#count === 0) return;
     const count = this.#count;

@@ -1,8 +1,8 @@
 import { WaitQueue } from './wait-queue.ts';
 
 /**
- * At most `limit` callers hold a permit at once. The others wait in order of arrival, and may give up. A released
- * permit goes straight to the caller that has waited longest, so that no newcomer overtakes it.
+ * Lets at most `limit` callers hold a permit at the same time. The others wait in order of arrival and may give up. A
+ * released permit goes to the caller that has waited longest, so that a new caller cannot overtake it.
  */
 export class Semaphore {
   readonly #limit: () => number;
@@ -11,17 +11,17 @@ export class Semaphore {
   #isClosed = false;
   #onIdle: (() => void) | undefined;
 
-  /** `limit` may be a function when it changes. A raised limit takes effect with the next `release`. */
+  /** Pass a function as `limit` if it changes. A raised limit takes effect with the next `release`. */
   constructor(limit: number | (() => number)) {
     this.#limit = typeof limit === 'number' ? () => limit : limit;
   }
 
-  /** Permits that are held. */
+  /** Number of permits that are held. */
   get held(): number {
     return this.#held;
   }
 
-  /** How many callers wait. */
+  /** Number of callers that wait. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -30,12 +30,12 @@ export class Semaphore {
     return this.#isClosed;
   }
 
-  /** True when a caller would have to wait. */
+  /** True if a caller would have to wait. */
   get isFull(): boolean {
     return this.#held >= this.#limit();
   }
 
-  /** Takes a permit if one is free. Each true needs one `release`. */
+  /** Takes a permit if one is free. After each true, the caller must call `release` once. */
   tryAcquire(): boolean {
     if (this.#isClosed || this.isFull) return false;
     this.#held += 1;
@@ -43,17 +43,17 @@ export class Semaphore {
   }
 
   /**
-   * Resolves with true once the caller holds a permit; each true needs one `release`. Resolves with false, without a
-   * permit, when `signal` is aborted, after `timeoutMs`, on `rejectWaiters`, and once the semaphore is closed. Never
-   * rejects.
+   * Waits for a permit. Resolves with true when the caller holds one. After each true, the caller must call `release`
+   * once. Resolves with false, without a permit, in four cases: `signal` aborts, `timeoutMs` have passed,
+   * `rejectWaiters` was called, or the semaphore is closed. Never rejects.
    */
   async acquire(signal?: AbortSignal, timeoutMs?: number): Promise<boolean> {
     if (signal?.aborted || this.#isClosed) return false;
     if (this.tryAcquire()) return true;
     if (!(await this.#queue.wait(signal, timeoutMs))) return false;
     if (!signal?.aborted && !this.#isClosed) return true;
-    // The signal aborted, or the semaphore closed, after this caller was woken. A lease's signal aborts when it is
-    // read.
+    // After this caller was woken, the signal may have aborted or the semaphore may have been closed. The signal of a
+    // lease aborts only when it is read.
     this.release();
     return false;
   }
@@ -65,12 +65,15 @@ export class Semaphore {
     if (this.#held === 0) this.#onIdle?.();
   }
 
-  /** Ends all waits with false. Later callers may wait again. */
+  /** Makes all waiting calls resolve with false. Later callers may wait again. */
   rejectWaiters(): void {
     this.#queue.rejectAll();
   }
 
-  /** Gives no more permits and ends all waits. Resolves when no permit is held, or after `graceMs`. */
+  /**
+   * Closes the semaphore: no more permits, and all waiting calls end. Resolves when no permit is held, or after
+   * `graceMs`.
+   */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
     this.rejectWaiters();
@@ -83,7 +86,7 @@ export class Semaphore {
     clearTimeout(timer);
   }
 
-  /** Runs `work` while it holds a permit. Settles as `work` does; rejects when the semaphore is closed. */
+  /** Runs `work` while it holds a permit. Returns the result of `work`. Rejects if the semaphore is closed. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (!(await this.acquire())) throw new Error('the semaphore is closed');
     try {

@@ -1,4 +1,4 @@
-/** The process's own timers. See the domain's `Timers` port. */
+/** Implements the domain's port `Timers` with the timers of this process. */
 export const timers = {
   monotonicMs: (): number => performance.now(),
 

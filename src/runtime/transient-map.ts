@@ -1,7 +1,7 @@
 /**
- * A Map for thousands of short-lived entries. A plain Map that grew or was compacted leaves its old table to the old
- * generation, and what the table refers to survives with it. Here the table refers to a cell, which `delete` empties
- * (ADR-0015).
+ * A Map for thousands of short-lived entries. When a plain Map grows, V8 may keep its old table in the old generation
+ * of the heap for a while, and with it all values of that table. Here the table only refers to small cells, and
+ * `delete` empties the cell at once (ADR-0015).
  */
 export class TransientMap<Key, Value> {
   readonly #cells = new Map<Key, { value: Value | undefined }>();
@@ -14,21 +14,21 @@ export class TransientMap<Key, Value> {
     return this.#cells.get(key)?.value;
   }
 
-  /** Replaces the value of a key in place; a new key goes to the end. */
+  /** Replaces the value of an existing key without moving it. Adds a new key at the end. */
   set(key: Key, value: Value): void {
     const cell = this.#cells.get(key);
     if (cell) cell.value = value;
     else this.#cells.set(key, { value });
   }
 
-  /** Returns whether the key was there. */
+  /** Returns true if the key existed. */
   delete(key: Key): boolean {
     const cell = this.#cells.get(key);
     if (cell) cell.value = undefined;
     return this.#cells.delete(key);
   }
 
-  /** In order of insertion. Entries that are added meanwhile are included. */
+  /** Iterates in order of insertion. Entries that are added during the iteration are included. */
   *entries(): Generator<[Key, Value]> {
     for (const [key, { value }] of this.#cells) yield [key, value as Value];
   }

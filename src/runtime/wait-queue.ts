@@ -1,11 +1,13 @@
 import { TransientMap } from './transient-map.ts';
 
-/** Callers that wait for the same thing, first come, first served. Each wait can end early. */
+/**
+ * Callers that wait for the same thing. The first one to come is the first one to be woken. Each wait can end early.
+ */
 export class WaitQueue {
   readonly #waiters = new TransientMap<number, (woken: boolean) => void>();
   #arrivals = 0;
 
-  /** How many callers wait. */
+  /** Number of callers that wait. */
   get size(): number {
     return this.#waiters.size;
   }
@@ -31,7 +33,7 @@ export class WaitQueue {
     });
   }
 
-  /** Wakes the caller that has waited longest. Returns false when nobody waits. */
+  /** Wakes the caller that has waited longest. Returns false if nobody waits. */
   wakeFirst(): boolean {
     if (this.#waiters.size === 0) return false;
     for (const settle of this.#waiters.values()) {
@@ -45,7 +47,7 @@ export class WaitQueue {
     this.#settleAll(true);
   }
 
-  /** Ends every wait with false. */
+  /** Makes all waiting calls resolve with false. */
   rejectAll(): void {
     this.#settleAll(false);
   }
