@@ -1,7 +1,7 @@
 /**
- * A Map for thousands of short-lived entries. When a plain Map grows, V8 may keep its old table in the old generation
- * of the heap for a while, and with it all values of that table. Here the table only refers to small cells, and
- * `delete` empties the cell at once (ADR-0015).
+ * A Map for thousands of short-lived entries. When a plain Map grows, V8 makes a new table. The old table may stay in
+ * the old generation of the heap for a while, and keeps all its values alive. Here the table only refers to small
+ * cells, and `delete` empties the cell at once (ADR-0015).
  */
 export class TransientMap<Key, Value> {
   readonly #cells = new Map<Key, { value: Value | undefined }>();

@@ -1,16 +1,16 @@
 import type { HeldJob, QueueName } from '../domain/ports/job-queue.ts';
 import type { Tx, UnitOfWork } from '../domain/ports/stores.ts';
 
-/** A job whose work is recorded in parts. */
+/** A job whose work is recorded in several parts. */
 export interface OpenJob {
   readonly held: Pick<HeldJob<QueueName>, 'id' | 'queue'>;
-  /** Parts that are not recorded yet. */
+  /** Number of parts that are not recorded yet. */
   unrecorded: number;
 }
 
 /**
- * Records parts of jobs, one for each of `parts`, in one transaction. Jobs whose last part this was end in the same
- * transaction.
+ * Records parts of jobs in one transaction. `parts` names the job of each part. A job ends in the same transaction if
+ * all its parts are recorded then.
  */
 export async function recordParts(
   uow: UnitOfWork,

@@ -2,8 +2,8 @@ import type { Logger } from '../domain/ports/logger.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 
 /**
- * Runs `task` repeatedly with a pause between rounds. Logs the first failure and the first success after it; a
- * failed round does not stop the next one.
+ * Runs `task` again and again, with a pause of `pauseMs` between rounds. A failed round does not stop the next one.
+ * Logs the first failure, and the first success after it.
  */
 export function repeat(name: string, pauseMs: number, logger: Logger, task: () => Promise<unknown>) {
   let timer: NodeJS.Timeout | undefined;

@@ -20,13 +20,16 @@ import type { SubmitMessages } from './submit/submit-messages.ts';
 import type { SubmitOutcomes } from './submit/submit-outcomes.ts';
 import type { DeliverWebhooks } from './webhooks/deliver.ts';
 
-/** Jobs held at once by a process, in total and per route. */
+/** `concurrency` is the most jobs that a process runs at the same time, `perRoute` the most of one route. */
 const SUBMIT = { concurrency: 64, perRoute: 8 };
-/** Lanes bound the attempts of each endpoint. The backlog holds what a lane has no room for. */
+/**
+ * The lanes (endpoint-lanes.ts) limit the attempts for each endpoint. Jobs that find no place in a lane go to the
+ * backlog.
+ */
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
-/** Enough jobs of one endpoint to keep its connections busy while attempts are recorded. */
+/** `perRoute` is large enough to keep an endpoint's connections busy while other attempts are recorded. */
 const WEBHOOK_BACKLOG = { concurrency: 256, perRoute: 4, countedMs: 1_000, pauseMs: 100 };
-/** Imports of different accounts run in parallel, those of one account in sequence. */
+/** Imports of different accounts run at the same time, those of one account one after another. */
 const IMPORTS = { concurrency: 2, perRoute: 1 };
 const PERSON_MAILS = { concurrency: 4 };
 const KEPT_REPORTS_MS = 1_000;
@@ -42,7 +45,10 @@ const REQUEST_RECORDS_MS = 60_000;
 const USAGE_MS = 10_000;
 const CANNOT_ADOPT = 'delivery reports that another process left on disk cannot be read';
 const LEDGERS_MS = 60_000;
-/** NOTIFY announces a release by another process. This look finds a missed one. */
+/**
+ * Interval of the check whether the held copy was released, in ms. NOTIFY normally announces a release. The check finds
+ * one whose announcement was lost.
+ */
 const HOLD_MS = 5_000;
 const SIGN_OF_LIFE_MS = 10_000;
 
@@ -68,7 +74,7 @@ interface WorkParts {
   retention: Retention;
   forgetOldEvents: () => Promise<unknown>;
   clock: AgreedClock & {
-    /** A sentence about the difference of the clocks; undefined when they agree. */
+    /** Describes the difference of the clocks in a sentence. Undefined if they agree. */
     fault(): string | undefined;
   };
   usage: UsageStore;
@@ -80,7 +86,7 @@ interface WorkParts {
   isWorker: boolean;
 }
 
-/** Starts the background work of a process. Everything that sends waits while the copy is held (R231). */
+/** Starts the background work of a process. While the copy is held, everything that sends waits (R231). */
 export async function startWorkers(parts: WorkParts): Promise<Workers> {
   const { reports, authenticator, logger } = parts;
   const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
@@ -93,7 +99,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
       .flush({ isLast: true })
       .catch((error: unknown) => logger.warn({ err: error }, 'security events are lost'));
   };
-  // Reports that a former process spooled come before any new ones.
+  // Reports that an earlier process spooled must be applied before new ones.
   await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
   const always = [
     keyUses,
@@ -112,7 +118,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
   };
 }
 
-/** Starts now or, while the copy is held, at its release. */
+/** Starts the work at once. While the copy is held, starts it when the copy is released. */
 async function workUnlessHeld(
   { holdGate, logger }: Pick<WorkParts, 'holdGate' | 'logger'>,
   begin: () => Promise<Workers>,
@@ -138,8 +144,8 @@ async function workUnlessHeld(
 async function startSending(parts: WorkParts): Promise<Workers> {
   const { queue, routing, reports, authenticator, health, logger } = parts;
   /**
-   * Skips a round while the clocks disagree (R222), because the age of rows is unknown. The round fails, which is
-   * logged.
+   * Lets a task fail while the clocks disagree (R222), because the age of rows is then unknown. `repeat` logs the
+   * failure and tries again.
    */
   const ifClocksAgree = (task: () => Promise<unknown>) => async () => {
     if (!(await parts.clock.agrees())) throw new Error(parts.clock.fault());

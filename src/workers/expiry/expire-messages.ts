@@ -12,10 +12,10 @@ import { FIRST_UUID, uuidFloor } from '../../domain/uuid.ts';
 
 const HOUR_MS = 3_600_000;
 const BATCH = 500;
-/** Time to record a submission that began just before the deadline. */
+/** Time that a submission which began just before the deadline has until its outcome must be recorded, in ms. */
 const GRACE_MS = 15 * 60_000;
 
-/** Messages of `status` whose send time was `ageMs` ago. */
+/** A sweep finds messages with `status` whose send time was `ageMs` ago. */
 interface Sweep {
   readonly name: string;
   readonly status: 'pending' | 'sent';
@@ -24,8 +24,8 @@ interface Sweep {
 }
 
 /**
- * Every message ends (R14). Jobs end nearly all messages; these sweeps find the ones that no job refers to any more.
- * Each sweep visits every message once, when it reaches the sweep's age after its send time.
+ * Makes sure that every message ends (R14). Jobs end nearly all messages. These sweeps find the messages that no job
+ * refers to any more. A sweep visits each message once, when it is `ageMs` past its send time.
  */
 export class ExpireMessages {
   readonly #uow: UnitOfWork;
@@ -40,14 +40,14 @@ export class ExpireMessages {
     this.#ids = ids;
   }
 
-  /** One round of every sweep. */
+  /** Runs each sweep once. */
   async run(): Promise<void> {
     const expire = (tx: Tx, found: readonly Message[]) => this.#expire(tx, found);
     const markUnconfirmed = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
     const sweeps: Sweep[] = [
       { name: 'expired', status: 'pending', ageMs: SUBMIT_DEADLINE_MS + GRACE_MS, work: expire },
       { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: markUnconfirmed },
-      // A message that was sent after retries was too young for the sweep before.
+      // A message that was sent only after retries was too young for the previous sweep.
       {
         name: 'unconfirmed-late',
         status: 'sent',
@@ -103,7 +103,8 @@ export class ExpireMessages {
           provider: null,
           sids: [],
           error: { code: 'expired', message: 'No carrier took it before its deadline.' },
-          // A submission that certainly sent nothing would have released the claim.
+          // The last attempt may have sent the message. An attempt that certainly sent nothing would have released the
+          // claim.
           possiblySent: recipient.attempts > 0 && recipient.isClaimed,
         }),
       );

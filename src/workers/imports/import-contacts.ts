@@ -17,15 +17,18 @@ import type { HeldJob } from '../../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 
-/** Rows of one transaction, which locks the account's contacts for about 10 ms. */
+/** Number of rows in one transaction. It locks the account's contacts for about 10 ms. */
 const BATCH = 500;
 const FORGOTTEN_AT_ONCE = 5_000;
 
 type Progress = Omit<ImportProgress, 'rowsTotal'>;
-/** A valid row, or its faults. */
+/** A valid row, or the faults of an invalid one. */
 type RowResult = ReadRow | readonly RowFault[];
 
-/** Runs imports in batches. The contacts and the progress of a batch commit together, so a crash loses nothing. */
+/**
+ * Runs imports in batches of rows. The contacts of a batch and the progress of the import commit together, so after a
+ * crash it continues where it was.
+ */
 export class ImportContacts {
   readonly #stores: Pick<Stores, 'contactImports'>;
   readonly #uow: UnitOfWork;
@@ -47,7 +50,9 @@ export class ImportContacts {
     this.#ids = ids;
   }
 
-  /** Continues an import to its end. Rejects when `signal` aborts; the job then comes back. */
+  /**
+   * Continues an import to its end. Rejects if `signal` aborts. The job is then repeated, perhaps by another process.
+   */
   async handle({ data }: HeldJob<'contact-import'>, signal: AbortSignal): Promise<void> {
     const opened = await this.#stores.contactImports.open(data.importId);
     if (!opened) return;
@@ -71,7 +76,7 @@ export class ImportContacts {
     while ((await contactImports.forgetBefore(before, FORGOTTEN_AT_ONCE)) === FORGOTTEN_AT_ONCE);
   }
 
-  /** False when another process continues the import. */
+  /** Imports the remaining rows. Returns false if another process has continued the import. */
   async #importRows(started: ContactImport, csv: string, signal: AbortSignal): Promise<boolean> {
     let reader: RowReader | undefined;
     let done: Progress = started.progress;
@@ -82,7 +87,7 @@ export class ImportContacts {
       done = next ?? done;
       return next !== undefined;
     };
-    /** Resolves with whether the last batch was written. The rows of the next one are read meanwhile. */
+    /** The write of the last batch, while the rows of the next one are read. Resolves with true if it was written. */
     let writing: Promise<boolean> = Promise.resolve(true);
     try {
       for await (const row of this.#csv.rows(csv)) {
@@ -90,7 +95,7 @@ export class ImportContacts {
           reader = new RowReader(readColumns(row));
           continue;
         }
-        // Finished rows are read too: a later row may be a duplicate of them.
+        // Rows that are already imported are read again, because a later row may be a duplicate of one of them.
         const outcome = reader.read(row);
         if (toSkip > 0) {
           toSkip -= 1;
@@ -101,12 +106,13 @@ export class ImportContacts {
         if (!(await writing)) return false;
         if (signal.aborted) throw new Error('the process stops');
         writing = flush(batch);
-        // Handled where it is awaited. Without this a rejection before that would end the process.
+        // The error is handled where `writing` is awaited. Without this line, an earlier rejection would end the
+        // process.
         writing.catch(() => undefined);
         batch = [];
       }
     } finally {
-      // The import must not end while a batch is being written.
+      // The method must not return while a batch is being written.
       await Promise.allSettled([writing]);
     }
     return (await writing) && (batch.length === 0 || flush(batch));
@@ -146,7 +152,7 @@ export class ImportContacts {
     });
   }
 
-  /** Adds or changes the contact of a row; returns the row's faults if it cannot. */
+  /** Adds or changes the contact of a row. Returns the row's faults if it cannot. */
   #importRow(
     owner: AccountEnvironment,
     book: ContactBook,
@@ -179,7 +185,7 @@ function findNamed(tx: Tx, owner: AccountEnvironment, rows: readonly ReadRow[]):
   });
 }
 
-/** The contact of a row. Throws `contact_exists` when several match. */
+/** Finds the contact that a row names. Throws `contact_exists` if several contacts match. */
 function contactOf(book: ContactBook, { phone, externalId, emailAlone }: ReadRow): Contact | undefined {
   if (emailAlone !== null) {
     const [first, second] = book.byEmail(emailAlone);

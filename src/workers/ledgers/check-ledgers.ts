@@ -1,14 +1,14 @@
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { UnitOfWork } from '../../domain/ports/stores.ts';
 
-/** Rows of one round: a few milliseconds of reading. */
+/** Numbers of rows that one round checks. Reading them takes a few milliseconds. */
 const ACCOUNTS = 1_000;
 const ENTRIES = 10_000;
 
 /**
- * One round of the check that balances are the sums of their ledgers (R17). A ledger adds up if each entry follows
- * the one before it, from 1 to the account's counter, and the last one has the account's balance. Logs each mismatch
- * once, when it is found.
+ * Checks a part of all ledgers: each balance must be the sum of its ledger (R17). That holds if each entry follows the
+ * one before it, from number 1 to the account's counter, and if the last entry has the account's balance. Each mismatch
+ * is logged once, when it is found.
  */
 export async function checkLedgers(uow: UnitOfWork, logger: Pick<Logger, 'error'>): Promise<void> {
   const found = await uow.run((tx) => tx.ledgerCheck.checkNext(ACCOUNTS, ENTRIES));

@@ -10,7 +10,7 @@ import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 
 const MAIL: SystemCaller = { kind: 'system', name: 'mail' };
-/** People with one email who are mailed for one request. */
+/** The most people with the same email address who get a mail for one request. */
 const PEOPLE_MAX = 10;
 
 export interface PersonMailParts {
@@ -20,14 +20,15 @@ export interface PersonMailParts {
   readonly ids: Ids;
   readonly mailer: Mailer;
   readonly logger: Logger;
-  /** External address of the gateway, for links. */
+  /** The external URL of the gateway, for links. */
   readonly publicUrl: () => string;
   readonly serviceName: string;
 }
 
 /**
- * Mails people who sign in (R300). The token of a link is made here, just before it is mailed, so that it is stored
- * nowhere but in the mail. A job that comes back mails another link; the first one works, too, if it was mailed.
+ * Sends mails to people who sign in (R300). The token of a link is created here, just before it is mailed. So outside
+ * the mail, only its hash is stored. If the job is repeated, it mails another link. A link that was mailed before works
+ * too.
  */
 export class PersonMails {
   readonly #parts: PersonMailParts;
@@ -36,7 +37,10 @@ export class PersonMails {
     this.#parts = parts;
   }
 
-  /** Rejects when the mail server cannot be used, until the mail is of no use; the job then comes back. */
+  /**
+   * Sends the mail. Rejects if the mail server cannot be used, and the job is then repeated. A mail that is too late to
+   * be useful is not sent.
+   */
   async handle({ data }: HeldJob<'person-mail'>, signal: AbortSignal): Promise<void> {
     if (new Date(data.until) <= this.#parts.clock.now()) {
       this.#parts.logger.warn({ kind: data.kind }, 'a mail to a person could not be sent in time');
@@ -45,7 +49,7 @@ export class PersonMails {
     else await this.#mailNewDevice(data, signal);
   }
 
-  /** A job for each person with the email, so that a mail that fails does not repeat the others. */
+  /** Enqueues one job for each person with the email address. So a mail that fails is repeated alone. */
   async #split({ email, address, until }: PersonMailJob & { kind: 'lost_password' }): Promise<void> {
     const people = await this.#parts.stores.users.withEmail(email);
     const jobs = people.slice(0, PEOPLE_MAX).map(({ id: userId }) => {
@@ -105,7 +109,7 @@ export class PersonMails {
     await this.#send(mail, signal);
   }
 
-  /** Rejects when the mail server cannot be used. A refused mail is logged. */
+  /** Rejects if the mail server cannot be used. A mail that the server refuses is only logged. */
   async #send(mail: PersonMail, signal: AbortSignal): Promise<void> {
     const outcome = await this.#parts.mailer.send(mail, signal);
     if (outcome.kind === 'unavailable') throw new Error(`the mail server cannot be used: ${outcome.reason}`);
@@ -147,5 +151,5 @@ export class PersonMails {
 }
 
 const textOf = (paragraphs: readonly string[]) => `${paragraphs.join('\n\n')}\n`;
-/** `2026-11-24 18:30 UTC` */
+/** Returns a text such as `2026-11-24 18:30 UTC`. */
 const timeOf = (at: Date) => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;

@@ -21,58 +21,63 @@ import { Batcher } from '../../runtime/batcher.ts';
 import { isRefused, SpooledReports, type Taken } from './spooled-reports.ts';
 
 /**
- * Recording a sid applies the reports that arrived before it. A report that was being stored at that moment is
- * missed and found by `matchKept`, which looks back this far, more than clocks may differ. A new process looks back
- * `KEPT_MS` once, because the process that missed a report may have ended (R15).
+ * How far `matchKept` looks back. Normally, recording a sid applies the reports that arrived before it. It misses a
+ * report that is being stored at that moment. `matchKept` finds that report: it looks back `MISSED_MS`, more than
+ * clocks may differ. A new process looks back `KEPT_MS` once, because the process that missed a report may have ended
+ * (R15).
  */
 const MISSED_MS = 10 * 60_000;
 const KEPT_MS = 24 * 3_600_000;
 /**
- * How long a report with a different number waits for the message with its number, whose sid may not be recorded yet
- * (R220). Then it applies to the only message with its sid, because some carriers mask or rewrite numbers.
+ * How long, in ms, a report waits whose number differs from that of the message with its sid (R220). The right message
+ * may not have recorded its sid yet. After this time the report applies to the only message with its sid, because some
+ * carriers mask or rewrite numbers.
  */
 const OTHER_NUMBER_MS = 5 * 60_000;
-/** Kept reports of one transaction. */
+/** The most kept reports in one transaction. */
 const KEPT_PAGE = 500;
 /** Smaller than every id. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** Notes with the same text per recipient: some carriers repeat reports for days. */
+/** The most timeline notes with the same text for a recipient. Some carriers repeat reports for days. */
 const NOTED_ALIKE = 8;
 
 interface ProviderReport {
   readonly provider: string;
   readonly report: DeliveryReport;
-  /** Do not store it if its sid is unknown or if it changes nothing. */
+  /** If true, the report is not stored when its sid is unknown or when it changes nothing. */
   readonly isForKnownOnly?: boolean;
-  /** Default: now. */
+  /** When the report arrived. Default: now. */
   readonly receivedAt?: Date;
-  /** Set when it is stored already. */
+  /** Set if the report is already stored. */
   readonly id?: string;
 }
 
 interface KeptPage {
   readonly applied: number;
-  /** Start of the next page; undefined after the last. */
+  /** Start of the next page. Undefined after the last page. */
   readonly next: KeptPlace | undefined;
 }
 
-/** Reports of all providers that may wait to be recorded. */
+/** The most reports that may wait to be recorded, of all providers together. */
 const MAX_WAITING = 20_000;
 
 interface DeliveryReportsOptions {
-  /** Whether to record a failed batch's reports one by one; false while the database is away. */
+  /**
+   * Called with the error of a failed batch. True means to record its reports one by one. False while the database is
+   * unreachable.
+   */
   readonly mayPassAlone: (error: unknown) => boolean;
-  /** Whether an error means that the database is away, not that a report is invalid. */
+  /** True if an error means that the database is unreachable. False if it means that a report is invalid. */
   readonly isFault: (error: unknown) => boolean;
-  /** Stores reports while the database is away. */
+  /** Stores reports on disk while the database is unreachable. */
   readonly spool: ReportSpool;
   readonly progress: Pick<ReportStore, 'spoolAppliedTo' | 'noteSpoolApplied' | 'forgetSpool'>;
   readonly logger: Logger;
 }
 
 /**
- * Takes delivery reports of all providers (R15) and records many in one transaction. While the database is away it
- * stores them on this host's disk and applies them later, in order.
+ * Receives delivery reports of all providers (R15) and records many in one transaction. While the database is
+ * unreachable, it stores them on this host's disk and applies them later, in order.
  */
 export class DeliveryReports {
   readonly #uow: UnitOfWork;
@@ -80,9 +85,9 @@ export class DeliveryReports {
   readonly #ids: Ids;
   readonly #mayPassAlone: (error: unknown) => boolean;
   readonly #spooled: SpooledReports<ProviderReport>;
-  /** Resolves for each report with whether its sid is known. */
+  /** Resolves with true for each report whose sid is known. */
   readonly #batches: Batcher<ProviderReport, Taken>;
-  /** How far `matchKept` looks back. */
+  /** How far `matchKept` looks back, in ms. */
   #lookBackMs = KEPT_MS;
 
   constructor(uow: UnitOfWork, clock: Clock, ids: Ids, options: DeliveryReportsOptions) {
@@ -95,7 +100,8 @@ export class DeliveryReports {
       uow,
       now: () => clock.now(),
       record: (reports) => this.#record(reports),
-      // Counted from now: the sids of their messages may have had to wait for the database as well.
+      // The age of a report with another number counts from now. While the database was unreachable, the sids of
+      // messages had to wait too.
       apply: (tx, reports) =>
         applyReports(
           tx,
@@ -107,22 +113,22 @@ export class DeliveryReports {
     });
     this.#batches = new Batcher((reports) => this.#spooled.take(reports), {
       maxWeight: 500,
-      // A refusal of the whole batch would refuse each report, too.
+      // If the whole batch is refused with a DomainError, each report alone would be refused too.
       isolate: (error) => !(error instanceof DomainError) && options.mayPassAlone(error),
     });
   }
 
   /**
-   * Resolves when the reports are recorded or on this host's disk. Keeps a report with an unknown sid until the sid
-   * is known. Throws `service_unavailable` when neither is possible.
+   * Resolves when the reports are recorded or on this host's disk. A report with an unknown sid is kept until its sid
+   * is known. Throws `service_unavailable` if neither is possible.
    */
   async take(provider: string, reports: readonly DeliveryReport[]): Promise<void> {
     await this.#add(reports.map((report) => ({ provider, report: sanitizeReport(report) })));
   }
 
   /**
-   * Records the reports with known sids. Stores none of the others and none that changes nothing. Returns how many
-   * sids are unknown.
+   * Records only the reports with known sids. Does not store the others, or a report that changes nothing. Returns the
+   * number of unknown sids.
    */
   async takeKnown(provider: string, reports: readonly DeliveryReport[]): Promise<number> {
     const taken = await this.#add(
@@ -131,21 +137,21 @@ export class DeliveryReports {
     return taken.filter((isKnown) => !isKnown).length;
   }
 
-  /** Applies spooled reports, oldest first. Rejects while the database is away. */
+  /** Applies the reports on disk, oldest first. Rejects while the database is unreachable. */
   replay(): Promise<void> {
     return this.#spooled.replay();
   }
 
   /**
-   * Takes over the spool files of processes that are gone. Call it at the start, before other reports are taken, and
-   * from time to time.
+   * Takes over the report files of processes that are gone. Call it at the start, before new reports are received, and
+   * repeatedly later.
    */
   adopt(): Promise<void> {
     return this.#spooled.adopt();
   }
 
   /**
-   * Applies kept reports whose sids became known. Returns how many. Applies the others if one fails, and then
+   * Applies kept reports whose sids became known. Returns their number. If one fails, it applies the others and then
    * rejects with the first error.
    */
   async matchKept(): Promise<number> {
@@ -166,8 +172,8 @@ export class DeliveryReports {
   }
 
   /**
-   * Applies up to `limit` kept reports in one transaction, or one by one after a failure that one of them may have
-   * caused.
+   * Applies up to `limit` kept reports in one transaction. After a failure that a single report may have caused,
+   * applies them one by one.
    */
   async #applyKept(after: KeptPlace, limit: number, faults: unknown[]): Promise<KeptPage> {
     let seen: readonly StoredReport[] = [];
@@ -224,15 +230,15 @@ export class DeliveryReports {
   }
 }
 
-/** When each of these reports arrived. */
+/** Returns a function from a report to the time at which it arrived. */
 function receivedAtOf(reports: readonly KeptReport[]): (report: DeliveryReport) => Date {
   const times = new Map(reports.map(({ report, receivedAt }) => [report, receivedAt]));
   return (report) => times.get(report) ?? new Date();
 }
 
 /**
- * Applies reports in a transaction. Returns those with unknown sids; they are kept, where allowed. `timeOf` a report
- * is when it takes effect, by default now.
+ * Applies reports in a transaction. Returns the reports with unknown sids. These are kept, except those with
+ * `isForKnownOnly`. `timeOf` returns the time from which a report counts. Default: now.
  */
 export async function applyReports(
   tx: Tx,
@@ -255,7 +261,8 @@ export async function applyReports(
     matched.push(...result.matched);
     for (const report of result.unmatched) unknown.add(report);
   }
-  // A stored report with a different number keeps its age; otherwise it would wait again and again.
+  // A report that is stored already is not stored again. Its age would start at zero, and a report with another number
+  // would wait for ever.
   const kept = reports.filter(
     ({ id, report }) => id === undefined && unknown.has(report) && !passing.has(report),
   );
@@ -266,7 +273,7 @@ export async function applyReports(
   const messageIds = [...new Set(matched.map((match) => match.messageId))];
   const moves = new Map<MatchedReport, RecipientMove>();
   for (const match of matched) {
-    // A text of several parts is delivered when its last part is.
+    // A text of several parts counts as delivered when all its parts are.
     if (match.report.status !== 'failed' && !match.complete) continue;
     moves.set(match, moveOf(match, timeOf(match.report)));
   }
@@ -274,7 +281,7 @@ export async function applyReports(
   const reads = [...moves.keys()].filter((match) => match.report.status === 'read');
   const read = await applyReads(tx, ids, messages, reads, ({ report }) => timeOf(report), now);
   const late = [...moves]
-    // A report without proof could fill the timeline (R211).
+    // Write no note for a report without proof of its sender. Anyone could fill the timeline with such reports (R211).
     .filter(([match, move]) => !done.has(move) && !read.has(match) && !passing.has(match.report))
     .map(([match]) => lateNote(match, messages, timeOf(match.report)));
   const notes = late.filter((note) => note !== undefined);
@@ -303,7 +310,7 @@ function moveOf(match: MatchedReport, at: Date): RecipientMove {
   };
 }
 
-/** The timeline note of a late or repeated report, which changes nothing (R13). */
+/** Returns the timeline note for a late or repeated report, which changes nothing (R13). */
 function lateNote(
   match: MatchedReport,
   messages: ReadonlyMap<string, Message>,

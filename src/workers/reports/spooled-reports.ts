@@ -1,7 +1,7 @@
 /**
- * Delivery reports on this host's disk. **Spooled**: stored there because the database was away, and acknowledged to
- * the peer as recorded, because not every peer repeats a refused report. While one report is spooled, all later ones
- * are spooled after it, so that reports are applied in order (R211).
+ * Keeps delivery reports on this host's disk while the database is unreachable. A report on disk is called **spooled**.
+ * It is acknowledged to the provider as if it were recorded, because not every provider repeats a refused report. While
+ * any report is spooled, all later ones are spooled too, so that reports are applied in order (R211).
  */
 import { serviceUnavailable } from '../../domain/errors.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
@@ -10,11 +10,14 @@ import type { KeptReport, ReportSpool, ReportStore, SpoolBatch } from '../../dom
 import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 
-/** If the database has not recorded reports after this time, it counts as away. */
+/** If the database has not recorded reports after this time, it counts as unreachable. In ms. */
 const RECORD_MS = 5_000;
 const MAX_BATCH = 500;
 
-/** The result of a report: whether its sid was known, or why it was refused. A spooled report counts as known. */
+/**
+ * The result for a report: true if its sid was known, or the reason why it was refused. A spooled report counts as
+ * known.
+ */
 export type Taken = boolean | { readonly refused: unknown };
 
 export const isRefused = (taken: Taken): taken is { readonly refused: unknown } => typeof taken === 'object';
@@ -22,7 +25,7 @@ export const isRefused = (taken: Taken): taken is { readonly refused: unknown } 
 interface Incoming {
   readonly provider: string;
   readonly report: DeliveryReport;
-  /** Not stored if its sid is unknown, so it is never spooled. */
+  /** If true, the report is not stored when its sid is unknown. So it is never spooled. */
   readonly isForKnownOnly?: boolean;
 }
 
@@ -31,12 +34,12 @@ interface Parts<Report extends Incoming> {
   readonly progress: Pick<ReportStore, 'spoolAppliedTo' | 'noteSpoolApplied' | 'forgetSpool'>;
   readonly uow: UnitOfWork;
   readonly now: () => Date;
-  /** Whether an error means that the database is away, not that a report is invalid. */
+  /** True if an error means that the database is unreachable. False if it means that a report is invalid. */
   readonly isFault: (error: unknown) => boolean;
   readonly mayPassAlone: (error: unknown) => boolean;
-  /** Records reports in the database; resolves with whether each sid was known. */
+  /** Records reports in the database. Resolves with true for each report whose sid was known. */
   readonly record: (reports: readonly Report[]) => Promise<boolean[]>;
-  /** Applies spooled reports as of their arrival. */
+  /** Applies spooled reports, with the times at which they arrived. */
   readonly apply: (tx: Tx, reports: readonly KeptReport[]) => Promise<unknown>;
   readonly logger: Logger;
 }
@@ -46,8 +49,8 @@ export class SpooledReports<Report extends Incoming> {
   readonly #away: OutageLog;
   readonly #full: OutageLog;
   /**
-   * Spooled because the database did not answer. If the answer comes and was a success, they must not be applied
-   * again.
+   * Reports that were spooled because the database did not answer in time. If it later answers that they are recorded,
+   * they must not be applied again.
    */
   #unanswered:
     | { readonly isRecorded: Promise<boolean>; readonly place: Omit<SpoolBatch, 'reports'> }
@@ -69,8 +72,9 @@ export class SpooledReports<Report extends Incoming> {
   }
 
   /**
-   * Records reports, or spools them if the database is away or others are spooled. Call it for one batch at a time.
-   * Rejects with the database's error when the reports can only be recorded one by one, or cannot be spooled.
+   * Records reports. Spools them if the database is unreachable, or if other reports are spooled. Call it for one batch
+   * at a time. Rejects with the database's error in two cases: the reports should be recorded one by one, or they
+   * cannot be spooled.
    */
   async take(reports: readonly Report[]): Promise<Taken[]> {
     const spooling = reports.filter(({ isForKnownOnly }) => !isForKnownOnly);
@@ -81,7 +85,7 @@ export class SpooledReports<Report extends Incoming> {
     return reports.map((report) => results.get(report) ?? true);
   }
 
-  /** Applies spooled reports, oldest first, until none is left. Rejects while the database is away. */
+  /** Applies spooled reports, oldest first, until none is left. Rejects while the database is unreachable. */
   replay(): Promise<void> {
     this.#replaying ??= this.#replay().finally(() => {
       this.#replaying = undefined;
@@ -119,7 +123,7 @@ export class SpooledReports<Report extends Incoming> {
     return reports.map(({ isForKnownOnly }) => (isForKnownOnly ? { refused: error } : true));
   }
 
-  /** Spools reports because of `error`, or after others that are spooled. */
+  /** Spools reports, either because of `error`, or because earlier ones are spooled. */
   async #spool(
     reports: readonly Report[],
     error?: unknown,
@@ -161,8 +165,8 @@ export class SpooledReports<Report extends Incoming> {
   }
 
   /**
-   * Waits for the late answer to reports that were spooled without one, and marks them as applied if they were
-   * recorded.
+   * Waits for the late answer about reports that were spooled without an answer. If they were recorded, marks them as
+   * applied.
    */
   async #hearLateAnswer(): Promise<void> {
     if (!this.#unanswered) return;
@@ -171,7 +175,7 @@ export class SpooledReports<Report extends Incoming> {
     this.#unanswered = undefined;
   }
 
-  /** Applies a batch once. The position in the file commits with it. */
+  /** Applies a batch exactly once, because the position in the file commits with it. */
   async #applyOnce(batch: SpoolBatch): Promise<void> {
     const { uow, apply, isFault, spool, progress, logger } = this.#parts;
     const { spool: file, from, to, reports } = batch;
@@ -181,8 +185,8 @@ export class SpooledReports<Report extends Incoming> {
       });
     } catch (error) {
       if (isFault(error)) throw error;
-      // The peer got its acknowledgment and will not repeat the report. An invalid report must not block those after
-      // it, so it is dropped.
+      // The provider got an acknowledgment and will not repeat the report. But an invalid report must not block the
+      // reports after it, so it is dropped.
       if (reports.length > 1)
         return this.#applyOnce(await spool.read(file, from, Math.ceil(reports.length / 2)));
       const provider = reports[0]?.provider;
@@ -196,7 +200,7 @@ type Outcome<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** The result of `work`; undefined if it takes longer than `timeoutMs`. */
+/** Returns the result of `work`, or undefined if it takes longer than `timeoutMs`. */
 async function within<T>(timeoutMs: number, work: Promise<T>): Promise<Outcome<T> | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {

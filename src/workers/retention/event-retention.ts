@@ -3,10 +3,10 @@ import type { EventStore } from '../../domain/ports/webhook-stores.ts';
 
 /** How long events are kept (R33). */
 const EVENT_RETENTION_MS = 30 * 24 * 3_600_000;
-/** Small, so that locks are held briefly. */
+/** Number of events in one transaction. It is small, so that locks are held briefly. */
 const BATCH = 500;
 
-/** Deletes events older than 30 days, with their deliveries. Returns how many. */
+/** Deletes events that are older than 30 days, with their webhook deliveries. Returns the number of deleted events. */
 export async function forgetOldEvents(
   events: Pick<EventStore, 'forgetBefore'>,
   clock: Clock,

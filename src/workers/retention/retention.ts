@@ -5,33 +5,33 @@ import type { Clock } from '../../domain/ports/system.ts';
 import { FIRST_UUID } from '../../domain/uuid.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Messages of one transaction, which locks their rows for about 10 ms. */
+/** Number of messages in one transaction. It locks their rows for about 10 ms. */
 const BATCH = 200;
-/** Batches of one round, so that a stopping process waits only briefly. */
+/** The most batches in one round, so that a stopping process does not wait long. */
 const BATCHES = 100;
-/** Reports arrive within 72 hours (R14). Older sids match nothing. */
+/** Delivery reports arrive within 72 hours (R14). An older sid can match no report. */
 const REPORTS_MS = 7 * DAY_MS;
-/** Long enough to recognise a repeated callback by the stored message. */
+/** How long an inbound message without an account is stored. That is long enough to recognise a repeated callback. */
 const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
 
 /**
- * Erases and deletes messages of accounts with a retention, oldest first by `seq`, in small transactions that do not
- * lock the account.
+ * Erases and deletes messages of accounts with a retention period, in the order of `seq`. It works in small
+ * transactions that do not lock the account.
  *
- * **Erasing** removes content and payload, the carriers' texts about recipients, notes, the endpoints' answers, and
- * every text in events that KEPT_MEMBERS of redact-content.ts does not name. Pending messages and messages with a
- * delivery in progress wait, so that all attempts of a delivery have the same bytes. Stored answers of idempotency
- * keys expire after 24 hours, which is earlier.
+ * **Erasing** removes content and payload, the carriers' texts about recipients, notes, and the endpoints' answers. In
+ * events, it removes every text that KEPT_MEMBERS of redact-content.ts does not name. Pending messages, and messages
+ * with a delivery in progress, wait. So all attempts of a delivery have the same bytes. Stored answers of idempotency
+ * keys expire earlier, after 24 hours.
  *
- * **Deleting** removes the message with its recipients, notes, sids, events and deliveries. Only a prefix of the
- * sequence is deleted, so that histories stay ranges of numbers; messages behind one in progress wait. The ledger
- * and the usage stay.
+ * **Deleting** removes the message with its recipients, notes, sids, events and deliveries. Messages are deleted
+ * strictly in order, so that the rest stays a range of numbers. A message in progress therefore delays the deletion of
+ * those after it. The ledger and the usage stay.
  *
- * **Inbound messages** are erased and deleted after the same days, counted from when they were sent. Those of no
- * account are deleted after 7 days: nobody can read them (R257).
+ * **Inbound messages** are erased and deleted after the same number of days, counted from when they were sent. Those
+ * without an account are deleted after 7 days, because nobody can read them (R257).
  *
- * Rows are deleted, not partitions, because each account has its own days. One process erases about 9,000 and
- * deletes about 12,000 messages a second on two cores; 5 million a day are 58 a second.
+ * Rows are deleted, not whole partitions, because each account has its own period. One process erases about 9,000 and
+ * deletes about 12,000 messages a second on two cores. 5 million a day are 58 a second.
  */
 export class Retention {
   readonly #uow: UnitOfWork;
@@ -44,7 +44,7 @@ export class Retention {
     this.#clock = clock;
   }
 
-  /** One round: all accounts in turn, one batch each, until nothing is left or the round has had its batches. */
+  /** Runs one round: one batch of each account and channel in turn, until nothing is left or `BATCHES` are done. */
   async run(): Promise<void> {
     while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
     await this.#eraseWaiting();
@@ -62,7 +62,7 @@ export class Retention {
     await this.#forgetReports();
   }
 
-  /** One batch of a lane. Returns true when there may be more. */
+  /** Runs one batch of a lane, which is one channel of an account. Returns true if there may be more to do. */
   #advance(lane: RetentionLane): Promise<boolean> {
     return this.#uow.run(async (tx) => {
       const progress = await tx.retention.claim(lane);
@@ -74,7 +74,8 @@ export class Retention {
   }
 
   async #erase(tx: Tx, progress: RetentionProgress): Promise<number> {
-    // Deleting a message erases its text.
+    // If only `messageDays` is set, the content is erased at that age too. A message in progress may be deleted much
+    // later.
     const days = progress.contentDays ?? progress.messageDays;
     if (days === null) return 0;
     const aged = await tx.retention.aged(progress, progress.erasedSeq, this.#daysAgo(days), BATCH);
@@ -103,7 +104,7 @@ export class Retention {
     return gone.length;
   }
 
-  /** Erases the messages that were in progress when they were due. */
+  /** Erases the messages that were still in progress when they reached the age for erasing. */
   async #eraseWaiting(): Promise<void> {
     for (let afterId: string | undefined = FIRST_UUID; afterId !== undefined; ) {
       const from: string = afterId;
@@ -127,7 +128,7 @@ export class Retention {
     }
   }
 
-  /** Deletes sids that no report can match any more, and reports that never matched. */
+  /** Deletes sids that no report can match any more, and reports that matched no message. */
   async #forgetReports(): Promise<void> {
     const before = new Date(this.#clock.now().getTime() - REPORTS_MS);
     for (const isScheduled of [false, true]) {
@@ -150,7 +151,7 @@ export class Retention {
   }
 }
 
-/** Erases the messages that are not in progress. Returns their ids. */
+/** Erases those messages that are not in progress. Returns their ids. */
 async function eraseSettled(tx: Tx, messages: readonly AgedMessage[]): Promise<ReadonlySet<string>> {
   const settled = messages.filter(({ isPending }) => !isPending);
   const delivering = await tx.retention.delivering(settled.map(({ id }) => id));

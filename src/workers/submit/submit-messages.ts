@@ -12,7 +12,10 @@ import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';
 import { leaseLost, type SubmitOutcomes } from './submit-outcomes.ts';
 
-/** Thrown when the process drains or loses a job before all of it was submitted. The rest goes back to the queue. */
+/**
+ * Thrown if the process stops or loses a job before all of the job was submitted. The job is then repeated for the
+ * rest.
+ */
 export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 
@@ -21,10 +24,13 @@ export class JobInterrupted extends Error {
   }
 }
 
-/** After this time, a job with at most `MAX_RECIPIENTS_WAITING` unanswered recipients releases its slot. */
+/**
+ * A job keeps its slot for this long, in ms. After that it releases the slot if at most `MAX_RECIPIENTS_WAITING` of its
+ * recipients have no answer yet.
+ */
 const RELEASE_SLOT_MS = 250;
 const MAX_RECIPIENTS_WAITING = 20;
-/** Devices of one look-up. */
+/** The most devices in one query. */
 const MAX_DEVICES = 500;
 const RECIPIENT_REMOVED: SubmitOutcome = {
   kind: 'rejected',
@@ -35,11 +41,13 @@ const RECIPIENT_REMOVED: SubmitOutcome = {
 interface ProviderAnswer {
   readonly provider: string;
   readonly outcome: SubmitOutcome;
-  /** An earlier provider gave no answer and may have sent it. */
+  /** True if an earlier provider gave no answer and may have sent the message. */
   readonly possiblySentBefore?: boolean;
 }
 
-/** A recipient that this worker has claimed. `neverSubmitted`: no worker can have submitted it before. */
+/**
+ * A recipient that this worker has claimed. `neverSubmitted` means that certainly no worker has submitted it before.
+ */
 interface ClaimedRecipient {
   readonly message: OutgoingMessage;
   readonly recipient: OutgoingRecipient;
@@ -47,12 +55,13 @@ interface ClaimedRecipient {
 }
 
 /**
- * Submits the messages of a job to their providers. Repeatable: only recipients that are pending and whose next
- * attempt is this job's are submitted, so a job that comes back after a crash continues after the recorded outcomes.
+ * Submits the messages of a job to their providers. A job can be repeated after a crash: it then continues after the
+ * recorded outcomes. For that, it submits only recipients that are pending and whose next attempt is the one of this
+ * job.
  *
- * Only claimed recipients are submitted, and a claimed one cannot be canceled (R18). Messages due at once are
- * claimed when accepted, scheduled ones when due. An attempt that certainly sent nothing releases the claim until
- * the next one.
+ * Only claimed recipients are submitted, and a claimed recipient cannot be canceled (R18). Messages that are due at
+ * once are claimed when they are accepted, scheduled ones when they are due. An attempt that certainly sent nothing
+ * releases the claim until the next attempt.
  */
 export class SubmitMessages {
   readonly #stores: Pick<Stores, 'messages'>;
@@ -77,7 +86,7 @@ export class SubmitMessages {
     this.#clock = clock;
   }
 
-  /** Resolves when every recipient's outcome is stored. Throws `JobInterrupted` when `signal` aborts before that. */
+  /** Resolves when the outcome of every recipient is stored. Throws `JobInterrupted` if `signal` aborts before that. */
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const recipients = await this.#claim(job);
     const openJob = { held: job, unrecorded: recipients.length };
@@ -87,8 +96,8 @@ export class SubmitMessages {
       unanswered -= 1;
       await this.#record(job, each, answer, openJob, signal);
     };
-    // Otherwise a few unanswered messages would block all others of their carrier. A job that waits for the database
-    // keeps its slot: more jobs would only add to its load.
+    // Without this, a few unanswered messages would block all other messages of their carrier. A job that waits for the
+    // database keeps its slot, because further jobs would only add to the database's load.
     const timer = setInterval(
       () => unanswered > 0 && unanswered <= MAX_RECIPIENTS_WAITING && job.releaseSlotWhileWaiting(),
       RELEASE_SLOT_MS,
@@ -114,7 +123,7 @@ export class SubmitMessages {
     );
     return all.flatMap(({ message, recipient }): ClaimedRecipient[] => {
       const isNewlyClaimed = claimed.has(keyOf(recipient));
-      // It was unclaimed when read and could not be claimed: it was canceled in between.
+      // The recipient was unclaimed when it was read and could not be claimed now. So it was canceled in between.
       if (!recipient.isClaimed && !isNewlyClaimed) return [];
       const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
       return [{ message, recipient, neverSubmitted: isNewlyClaimed || isFirstTry }];
@@ -148,7 +157,10 @@ export class SubmitMessages {
     if (leaseLost({ outcome, signal })) throw new JobInterrupted();
   }
 
-  /** The first outcome that is not `unavailable`, otherwise the last one. */
+  /**
+   * Tries the providers of a route in order. Returns the first outcome that is not `unavailable`, otherwise the last
+   * one.
+   */
   async #tryProviders(
     job: HeldJob<'submit'>,
     message: OutgoingMessage,
@@ -163,7 +175,7 @@ export class SubmitMessages {
       } as const;
       return { provider: 'none', outcome };
     }
-    // The configured routes may have changed since the message was accepted.
+    // The configured routes may have changed since the message was accepted. If its route is gone, find a new one.
     const route = this.#routing.providers(job.routeKey).length
       ? job.routeKey
       : this.#routing.routeFor(message.channel, recipient.address);
@@ -194,7 +206,7 @@ export class SubmitMessages {
   }
 }
 
-/** Looks up devices, several in one query. */
+/** Returns the directory of devices. It looks up several devices in one query. */
 function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>): Directory {
   const devices = new Batcher<string, Device | undefined>(
     async (ids) => {

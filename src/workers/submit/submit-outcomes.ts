@@ -14,14 +14,14 @@ import { OutageLog } from '../../runtime/outage-log.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
 import { applyReports } from '../reports/delivery-reports.ts';
 
-/** Pause between attempts to record outcomes while the database is away. */
+/** Pause in ms between attempts to record outcomes while the database is unreachable. */
 const RECORD_PAUSE_MS = 250;
-/** How long a stopping process keeps trying. */
+/** How long a stopping process keeps trying, in ms. */
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * The first attempts of a recipient noted in its timeline; after them every attempt that doubles the number is
- * noted.
+ * The timeline of a recipient has a note for each of so many first attempts. After them, it has a note only when the
+ * number of attempts has doubled.
  */
 const NOTED_ATTEMPTS = 8;
 
@@ -30,38 +30,41 @@ export interface SubmitResult {
   readonly message: Pick<OutgoingMessage, 'id' | 'channel' | 'expiresAt'>;
   readonly position: number;
   readonly routeKey: string;
-  /** The provider that answered. */
+  /** The provider that gave the outcome. */
   readonly provider: string;
-  /** Number of earlier submissions. */
+  /** Number of earlier submissions of the recipient. */
   readonly attempt: number;
   readonly outcome: SubmitOutcome;
   /**
-   * An attempt, this one included, got no answer and may have sent it. If false, the recipient can be canceled until
-   * the next attempt (R18) and is refunded at once if it fails.
+   * True if this attempt, or an earlier one, got no answer and may have sent the message. If false, the recipient can
+   * be canceled until the next attempt (R18), and is refunded at once if it fails.
    */
   readonly possiblySent: boolean;
   readonly at: Date;
-  /** The job that this is a part of. */
+  /** The job to which this submission belongs. */
   readonly job: OpenJob;
   /** Aborts when another process may have the job. */
   readonly signal: AbortSignal;
 }
 
-/** The lease was lost. Another process retries the recipient, so a retry here would duplicate the message. */
+/**
+ * True if the lease was lost before there was a final outcome. Another process retries the recipient, so a retry here
+ * would duplicate the message.
+ */
 export function leaseLost({ outcome, signal }: Pick<SubmitResult, 'outcome' | 'signal'>): boolean {
   return outcome.kind === 'unavailable' && signal.aborted;
 }
 
 interface OutcomesOptions {
-  /** Whether an error means that the database is away, not that the outcome is invalid. */
+  /** True if an error means that the database is unreachable. False if it means that the outcome is invalid. */
   readonly isFault: (error: unknown) => boolean;
   readonly logger: Logger;
 }
 
 /**
- * Records outcomes of submissions, many in one transaction: moves, sids, refunds, events and retries. While the
- * database is away it keeps them in memory, because a submitted message must not be submitted again. The number of
- * job slots bounds them.
+ * Records outcomes of submissions, many in one transaction: status changes, sids, refunds, events and retries. While
+ * the database is unreachable, it keeps them in memory, because a message must not be submitted twice. Their number is
+ * bounded by the number of job slots.
  */
 export class SubmitOutcomes {
   readonly #uow: UnitOfWork;
@@ -88,14 +91,14 @@ export class SubmitOutcomes {
   }
 
   /**
-   * Resolves when the outcome is stored, or a retry if it cannot be stored, or when the lease was lost. Rejects when
-   * the database does not come back.
+   * Resolves when the outcome is stored, or when the lease was lost. If the outcome itself cannot be stored, a retry is
+   * stored instead. Rejects if the database stays unreachable while the process stops.
    */
   record(result: SubmitResult): Promise<void> {
     return this.#batches.add(result);
   }
 
-  /** The process is stopping: outcomes not recorded within `STOP_TIMEOUT_MS` fail. */
+  /** Call this when the process stops: outcomes that are not recorded within `STOP_TIMEOUT_MS` then fail. */
   giveUpSoon(): void {
     this.#deadline = performance.now() + STOP_TIMEOUT_MS;
   }
@@ -113,11 +116,14 @@ export class SubmitOutcomes {
     return results.map(() => undefined);
   }
 
-  /** Tries until the database is back. Steps that a commit without an answer already recorded change nothing. */
+  /**
+   * Stores the steps, and tries again until the database is reachable. If a commit has succeeded without an answer,
+   * storing the same steps again changes nothing.
+   */
   async #persist(results: readonly SubmitResult[], steps: readonly Step[]): Promise<void> {
     for (;;) {
       try {
-        // Checked now, which may be long after the submission.
+        // Check the leases again in each round, which may be long after the submission.
         const hasLease = results.map((result) => !leaseLost(result));
         if (hasLease.includes(true)) {
           await this.#store(
@@ -167,7 +173,7 @@ interface Retry {
 }
 type Step = { readonly kind: 'move'; readonly move: RecipientMove } | Retry;
 
-/** The step after an outcome: a move, or a retry before the message's deadline. */
+/** Returns what follows from an outcome: a change of status, or a retry if the message's deadline allows one. */
 function stepAfter(result: SubmitResult): Step {
   const outcome = sanitizeOutcome(result.outcome);
   switch (outcome.kind) {
@@ -182,7 +188,7 @@ function stepAfter(result: SubmitResult): Step {
   }
 }
 
-/** A retry, not before `retryAfterMs`; a failure if that would be after the deadline. */
+/** Returns a retry, which is not before `retryAfterMs`. Returns a failure if the retry would be after the deadline. */
 function retryStep(
   result: SubmitResult,
   reason: string,
@@ -205,7 +211,7 @@ function moveFrom({ message, position, at, provider }: SubmitResult) {
   return { messageId: message.id, position, from: 'pending' as const, at, provider };
 }
 
-/** Keeps the retries whose recipients are still pending and have none yet. */
+/** Stores the retries of recipients that are still pending and have no such retry yet. Returns those retries. */
 async function storeRetries(tx: Tx, retries: readonly Retry[]): Promise<readonly Retry[]> {
   const keys = await tx.messages.postpone(
     retries.map(({ result }) => ({
@@ -220,8 +226,8 @@ async function storeRetries(tx: Tx, retries: readonly Retry[]): Promise<readonly
 }
 
 /**
- * A day of outage means about 290 attempts of a recipient. Noting all of them would make the timeline unreadable,
- * and too large for a message to 1,000 recipients.
+ * Decides whether an attempt gets a note in the timeline. In a day of outage, a recipient has about 290 attempts. With
+ * a note for each, the timeline would be unreadable, and too large for a message to 1,000 recipients.
  */
 function isNoted({ result: { attempt } }: Retry): boolean {
   return attempt < NOTED_ATTEMPTS || Number.isInteger(Math.log2(attempt));
@@ -236,7 +242,7 @@ function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): Timeli
   return [{ accountId: message.accountId, messageId, position, at, status: 'pending', detail }];
 }
 
-/** One job for all retries on a route that are due in the same second. */
+/** Returns one job for all retries on a route that are due in the same second. */
 function retryJobs(retries: readonly Retry[]): NewJob<'submit'>[] {
   const groups = Map.groupBy(
     retries,

@@ -15,14 +15,17 @@ import { type OpenJob, recordParts } from '../open-job.ts';
 import { JobInterrupted } from '../submit/submit-messages.ts';
 import { EndpointLanes, type Lane } from './endpoint-lanes.ts';
 
-/** How long a delivery waits for its endpoint's lane before it goes back to the backlog. */
+/** How long a delivery waits for its turn at the endpoint before it goes back to the backlog, in ms, by queue. */
 const LANE_WAIT_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
 /**
- * An endpoint is read again before an attempt if it was read longer ago, so that a new URL or secret takes effect at
- * once.
+ * An endpoint that was read longer ago than this, in ms, is read again before an attempt. So a new URL or secret takes
+ * effect at once.
  */
 const FRESH_MS = 20;
-/** Batches records of attempts. Nobody waits for them. */
+/**
+ * Shortest time between two batches of attempt records, in ms. Nobody waits for these records, so the batches may be
+ * large.
+ */
 const RECORD_EVERY_MS = 25;
 
 interface Endpoint {
@@ -30,7 +33,7 @@ interface Endpoint {
   readonly secret: string;
 }
 
-/** Runs webhook jobs: attempts, their records and retries (R163–R167). */
+/** Runs webhook jobs: makes the attempts, and records them and their retries (R163–R167). */
 export class DeliverWebhooks {
   readonly #stores: Pick<Stores, 'webhooks' | 'deliveries'>;
   readonly #uow: UnitOfWork;
@@ -73,8 +76,8 @@ export class DeliverWebhooks {
   }
 
   /**
-   * Resolves when every delivery of the job has a recorded attempt or is in the backlog. Throws `JobInterrupted`
-   * when `signal` aborts.
+   * Resolves when every delivery of the job has a recorded attempt or is in the backlog. Throws `JobInterrupted` if
+   * `signal` aborts.
    */
   async handle(job: HeldJob<'webhook' | 'webhook-backlog'>, signal: AbortSignal): Promise<void> {
     const { webhookId, deliveryIds, attempt, dueAt } = job.data;
@@ -82,7 +85,7 @@ export class DeliverWebhooks {
     if (job.queue === 'webhook' && lane.isFull) return this.#backlog.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
     if (job.prefetched) endpoint.set(this.#opened(job.prefetched.endpoint), job.prefetched.readAt);
-    // A retry may follow a change of the endpoint directly.
+    // Read the endpoint now, because somebody may have changed it and then asked for this retry.
     else endpoint.renew();
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
@@ -97,7 +100,7 @@ export class DeliverWebhooks {
     else await this.#backlog.add({ ...job.data, deliveryIds: unattempted });
   }
 
-  /** Attempts the deliveries that enter the lane within `waitMs`. Returns the ids of the others. */
+  /** Attempts the deliveries that get a place in the lane within `waitMs`. Returns the ids of the others. */
   async #attemptAll(
     due: readonly DueDelivery[],
     openJob: OpenJob,
@@ -134,7 +137,7 @@ export class DeliverWebhooks {
     }
   }
 
-  /** One attempt; undefined when the endpoint is inactive or deleted. */
+  /** Makes one attempt. Returns undefined if the endpoint is inactive or deleted. */
   async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery) {
     if (!endpoint || refusalOf(endpoint)) return undefined;
     const { webhook, secret } = endpoint;
@@ -159,7 +162,7 @@ export class DeliverWebhooks {
     });
   }
 
-  /** The endpoint that all jobs of a lane share. */
+  /** Returns the cached endpoint, which all jobs of a lane share. */
   #endpointOf(lane: Lane, webhookId: string): CachedEndpoint {
     let endpoint = this.#endpoints.get(lane);
     if (endpoint === undefined) {
@@ -179,13 +182,13 @@ export class DeliverWebhooks {
   }
 }
 
-/** The result of deliveries to an inactive or deleted endpoint. */
+/** What happens to deliveries to an inactive or deleted endpoint. */
 interface Refusal {
   readonly status: 'canceled' | 'failed';
   readonly reason: string;
 }
 
-/** Why an endpoint accepts no deliveries (R30, R31); undefined when it does. */
+/** Says why an endpoint accepts no deliveries (R30, R31). Undefined if it accepts them. */
 function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
   if (!endpoint) return { status: 'canceled', reason: 'The endpoint was deleted.' };
   if (endpoint.webhook.isActive) return undefined;
@@ -193,7 +196,7 @@ function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
   return { status: 'failed', reason };
 }
 
-/** A cached endpoint, read again when it is not fresh. Concurrent reads are shared. */
+/** A cached endpoint. It is read again if it was read more than `FRESH_MS` ago. Concurrent callers share a read. */
 class CachedEndpoint {
   readonly #read: () => Promise<Endpoint | undefined>;
   #last: Promise<Endpoint | undefined> | undefined;
@@ -203,12 +206,12 @@ class CachedEndpoint {
     this.#read = read;
   }
 
-  /** Takes a value that was read at `readAt` (performance.now, ms). */
+  /** Stores a value that was read at `readAt` (performance.now, ms), unless the cache has a newer one. */
   set(value: Endpoint, readAt: number): void {
     if (readAt > this.#readAt) [this.#last, this.#readAt] = [Promise.resolve(value), readAt];
   }
 
-  /** Reads the endpoint now. `get` reports a failure. */
+  /** Reads the endpoint now. If that fails, the next `get` rejects. */
   renew(): Promise<Endpoint | undefined> {
     this.#readAt = performance.now();
     this.#last = this.#read();

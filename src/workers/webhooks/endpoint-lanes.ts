@@ -1,30 +1,31 @@
 /**
- * **Lane**: the attempts of one endpoint in this process. A bounded number runs at once, the others wait in order.
- * An endpoint is **slow** when all its attempts are unanswered, or when it recently failed to answer in time. Jobs
- * of slow endpoints wait in the backlog, where they block no other endpoint.
+ * A **lane** is the queue of attempts for one endpoint in this process. It runs a bounded number at the same time, and
+ * the others wait in order. An endpoint is **slow** if none of its running attempts gets an answer, or if it recently
+ * did not answer in time. Jobs of slow endpoints wait in the backlog, where they block no other endpoint.
  */
 import { Semaphore } from '../../runtime/semaphore.ts';
 
-/** Concurrent attempts of one endpoint in one process. */
+/** The most concurrent attempts to one endpoint in one process. */
 const IN_FLIGHT_PER_ENDPOINT = 10;
-/** Above this number of attempts in a process, slow endpoints get one at a time, to save sockets. */
+/** If a process runs more attempts than this, a slow endpoint gets only one at a time, to save sockets. */
 const IN_FLIGHT_UNDER_PRESSURE = 1_000;
-/** Waiting attempts of one lane: about a second's work. Further ones go to the backlog. */
+/** The most attempts that wait in one lane: work for about a second. Further ones go to the backlog. */
 const MAX_WAITING = 4_000;
 /**
- * An attempt that fails after this time, or a full lane in which none ended for this time, makes its endpoint slow.
+ * Makes an endpoint slow: an attempt that fails after this time, or a full lane in which no attempt ended for this
+ * time. In ms.
  */
 const SLOW_MS = 1_000;
-/** How long an endpoint stays slow. An answer in time ends it. */
+/** How long an endpoint stays slow, in ms. An answer in time ends this at once. */
 const SLOW_MEMORY_MS = 60_000;
-/** Above this number of lanes, idle ones are dropped. */
+/** Above this number of lanes, idle ones are removed. */
 const MAX_IDLE_LANES = 1_000;
 
 export class EndpointLanes {
   readonly #lanes = new Map<string, Lane>();
   #inFlight = 0;
 
-  /** The lane of an endpoint. */
+  /** Returns the lane of an endpoint. */
   of(webhookId: string): Lane {
     let lane = this.#lanes.get(webhookId);
     if (lane === undefined) {
@@ -39,7 +40,7 @@ export class EndpointLanes {
     return this.#inFlight > IN_FLIGHT_UNDER_PRESSURE;
   }
 
-  /** Adds to the attempts of all lanes. Only lanes call it. */
+  /** Changes the number of running attempts in all lanes. Only lanes call it. */
   count(change: 1 | -1): void {
     this.#inFlight += change;
   }
@@ -52,7 +53,7 @@ export class EndpointLanes {
 export class Lane {
   readonly #all: EndpointLanes;
   readonly #permits = new Semaphore(() => this.#limit);
-  /** When a permit was last released or, in an empty lane, first taken (performance.now, ms). */
+  /** When an attempt last ended. In an empty lane, when the first one started (performance.now, ms). */
   #movedAt = 0;
   #slowUntil = 0;
 
@@ -69,12 +70,12 @@ export class Lane {
     return now < this.#slowUntil || (this.#permits.isFull && now - this.#movedAt > SLOW_MS);
   }
 
-  /** Whether a further attempt would wait long. */
+  /** True if a further attempt would have to wait long. */
   get isFull(): boolean {
     return this.isSlow || this.#permits.waiting >= MAX_WAITING;
   }
 
-  /** Takes a permit for one attempt if one is free. Each true needs one `leave`. */
+  /** Starts an attempt if there is room. After each true, call `leave` once. */
   tryEnter(): boolean {
     if (!this.#permits.tryAcquire()) return false;
     if (this.#permits.held === 1) this.#movedAt = performance.now();
@@ -82,7 +83,7 @@ export class Lane {
     return true;
   }
 
-  /** Waits for a permit for one attempt; resolves with false when `signal` aborts. Each true needs one `leave`. */
+  /** Waits for room for one attempt. Resolves with false if `signal` aborts. After each true, call `leave` once. */
   async enter(signal: AbortSignal): Promise<boolean> {
     if (this.tryEnter()) return true;
     if (!(await this.#permits.acquire(signal))) return false;
@@ -90,7 +91,7 @@ export class Lane {
     return true;
   }
 
-  /** Releases a permit after an attempt that took `durationMs`; undefined when none was made. */
+  /** Ends an attempt and makes room for the next one. `attempt` is undefined if none was made. */
   leave(attempt: { readonly ok: boolean; readonly durationMs: number } | undefined): void {
     const now = performance.now();
     this.#movedAt = now;
