@@ -5,11 +5,11 @@ import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../domain/conta
 import { validationError } from '../domain/errors.ts';
 import type { CsvReader, CsvRow } from '../domain/ports/csv-reader.ts';
 
-/** Characters to parse before the event loop gets a turn: 1 to 2 ms of work. */
+/** Number of characters to parse before other events get a turn: 1 to 2 ms of work. */
 const CHUNK = 16_384;
-/** Characters. A longer row is no contact: its quote is never closed. */
+/** The longest row, in characters. A longer row is not a contact but has a quote that is never closed. */
 const MAX_ROW_LENGTH = 256 * 1024;
-/** Rows without text. Spreadsheets leave some below the last row. */
+/** The most rows without text. Spreadsheets leave some of them below the last row. */
 const MAX_EMPTY_ROWS = 100_000;
 const LINE_BREAK = /\r\n|\r|\n/g;
 
@@ -20,11 +20,14 @@ const WORDS: Readonly<Record<string, string>> = {
 
 interface RawRecord {
   readonly record: readonly string[];
-  /** The record's text, line break included. */
+  /** The text of the record, including the line break. */
   readonly raw: string;
 }
 
-/** Reads CSV as spreadsheets write it: quoted cells, a byte order mark, any line breaks, line breaks in cells. */
+/**
+ * Reads CSV as spreadsheets write it: with quoted cells, a byte order mark, any kind of line break, and line breaks
+ * inside cells.
+ */
 export const csvReader: CsvReader = {
   async *rows(csv: string): AsyncGenerator<CsvRow> {
     const parser = parse({
@@ -56,8 +59,9 @@ export const csvReader: CsvReader = {
 };
 
 /**
- * Makes the parser accept rows of any width. For each row that is not as wide as the first, csv-parse builds an error
- * with a stack, and `relax_column_count` then drops it: 20 µs a row, in files of millions of rows.
+ * Makes the parser accept rows of any width. csv-parse creates an error with a stack for each row that is not as wide
+ * as the first one. `relax_column_count` then ignores that error. That takes 20 µs for each row, and files may have
+ * millions of rows.
  */
 function takeAnyWidth(parser: Parser): void {
   const { state } = parser as Parser & { readonly state: { readonly record: readonly string[] } };
@@ -75,7 +79,7 @@ function tooManyEmptyRows() {
 async function* chunksOf(text: string): AsyncGenerator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + CHUNK, text.length);
-    // A cut through a surrogate pair would lose the character.
+    // Do not cut between the two halves of a surrogate pair, because the character would be lost.
     if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end += 1;
     yield text.slice(start, end);
     start = end;
@@ -87,7 +91,7 @@ function breaksIn(text: string): number {
   return text.match(LINE_BREAK)?.length ?? 0;
 }
 
-/** The fault, and the line on which its row begins. */
+/** Returns the validation error for a parse error, with the line on which the row begins. */
 function faultOf(error: CsvError, csv: string) {
   const read = Buffer.from(csv).subarray(0, Number(error.bytes)).toString();
   const line = breaksIn(read) + 1;
