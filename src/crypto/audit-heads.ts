@@ -6,12 +6,13 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { sealedUnder } from './secret-box.ts';
 
-/** Part of the sealed text, so that no other sealed text passes for a head. */
+/** A part of the encrypted text, so that no other encrypted text can be used as a head. */
 const PURPOSE = 'audit-head';
 
 /**
- * Heads of the audit log, sealed with AES-256-GCM by `secrets`: nobody can make or change one without the master key.
- * The last head is kept in DATA_DIR/audit-head. Processes that share the directory share the file.
+ * Signs heads of the audit log (the number and hash of its last entry). A head is encrypted with AES-256-GCM by
+ * `secrets`, so nobody can make or change one without the master key. The last head is also kept in
+ * DATA_DIR/audit-head. Processes that share the directory share the file.
  */
 export function createAuditHeads(
   dataDir: string,

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Clock, Ids } from '../domain/ports/system.ts';
 
-/** UUIDv7 ids with the time of `clock`, which rows are stored with too: expiry searches by the time in an id. */
+/** Creates UUIDv7 ids with the time of `clock`. Rows store the same time, so a search by time can use the ids. */
 export function createIds(clock: Clock): Ids {
   return {
     uuid: () => {

@@ -5,9 +5,9 @@ import { dirname } from 'node:path';
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Reads a file that is created once, with mode 0600. `make` gives its text when there is no file. Processes that
- * start together get the same text, on file systems with hard links. A full or failing disk leaves no partial file.
- * Throws the system's error when the file cannot be written.
+ * Returns the text of a file. If the file does not exist, creates it with the text of `make` and mode 0600. Processes
+ * that start together get the same text, if the file system has hard links. A full or failing disk leaves no partial
+ * file. Throws the system's error if the file cannot be written.
  */
 export async function loadOrCreate(path: string, make: () => string): Promise<string> {
   const kept = await textOf(path);
@@ -20,8 +20,8 @@ export async function loadOrCreate(path: string, make: () => string): Promise<st
     await link(draft, path);
   } catch (error) {
     const { code = '', syscall } = error as NodeJS.ErrnoException;
-    // Some file systems have no hard links, such as Windows shares. Of two processes that start together, the last
-    // one wins there.
+    // Some file systems, such as Windows shares, have no hard links. If two processes start together there, the text of
+    // the last one stays.
     if (syscall === 'link' && NO_LINKS.has(code)) await rename(draft, path);
     // Another process created it first.
     else if (code !== 'EEXIST') throw error;
@@ -32,7 +32,7 @@ export async function loadOrCreate(path: string, make: () => string): Promise<st
   return (await textOf(path)) ?? '';
 }
 
-/** Trimmed; undefined when there is no file. */
+/** Returns the trimmed text of a file. Undefined if the file does not exist. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, 'utf8')).trim();
@@ -42,7 +42,7 @@ async function textOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Without this a power failure could lose the directory entry. Windows has no such call. */
+/** Writes a directory to disk, so that a new file name survives a power failure. Windows has no such call. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { loadOrCreate } from './load-or-create.ts';
 
 /**
- * Reads the master key from `dataDir/master.key`, and creates the file with mode 0600 when there is none. Throws when
- * the file does not hold 32 bytes in base64: a new key could open no stored secret.
+ * Reads the master key from `dataDir/master.key`. Creates the file with mode 0600 if it does not exist. Throws if the
+ * file does not contain 32 bytes in base64. It must not create a new key then, because that key could decrypt no stored
+ * secret.
  */
 export async function loadOrCreateMasterKey(dataDir: string): Promise<Buffer> {
   const path = join(dataDir, 'master.key');

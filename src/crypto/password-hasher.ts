@@ -4,15 +4,15 @@ import type { PasswordHasher } from '../domain/ports/system.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 
 const derive = promisify(argon2);
-/** 19 MiB, two passes, one lane: about 20 ms a hash. */
+/** Cost of a hash: 19 MiB of memory, two passes, one thread. That takes about 20 ms. */
 const COST = { parallelism: 1, memory: 19_456, passes: 2, tagLength: 32 };
 
-/** At most four hashes at once: each takes 19 MiB and a thread of libuv. */
+/** At most four hashes run at the same time. Each takes 19 MiB and a thread of libuv. */
 const running = new Semaphore(4);
 
 type Settings = Omit<Argon2Parameters, 'message'>;
 
-/** argon2id, in PHC format: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
+/** Hashes passwords with argon2id, in PHC format: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
 export const passwordHasher: PasswordHasher = {
   get waiting() {
     return running.waiting;

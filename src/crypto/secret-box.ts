@@ -5,22 +5,23 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A short name for a master key. It reveals nothing of the key. */
+/** Returns a short name for a master key. It reveals nothing about the key. */
 function keyIdOf(key: Buffer): string {
   return createHash('sha256').update('master-key-id').update(key).digest('hex').slice(0, 8);
 }
 
-/** The name of the master key that sealed a text. */
+/** Returns the name of the master key that encrypted a text. */
 export function sealedUnder(sealed: string): string {
   return sealed.split('.')[1] ?? '';
 }
 
 /**
- * Seals with AES-256-GCM, as `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` keys
- * (MASTER_KEY_PREVIOUS) still open what they sealed. `open` throws when no key fits or the text was changed.
+ * Encrypts with AES-256-GCM, in the format `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` are the
+ * keys of MASTER_KEY_PREVIOUS, which still decrypt what they encrypted. `open` throws if no key fits or the text was
+ * changed.
  */
 export function createSecretBox(masterKey: Buffer, previous: readonly Buffer[] = []): SecretBox {
-  // A KeyObject is four times as fast as a key given as bytes.
+  // A KeyObject is four times as fast as a key that is passed as bytes.
   const keys = new Map([...previous, masterKey].map((key) => [keyIdOf(key), createSecretKey(key)]));
   const currentKey = createSecretKey(masterKey);
   const currentId = keyIdOf(masterKey);
