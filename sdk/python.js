@@ -84,7 +84,7 @@ ${operations.map(methodText).join('\n')}`;
 }
 
 /** `scheduledFor` is `scheduled_for`, and `from` is `from_`. */
-function nameOf(member) {
+export function nameOf(member) {
   const snake = member.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return KEYWORDS.has(snake) ? `${snake}_` : snake;
 }

@@ -1,7 +1,7 @@
 /**
  * Builds what is missing in dist or older than anything it is made from: the compilers take a second or more to find
- * that there is nothing to do, this a few milliseconds. A folder's own time shows deleted files. With a name,
- * `server` or `console`, only that. Stops where Node is too old to run what is built.
+ * that there is nothing to do, this a few milliseconds. A folder's own time tells of files that went. With names
+ * (`server`, `console`, `docs`), only those. Stops where Node is too old to run what is built.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -38,8 +38,17 @@ const TARGETS = [
   {
     name: 'console',
     built: 'dist/.console-built',
-    sources: [CONSOLE, 'src/domain', 'docs/webhooks.md', 'package-lock.json', 'vite.config.js'],
+    sources: [CONSOLE, 'src/domain', 'docs/guides/webhooks.md', 'package-lock.json', 'vite.config.js'],
     command: ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn'],
+  },
+  {
+    name: 'docs',
+    built: 'dist/.docs-built',
+    sources: [
+      ...['docs/guides', 'tools/docs', 'schema', 'sdk/operations.json', 'sdk/table.js', 'sdk/python.js'],
+      ...['src/rest/error-response.ts', 'package-lock.json'],
+    ],
+    command: ['tools/docs/build.js'],
   },
 ];
 
@@ -51,9 +60,9 @@ const changedAt = (path, without) => {
     : [];
   return Math.max(stat.mtimeMs, ...inside);
 };
-const [only] = process.argv.slice(2);
+const only = process.argv.slice(2);
 for (const { name, built, sources, without, command } of TARGETS) {
-  if (only !== undefined && only !== name) continue;
+  if (only.length > 0 && !only.includes(name)) continue;
   const builtAt = statSync(built, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (sources.every((source) => changedAt(source, without) < builtAt)) continue;
   try {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 
 /** Dependencies that only a build needs. In a clone they are no devDependencies, because `npm start` builds. */
 const ONLY_TO_BUILD =
-  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|@tanstack\/.*|@radix-ui\/.*)$/;
+  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|markdown-it|highlight\.js|@tanstack\/.*|@radix-ui\/.*)$/;
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
 
 /** The package.json of the built gateway, made from the source's. */
@@ -42,7 +42,7 @@ function pack() {
   try {
     cpSync('dist', join(stage, 'dist'), {
       recursive: true,
-      filter: (path) => !/\.tsbuildinfo$|\.(console-)?built$/.test(path),
+      filter: (path) => !/\.tsbuildinfo$|\.((console|docs)-)?built$/.test(path),
     });
     cpSync('bin', join(stage, 'bin'), { recursive: true });
     for (const document of DOCUMENTS) cpSync(document, join(stage, document));

@@ -22,7 +22,7 @@ import { parseJsonBody, readBody } from '../rest/middleware/body.ts';
 import { requestIdOf } from '../rest/middleware/request.ts';
 import { addToEveryResponse, securityHeaders } from '../rest/middleware/security-headers.ts';
 import { createConsoleRouter } from '../rest/pages/console.ts';
-import { createDocsRouter } from '../rest/pages/docs.ts';
+import { createDocs } from '../rest/pages/docs.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
@@ -97,7 +97,9 @@ function createApp(
     }
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
-  app.use('/docs', createDocsRouter());
+  const docs = createDocs();
+  app.use('/docs', docs.router);
+  app.get(['/llms.txt', '/llms-full.txt'], docs.llms);
   if (!config.isProduction) {
     app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator({ ...gateway, logger }, isReceiverName));
   }

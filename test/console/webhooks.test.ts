@@ -13,7 +13,7 @@ import type { ReceivedHook } from '../support/webhook-receiver.ts';
 import { startWebhookBench } from '../support/webhooks.ts';
 
 /** test/contract/webhook-verification.test.ts runs its code on real deliveries. */
-const DOCUMENTED = readFileSync('docs/webhooks.md', 'utf8');
+const DOCUMENTED = readFileSync('docs/guides/webhooks.md', 'utf8');
 const HAS_PYTHON = spawnSync('python3', ['--version']).status === 0;
 
 describe('webhooks in the console', () => {

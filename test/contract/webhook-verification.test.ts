@@ -1,21 +1,24 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { webhookSignatureHeader } from '../../src/domain/webhooks/webhook-signature.ts';
 import type { TestAccount } from '../support/gateway.ts';
+import { guide, samplesOf } from '../support/guide.ts';
 import type { ReceivedHook } from '../support/webhook-receiver.ts';
 import { startWebhookBench } from '../support/webhooks.ts';
 
-const PAGE = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
-const has = (program: string) => spawnSync(program, ['--version']).status === 0;
+const PAGE = guide('webhooks');
+const has = (program: string, argument = '--version') => spawnSync(program, [argument]).status === 0;
 
-/** The code block of a language on the page. */
+/** The code that stands under the heading of a language. */
 function snippet(language: string): string {
-  const blocks = [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))];
-  if (blocks.length !== 1) throw new Error(`the page has ${blocks.length} ${language} blocks`);
-  return blocks[0]?.[1] ?? '';
+  const found = samplesOf(PAGE)
+    .flat()
+    .filter(({ subheading }) => subheading === language);
+  if (found.length !== 1) throw new Error(`the page has ${found.length} blocks under ${language}`);
+  return found[0]?.code ?? '';
 }
 
 interface Case {
@@ -27,11 +30,21 @@ interface Case {
   readonly genuine: boolean;
 }
 
-/** Each program reads cases as JSON from stdin and writes its verdicts as a JSON array. */
-const PROGRAMS = {
+interface Program {
+  readonly extension: string;
+  readonly code: () => string;
+  readonly command: string;
+  readonly arguments?: readonly string[];
+  readonly isHere: boolean;
+  /** What it reads; JSON unless it says otherwise. */
+  readonly input?: (cases: readonly Case[]) => string;
+}
+
+/** Each program reads cases from stdin and writes its verdicts as a JSON array. */
+const PROGRAMS: Readonly<Record<string, Program>> = {
   TypeScript: {
     extension: 'ts',
-    code: () => `${snippet('ts')}
+    code: () => `${snippet('TypeScript')}
 import { readFileSync } from 'node:fs';
 const cases = JSON.parse(readFileSync(0, 'utf8'));
 console.log(JSON.stringify(cases.map((one) => isGenuine(one.secret, one.header, Buffer.from(one.body, 'base64')))));`,
@@ -40,7 +53,7 @@ console.log(JSON.stringify(cases.map((one) => isGenuine(one.secret, one.header, 
   },
   Python: {
     extension: 'py',
-    code: () => `${snippet('python')}
+    code: () => `${snippet('Python')}
 import base64, json, sys
 print(json.dumps([is_genuine(c["secret"], c["header"], base64.b64decode(c["body"])) for c in json.load(sys.stdin)]))`,
     command: 'python3',
@@ -48,13 +61,60 @@ print(json.dumps([is_genuine(c["secret"], c["header"], base64.b64decode(c["body"
   },
   PHP: {
     extension: 'php',
-    code: () => `${snippet('php')}
+    code: () => `${snippet('PHP')}
 $cases = json_decode(file_get_contents('php://stdin'), true);
 echo json_encode(array_map(fn($c) => is_genuine($c['secret'], $c['header'], base64_decode($c['body'])), $cases));`,
     command: 'php',
     isHere: has('php'),
   },
-} as const;
+  Go: {
+    extension: 'go',
+    code: () => `${snippet('Go')
+      .replace('package webhook', 'package main')
+      .replace('import (', 'import (\n\t"encoding/base64"\n\t"encoding/json"\n\t"os"')}
+func main() {
+	var cases []struct{ Secret, Header, Body string }
+	if json.NewDecoder(os.Stdin).Decode(&cases) != nil {
+		os.Exit(1)
+	}
+	verdicts := []bool{}
+	for _, c := range cases {
+		body, _ := base64.StdEncoding.DecodeString(c.Body)
+		verdicts = append(verdicts, IsGenuine(c.Secret, c.Header, body, 300*time.Second))
+	}
+	json.NewEncoder(os.Stdout).Encode(verdicts)
+}`,
+    command: 'go',
+    arguments: ['run'],
+    isHere: has('go', 'version'),
+  },
+  Java: {
+    extension: 'java',
+    // Java has no JSON of its own, so a case comes as a line of three fields.
+    code: () =>
+      `${snippet('Java').replace(
+        'public final class Webhook {',
+        `public final class Webhook {
+  public static void main(String[] given) throws Exception {
+    StringBuilder verdicts = new StringBuilder();
+    for (String line : new String(System.in.readAllBytes(), StandardCharsets.UTF_8).split("\\n")) {
+      String[] part = line.split("\\t", -1);
+      String header = new String(java.util.Base64.getDecoder().decode(part[1]), StandardCharsets.UTF_8);
+      verdicts.append(verdicts.length() == 0 ? "[" : ",");
+      verdicts.append(isGenuine(part[0], header, java.util.Base64.getDecoder().decode(part[2]), 300));
+    }
+    System.out.println(verdicts.append("]"));
+  }
+`,
+      )}`,
+    command: 'java',
+    isHere: has('java'),
+    input: (all: readonly Case[]) =>
+      all
+        .map(({ secret, header, body }) => `${secret}\t${Buffer.from(header).toString('base64')}\t${body}`)
+        .join('\n'),
+  },
+};
 
 describe('the verification code on the page for receivers (R155–R159)', () => {
   let bench: Awaited<ReturnType<typeof startWebhookBench>>;
@@ -81,9 +141,13 @@ describe('the verification code on the page for receivers (R155–R159)', () => 
   for (const [language, program] of Object.entries(PROGRAMS)) {
     // The test is skipped if the interpreter is not installed.
     (program.isHere ? it : it.skip)(`works in ${language} on real deliveries`, () => {
-      const file = join(directory, `check.${program.extension}`);
+      // Go takes all files of a folder for one program.
+      mkdirSync(join(directory, language));
+      const file = join(directory, language, `check.${program.extension}`);
       writeFileSync(file, program.code());
-      const answer = execFileSync(program.command, [file], { input: JSON.stringify(cases) }).toString();
+      const input = program.input?.(cases) ?? JSON.stringify(cases);
+      const given = [...(program.arguments ?? []), file];
+      const answer = execFileSync(program.command, given, { input }).toString();
       const verdicts: boolean[] = JSON.parse(answer);
       expect(cases.map(({ what }, index) => [what, verdicts[index]])).toEqual(
         cases.map(({ what, genuine }) => [what, genuine]),

@@ -16,8 +16,8 @@ declare global {
 }
 
 export default async function globalSetup(): Promise<void> {
-  // The gateways of the tests serve the console from the build's directory.
-  execFileSync(process.execPath, ['tools/build-when-old.js', 'console'], { stdio: 'inherit' });
+  // The gateways of the tests serve console and docs from the build's directory.
+  execFileSync(process.execPath, ['tools/build-when-old.js', 'console', 'docs'], { stdio: 'inherit' });
   // The first test that starts a process builds the gateway there for all others (server-process.ts).
   const build = await mkdtemp(join(tmpdir(), 'gateway-build-'));
   await chmod(build, 0o755);

@@ -5,7 +5,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { verifications } from './verification.ts';
 import { WebhookHeaders } from './webhooks.generated.ts';
 
-/** Code that verifies a delivery's signature, in the languages of docs/webhooks.md. */
+/** Code that verifies a delivery's signature, in the languages of docs/guides/webhooks.md. */
 export function VerificationCode() {
   const headers = useApiQuery(WebhookHeaders, {});
   return (

@@ -1,4 +1,4 @@
-import page from '../../../../docs/webhooks.md?raw';
+import page from '../../../../docs/guides/webhooks.md?raw';
 import type { WebhookHeadersQuery } from './webhooks.generated.ts';
 
 type HeaderNames = NonNullable<WebhookHeadersQuery['webhookHeaders']>;
@@ -11,7 +11,7 @@ export interface Verification {
   readonly note: string;
 }
 
-/** The tested code of docs/webhooks.md, with the header names of this gateway. */
+/** The tested code of docs/guides/webhooks.md, with the header names of this gateway. */
 export function verifications({ signature }: HeaderNames): Verification[] {
   const underscored = (name: string) => name.toUpperCase().replaceAll('-', '_');
   const own = page

@@ -1,0 +1,60 @@
+import { extname, join } from 'node:path';
+import type { NextFunction, Request, Response } from 'express';
+
+const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
+
+/** Everything comes from this gateway, and only this gateway is called. The pages hold no script and no style. */
+const HEADERS = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+};
+
+export interface BuiltFiles {
+  /** Sends a file in the client's preferred encoding. Calls `next` when there is no such file. */
+  send(name: string, cacheControl: string, request: Request, response: Response, next: NextFunction): void;
+}
+
+/** The files of `dist/<folder>`, each compressed beside itself at build time. */
+export function builtFiles(folder: 'console' | 'docs'): BuiltFiles {
+  const root = join(DIST, folder);
+  return {
+    send(name, cacheControl, request, response, next) {
+      const accepted = request.acceptsEncodings();
+      const encoding = (['br', 'gzip'] as const).find((each) => accepted.includes(each));
+      const headers = {
+        ...HEADERS,
+        'Cache-Control': cacheControl,
+        Vary: 'Accept-Encoding',
+        ...(encoding ? { 'Content-Encoding': encoding } : {}),
+      };
+      response.type(extname(name)).set(headers);
+      response.sendFile(
+        name + (encoding ? ENCODINGS[encoding] : ''),
+        { root, cacheControl: false },
+        (error) => {
+          if (!error || response.headersSent) return;
+          for (const header of Object.keys(headers)) response.removeHeader(header);
+          response.removeHeader('Content-Type');
+          next();
+        },
+      );
+    },
+  };
+}
+
+/** Compiled code runs in dist/src, sources (in tests) run in src. */
+const DIST = join(
+  import.meta.dirname,
+  import.meta.dirname.endsWith(join('dist', 'src', 'rest', 'pages')) ? '../../..' : '../../../dist',
+);

@@ -1,0 +1,164 @@
+/** Every sample of the guides, run against a gateway. The quickstart is followed by test/sdk/quickstart.test.ts. */
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { guide, guideNames, type Sample, samplesOf } from '../support/guide.ts';
+import { type Consumer, installSdk } from '../support/sdk-package.ts';
+import { buildWorkplace, type Workplace } from '../support/server-process.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+const has = (program: string, argument = '--version') => spawnSync(program, [argument]).status === 0;
+const hasShell = ['bash', 'curl', 'openssl'].every((program) =>
+  has(program, program === 'openssl' ? 'version' : '--version'),
+);
+const hasPython = has('python3');
+/** What the page of webhooks shows to verify by hand is run by test/contract/webhook-verification.test.ts. */
+const isByHand = ({ subheading }: Sample) => /^(TypeScript|Python|PHP|Go|Java)$/.test(subheading);
+
+const pages = guideNames
+  .filter((name) => name !== 'quickstart')
+  .map((name) => ({ name, groups: samplesOf(guide(name)).filter(([first]) => first && !isByHand(first)) }));
+const preludes = new Map(
+  samplesOf(guide('index'))
+    .flat()
+    .map(({ language, code }) => [language, code]),
+);
+
+interface Expected {
+  readonly sample: Sample;
+  /** The block after the sample's group that shows what it prints. */
+  readonly output: Sample | undefined;
+}
+/** The samples of a language on a page, each with its output. JSON is what curl prints, text what each prints. */
+function samplesIn(groups: readonly Sample[][], language: string): Expected[] {
+  return groups.flatMap((group) => {
+    const output = group.find(({ isOutput }) => isOutput);
+    const sample = group.find((each) => each.language === language && !each.isOutput);
+    const isItsOwn = output?.language === 'text' || language === 'sh';
+    return sample ? [{ sample, output: isItsOwn ? output : undefined }] : [];
+  });
+}
+
+describe('the samples of the guides (R321)', () => {
+  let server: TestGateway;
+  let consumer: Consumer;
+  let workplace: Workplace;
+  beforeAll(async () => {
+    workplace = await buildWorkplace();
+    server = await startTestGateway();
+    consumer = await installSdk();
+    await consumer.link('typescript', '@types');
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await consumer?.remove();
+    await workplace?.remove();
+  });
+
+  /** What a reader has set: an account of their own, so that each page starts with the same balance. */
+  async function settings() {
+    const { key, email, password } = await server.createAccount();
+    return {
+      GATEWAY_URL: server.url,
+      GATEWAY_API_KEY: key,
+      GATEWAY_EMAIL: email,
+      GATEWAY_PASSWORD: password,
+      MESSAGING_GATEWAY_DIR: workplace.build,
+      WEBHOOK_SECRET: 'whsec_test',
+    };
+  }
+  const own = (code: string, { GATEWAY_URL, GATEWAY_API_KEY }: Record<string, string>) =>
+    code.replaceAll('http://127.0.0.1:3000', GATEWAY_URL ?? '').replaceAll('msg_…', GATEWAY_API_KEY ?? '');
+
+  it('are in a language that a test runs, or marked as output', () => {
+    const others = pages.flatMap(({ name, groups }) =>
+      groups
+        .flat()
+        .filter(({ language, isOutput }) => !isOutput && !['sh', 'ts', 'python'].includes(language))
+        .map(({ language }) => `${name}: ${language}`),
+    );
+    expect(others).toEqual([]);
+  });
+
+  for (const { name, groups } of pages) {
+    const shell = samplesIn(groups, 'sh');
+    if (shell.length > 0)
+      (hasShell ? it : it.skip)(`${name}: in a shell`, async () => {
+        const environment = await settings();
+        const place = join(consumer.path, `shell-${name}`);
+        await mkdir(place);
+        // One shell for the page: what a sample sets, later ones use.
+        const script = shell.map(({ sample }) => `${own(sample.code, environment)}\nprintf '\\n@@@\\n'\n`);
+        const { PATH = '', HOME = '' } = process.env;
+        const { stdout } = await run('bash', ['--norc', '-euo', 'pipefail', '-c', script.join('')], {
+          cwd: place,
+          env: { PATH, HOME, ...environment },
+        });
+        const printed = stdout.split('\n@@@\n');
+        shell.forEach(({ output }, index) => {
+          if (output) expectOutput(output, printed[index] ?? '');
+        });
+      });
+
+    const typescript = samplesIn(groups, 'ts');
+    if (typescript.length > 0)
+      it(`${name}: in TypeScript`, async () => {
+        const environment = await settings();
+        const files = typescript.map(({ sample }, index) => {
+          const prelude = /\bconst gateway =/.test(sample.code) ? '' : preludes.get('ts');
+          return { name: `${name}-${index}.ts`, code: `${prelude}\n${sample.code}\nexport {};\n` };
+        });
+        await consumer.write(Object.fromEntries(files.map((file) => [file.name, file.code])));
+        const strict = [
+          '--noEmit',
+          '--strict',
+          '--skipLibCheck',
+          '--target',
+          'es2022',
+          '--module',
+          'nodenext',
+        ];
+        await consumer.run('tsc', [...strict, '--types', 'node', ...files.map((file) => file.name)]);
+        for (const [index, file] of files.entries()) {
+          const printed = await consumer.run('node', [file.name], environment);
+          const output = typescript[index]?.output;
+          if (output) expectOutput(output, printed);
+        }
+      });
+
+    const python = samplesIn(groups, 'python');
+    if (python.length > 0)
+      (hasPython ? it : it.skip)(`${name}: in Python`, async () => {
+        const environment = { ...(await settings()), PYTHONPATH: join(ROOT, 'sdk/python') };
+        for (const [index, { sample, output }] of python.entries()) {
+          const prelude = /^gateway = /m.test(sample.code) ? '' : preludes.get('python');
+          const file = join(consumer.path, `${name}_${index}.py`);
+          await writeFile(file, `${prelude}\n${sample.code}`);
+          const printed = await consumer.runWith(['python3', file], environment);
+          if (output) expectOutput(output, printed);
+        }
+      });
+  }
+});
+
+/** `…` stands for any text, in JSON for any string. */
+function expectOutput(output: Sample, printed: string): void {
+  if (output.language === 'json') expect(JSON.parse(printed)).toEqual(loosely(JSON.parse(output.code)));
+  else {
+    const escaped = output.code.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    expect(printed.trim()).toMatch(new RegExp(`^${escaped.replaceAll('…', '.+')}$`, 'i'));
+  }
+}
+
+function loosely(value: unknown): unknown {
+  if (value === '…') return expect.any(String);
+  if (Array.isArray(value)) return value.map(loosely);
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, loosely(each)]));
+  }
+  return value;
+}

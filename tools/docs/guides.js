@@ -1,0 +1,56 @@
+/** The guides of docs/guides in reading order, and a page for each error code of docs/guides/errors.md. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ERROR_RESPONSES } from '../../src/rest/error-response.ts';
+
+const GUIDES = 'docs/guides';
+/** Pages in reading order by the section of the menu that shows them. */
+const ORDER = {
+  'Get started': ['index', 'quickstart', 'authentication', 'testing'],
+  'Send and follow': ['sending', 'prices', 'states', 'idempotency', 'errors'],
+  Integrate: ['webhooks', 'graphql', 'live-updates', 'mcp', 'limits'],
+  'Go live': ['going-live', 'changelog'],
+};
+
+/** Title and first sentence of a page. */
+function headOf(markdown, name) {
+  const [, title] = /^# (.+)$/m.exec(markdown) ?? [];
+  const [, first] = /^# .+\n\n([\s\S]+?)\n\n/m.exec(markdown) ?? [];
+  if (title === undefined || first === undefined)
+    throw new Error(`${name} needs a title and a first paragraph`);
+  const [sentence] = /^.+?[.](?= |$)/.exec(first.replaceAll('\n', ' ')) ?? [first];
+  return { title: title.replaceAll('`', ''), summary: sentence.replaceAll(/[`*]|\]\([^)]*\)|\[/g, '') };
+}
+
+export async function readGuides() {
+  const pages = [];
+  for (const [section, names] of Object.entries(ORDER)) {
+    for (const name of names.filter((each) => existsSync(fileOf(each)))) {
+      const markdown = linked(read(name));
+      const path = name === 'index' ? '' : name;
+      pages.push({ path, section, isListed: true, markdown, ...headOf(markdown, name) });
+      if (name === 'errors') pages.push(...errorPages(markdown).map((page) => ({ ...page, section })));
+    }
+  }
+  return pages;
+}
+
+const fileOf = (name) => join(GUIDES, `${name}.md`);
+const read = (name) => readFileSync(fileOf(name), 'utf8');
+
+/** Links between files, which work where the repository is read, become links between pages. */
+function linked(markdown) {
+  return markdown.replaceAll(/\]\((?!https?:|#|\/)([\w-]+)\.md(#[\w-]+)?\)/g, (_, name, anchor = '') => {
+    return `](/docs${name === 'index' ? '' : `/${name}`}${anchor})`;
+  });
+}
+
+/** A page for each `### code` of the page of errors. The table says its status where REST answers with it. */
+function errorPages(markdown) {
+  return [...markdown.matchAll(/^### `(\w+)`\n\n([\s\S]*?)(?=^#|(?![\s\S]))/gm)].map(([, code, text]) => {
+    const status = ERROR_RESPONSES[code]?.status;
+    const answer = status === undefined ? '' : `REST answers with the status **${status}**.\n\n`;
+    const page = `# ${code}\n\n${text.trimEnd()}\n\n${answer}[All error codes](/docs/errors)\n`;
+    return { path: `errors/${code}`, isListed: false, markdown: page, ...headOf(page, code) };
+  });
+}
