@@ -1,65 +1,63 @@
-/** Follows the SDK's page word for word. */
+/** The quickstart at /docs/quickstart, followed word for word, and the page of the SDK. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { guide, samplesOf } from '../support/guide.ts';
 import { installSdk } from '../support/sdk-package.ts';
+import { buildWorkplace, startServer, type Workplace } from '../support/server-process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PAGE = readFileSync(join(ROOT, 'sdk/typescript/README.md'), 'utf8');
 
-interface Block {
-  readonly language: string;
-  readonly text: string;
-  /** The paragraph before it. */
-  readonly before: string;
-}
-const blocksIn = (text: string): Block[] =>
-  [...text.matchAll(/([^\n]*)\n\n```(\w+)\n([\s\S]*?)^```/gm)].map(
-    ([, before = '', language = '', code = '']) => ({
-      language,
-      text: code,
-      before,
-    }),
-  );
-const section = (title: string) => PAGE.split(/^## /m).find((part) => part.startsWith(title)) ?? '';
-
-describe('the page of the TypeScript SDK', () => {
-  let server: TestGateway;
-  let home: string;
+describe('the quickstart (R321)', () => {
+  let workplace: Workplace;
   const running: ChildProcess[] = [];
+  const ends: (() => Promise<unknown>)[] = [];
   beforeAll(async () => {
-    server = await startTestGateway();
-    home = await mkdtemp(join(tmpdir(), 'quickstart-'));
+    workplace = await buildWorkplace();
   });
   afterAll(async () => {
     // Each is the leader of a process group, which includes what its shell started.
     for (const child of running) if (child.exitCode === null) process.kill(-(child.pid ?? 0), 'SIGTERM');
-    await server?.stop();
-    await rm(home, { recursive: true, force: true });
+    for (const end of ends) await end();
+    await workplace?.remove();
   });
 
   it('ends, followed word for word in a clean directory, in a delivered message and a verified webhook', async () => {
-    const { key } = await server.createAccount();
+    const samples = samplesOf(guide('quickstart')).flat();
+    const commands = samples.filter(({ language }) => language === 'sh').map(({ code }) => code);
+    expect(commands).toHaveLength(8);
+    const [
+      start,
+      pack = '',
+      install = '',
+      settings = '',
+      account = '',
+      receive = '',
+      listen = '',
+      send = '',
+    ] = commands;
+    // The packages are there; what `npm start` starts is started here, from a build of its own.
+    expect(start).toBe('npm ci && npm start\n');
+    const server = startServer(workplace, { DATA_DIR: await workplace.directory('data') });
+    ends.push(() => server.stop());
+    const url = await server.ready();
+    const [, key = ''] = /production key +(msg_\w+)/.exec(server.stdout()) ?? [];
+
+    const home = await workplace.directory('home');
     const port = await freePort();
     // Only values that differ between machines are replaced: folder, address, key and port.
     const own = (text: string) =>
       text
         .replaceAll('/tmp', home)
-        .replaceAll('http://127.0.0.1:3000', server.url)
+        .replaceAll('http://127.0.0.1:3000', url)
         .replaceAll('msg_…', key)
         .replaceAll('4000', String(port));
-    const blocks = blocksIn(section('Quickstart'));
-    const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => own(text));
-    expect(commands).toHaveLength(6);
-    const [pack = '', install = '', settings = '', receive = '', listen = '', send = ''] = commands;
-
     const { PATH = '' } = process.env;
     // npm as in a fresh shell, without the test runner's environment.
     const env = {
@@ -70,19 +68,22 @@ describe('the page of the TypeScript SDK', () => {
       npm_config_fund: 'false',
     };
     const shell = async (text: string, cwd: string) =>
-      (await promisify(execFile)('bash', ['--norc', '-euc', text], { cwd, env })).stdout;
-    const archive = (await shell(pack, ROOT)).trim();
-    expect(archive).toBe(join(home, 'messaging-gateway-client-0.1.0.tgz'));
+      (await promisify(execFile)('bash', ['--norc', '-euc', own(text)], { cwd, env })).stdout;
+    expect((await shell(pack, ROOT)).trim()).toBe(join(home, 'messaging-gateway-client-0.1.0.tgz'));
     await shell(install, home);
     const folder = join(home, 'hello-gateway');
-    for (const { language, text, before } of blocks) {
-      const [, name] = /Put this into `([\w.]+)`:$/.exec(before) ?? [];
-      if (language === 'js' && name !== undefined) await writeFile(join(folder, name), own(text));
+    expect(JSON.parse(await shell(`${settings}${account}`, folder))).toMatchObject({
+      balance: 100_000,
+      currency: 'UGX',
+    });
+    for (const { language, code, before } of samples) {
+      const [, name] = /^Put this into `([\w.]+)`:$/.exec(before) ?? [];
+      if (language === 'js' && name !== undefined) await writeFile(join(folder, name), own(code));
     }
 
     /** A terminal with a running command, and its output. */
     const terminal = (text: string) => {
-      const child = spawn('bash', ['--norc', '-euc', `${settings}${text}`], {
+      const child = spawn('bash', ['--norc', '-euc', own(`${settings}${text}`)], {
         ...{ cwd: folder, env, detached: true },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
@@ -103,10 +104,14 @@ describe('the page of the TypeScript SDK', () => {
     await eventually(() => receiver().includes(`verified sms.sent ${id}\n`));
     await eventually(() => listener().includes(' 200 '));
   });
+});
 
+describe('the page of the TypeScript SDK', () => {
   it('has samples that compile', async () => {
     const consumer = await installSdk();
-    const samples = blocksIn(PAGE).filter(({ language }) => language === 'ts');
+    const samples = samplesOf(PAGE)
+      .flat()
+      .filter(({ language }) => language === 'ts');
     expect(samples.length).toBeGreaterThan(4);
     const names = samples.map((_, index) => `sample-${index}.ts`);
     const prelude = `import { BalanceError, Gateway, UncertainError } from 'messaging-gateway-client';
@@ -114,10 +119,10 @@ describe('the page of the TypeScript SDK', () => {
       console.log(BalanceError, Gateway, UncertainError);`;
     await consumer.write(
       Object.fromEntries(
-        samples.map(({ text }, index) => [
+        samples.map(({ code }, index) => [
           names[index],
-          // A sample that creates or imports everything it uses needs no preparation.
-          `${/const (gateway|\{ gateway)/.test(text) ? prelude.replace('declare const gateway: Gateway;', '') : prelude}\n${text}`,
+          // A sample that makes or imports what it uses needs nothing before it.
+          `${/const (gateway|\{ gateway)/.test(code) ? prelude.replace('declare const gateway: Gateway;', '') : prelude}\n${code}`,
         ]),
       ),
     );

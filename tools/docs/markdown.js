@@ -43,7 +43,7 @@ export const slugOf = (text) =>
     .replaceAll(/^-|-$/g, '');
 
 /** A code block with its copy button. `marks` are the words after the language: `output` for what a command prints. */
-export function codeBlock(language, code, marks = []) {
+function codeBlock(language, code, marks = []) {
   const coloured = hljs.getLanguage(language) ? hljs.highlight(code, { language }).value : escapeHtml(code);
   const isOutput = marks.includes('output');
   const label = isOutput ? '<span class="code-label">Output</span>' : '';
