@@ -46,9 +46,12 @@ module.exports = {
       from: { path: '^src/console/' },
       to: { path: `^(node:)?(${builtinModules.join('|')})$`, reachable: true },
     },
-    only('ui-packages-only-in-the-console', 'node_modules/(react|react-dom|wouter|@tanstack)/', [
-      '^src/console/',
-    ]),
+    only(
+      'ui-packages-only-in-the-console',
+      'node_modules/(react|react-dom|wouter|graphiql|@graphiql|@tanstack)/',
+      ['^src/(console|explorer)/'],
+    ),
+    layer('explorer-edge', '^src/explorer/', ['^src/explorer/']),
     layer('workers-edge', '^src/workers/', ['^src/workers/', '^src/(domain|runtime)/']),
     layer('cli-edge', '^src/cli/(?!main\\.ts)', ['^src/cli/', '^src/(domain|runtime)/']),
     layer('storage-adapter', '^src/storage/', ['^src/storage/', '^src/(domain|runtime)/']),
@@ -70,7 +73,7 @@ module.exports = {
     only(
       'graphql-packages-only-in-graphql',
       'node_modules/(graphql|type-graphql|@apollo|@graphql-tools|graphql-scalars|dataloader)/',
-      ['^src/graphql/'],
+      ['^src/(graphql|explorer)/'],
     ),
     only('zod-only-at-the-edges', 'node_modules/(zod|zod-openapi)/', [
       '^src/(rest|graphql|workers|cli|config)/',

@@ -38,17 +38,39 @@ const forgetOldBuilds = {
   },
 };
 
-/** The web console: src/console becomes dist/console, which src/rest/console.ts serves. */
-export default defineConfig({
-  root: 'src/console',
-  base: '/console/',
+/** GraphiQL's fonts are data in its styles, which the page's policy refuses. The system's are used. */
+const withoutFonts = {
+  name: 'without-fonts',
+  enforce: 'pre',
+  transform: (code, id) => (id.endsWith('.css') ? code.replaceAll(/@font-face\s*{[^}]*}/g, '') : undefined),
+};
+
+const APPS = {
+  console: { base: '/console/', plugins: [], alias: {} },
+  explorer: {
+    base: '/graphql/',
+    plugins: [withoutFonts],
+    alias: { 'react-style-singleton': join(import.meta.dirname, 'src/explorer/no-injected-styles.ts') },
+  },
+};
+
+/**
+ * The web console and the GraphQL explorer: src/console becomes dist/console, and `--mode explorer` makes dist/explorer of
+ * src/explorer. src/rest/pages serves both.
+ */
+export default defineConfig(({ mode }) => ({
+  root: mode in APPS ? `src/${mode}` : 'src/console',
+  base: (APPS[mode] ?? APPS.console).base,
   publicDir: false,
+  resolve: { alias: (APPS[mode] ?? APPS.console).alias },
   build: {
-    outDir: '../../dist/console',
+    outDir: `../../dist/${mode in APPS ? mode : 'console'}`,
     // A tab that is open across an upgrade goes on with the files of its own version.
     emptyOutDir: false,
     // Nothing stands in the page itself: its policy lets in what comes from a file of this gateway.
     assetsInlineLimit: 0,
+    // GraphiQL is one piece.
+    chunkSizeWarningLimit: mode === 'explorer' ? 1_000 : 500,
     modulePreload: { polyfill: false },
     rolldownOptions: {
       checks: { pluginTimings: false },
@@ -56,5 +78,5 @@ export default defineConfig({
       onLog: (level, log, handle) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && handle(level, log),
     },
   },
-  plugins: [precompress, forgetOldBuilds],
-});
+  plugins: [...(APPS[mode] ?? APPS.console).plugins, precompress, forgetOldBuilds],
+}));

@@ -1,7 +1,7 @@
 /**
  * Builds what is missing in dist or older than anything it is made from: the compilers take a second or more to find
  * that there is nothing to do, this a few milliseconds. A folder's own time tells of files that went. With names
- * (`server`, `console`, `docs`), only those. Stops where Node is too old to run what is built.
+ * (`server`, `console`, `explorer`, `docs`), only those. Stops where Node is too old to run what is built.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const TARGETS = [
       'tsconfig.json',
       'tsconfig.build.json',
     ],
-    without: CONSOLE,
+    without: [CONSOLE, 'src/explorer'],
     command: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'],
   },
   {
@@ -40,6 +40,12 @@ const TARGETS = [
     built: 'dist/.console-built',
     sources: [CONSOLE, 'src/domain', 'docs/guides/webhooks.md', 'package-lock.json', 'vite.config.js'],
     command: ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn'],
+  },
+  {
+    name: 'explorer',
+    built: 'dist/.explorer-built',
+    sources: ['src/explorer', 'package-lock.json', 'vite.config.js'],
+    command: ['node_modules/vite/bin/vite.js', 'build', '--mode', 'explorer', '--logLevel', 'warn'],
   },
   {
     name: 'docs',
@@ -52,8 +58,8 @@ const TARGETS = [
   },
 ];
 
-const changedAt = (path, without) => {
-  if (path === without) return 0;
+const changedAt = (path, without = []) => {
+  if (without.includes(path)) return 0;
   const stat = statSync(path);
   const inside = stat.isDirectory()
     ? readdirSync(path).map((name) => changedAt(`${path}/${name}`, without))

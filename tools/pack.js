@@ -9,7 +9,7 @@ import { join } from 'node:path';
 
 /** Dependencies that only a build needs. In a clone they are no devDependencies, because `npm start` builds. */
 const ONLY_TO_BUILD =
-  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|markdown-it|highlight\.js|@tanstack\/.*|@radix-ui\/.*)$/;
+  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|graphiql|@graphiql\/.*|markdown-it|highlight\.js|@tanstack\/.*|@radix-ui\/.*)$/;
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
 
 /** The package.json of the built gateway, made from the source's. */
@@ -18,6 +18,8 @@ export function builtManifest(source) {
   const needed = Object.entries(source.dependencies).filter(
     ([dependency]) => !ONLY_TO_BUILD.test(dependency),
   );
+  // Speaks of React, which is not there.
+  const { graphiql: _, ...overrides } = source.overrides;
   return {
     name,
     version,
@@ -29,7 +31,7 @@ export function builtManifest(source) {
     scripts: { start: scripts.start, cli: scripts.cli },
     dependencies: Object.fromEntries(needed),
     optionalDependencies,
-    overrides: source.overrides,
+    overrides,
     allowScripts: source.allowScripts,
   };
 }
@@ -42,7 +44,7 @@ function pack() {
   try {
     cpSync('dist', join(stage, 'dist'), {
       recursive: true,
-      filter: (path) => !/\.tsbuildinfo$|\.((console|docs)-)?built$/.test(path),
+      filter: (path) => !/\.tsbuildinfo$|\.((console|explorer|docs)-)?built$/.test(path),
     });
     cpSync('bin', join(stage, 'bin'), { recursive: true });
     for (const document of DOCUMENTS) cpSync(document, join(stage, document));

@@ -17,7 +17,13 @@ import {
 import type { Budgets } from '../domain/accounts/budgets.ts';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
 import { refusal } from '../domain/caller.ts';
-import { DomainError, payloadTooLarge, serviceUnavailable, validationError } from '../domain/errors.ts';
+import {
+  DomainError,
+  payloadTooLarge,
+  serviceUnavailable,
+  unauthorized,
+  validationError,
+} from '../domain/errors.ts';
 import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { PasswordLinks } from '../domain/people/password-links.ts';
@@ -40,7 +46,7 @@ import { EventStream, MULTIPART_PARTS, SERVER_SENT_EVENTS } from './event-stream
 import { EventStreams } from './event-streams.ts';
 import { isContactImport } from './import-request.ts';
 import { checkLimits, ERRORS_MAX, LIMITS, VALIDATION } from './limits.ts';
-import { createSchema } from './schema.ts';
+import { createSchema, schemaText } from './schema.ts';
 import { parametersOf } from './subscription-request.ts';
 
 const COOKIE = 'session';
@@ -101,6 +107,11 @@ export interface GraphqlServer {
   handle(request: HttpRequest, response: HttpResponse): Promise<void>;
   /** Answers a request to `/graphql/stream` with an event stream. Never rejects. */
   stream(request: HttpRequest, response: HttpResponse): Promise<void>;
+  /**
+   * Answers with the schema in GraphQL's own language, to whom may introspect (R224): in production to people who are
+   * signed in. Never rejects.
+   */
+  schema(request: HttpRequest, response: HttpResponse): Promise<void>;
   /** Ends all event streams. */
   drain(): void;
   stop(): Promise<void>;
@@ -133,6 +144,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     ],
   });
   await server.start();
+  let printed: string | undefined;
   const contexts = new WeakMap<HttpRequest, GraphqlContext>();
   const middleware = expressMiddleware(server, {
     context: async ({ req }) => {
@@ -254,6 +266,12 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
       serve(request, response, MAX_STREAM_BYTES, (context) =>
         answerStream(request, response, context, 'event stream'),
       ),
+    schema: (request, response) =>
+      serve(request, response, MAX_STREAM_BYTES, async ({ auth }) => {
+        if (!options.allowIntrospection && !auth.session) throw unauthorized(SCHEMA_HIDDEN);
+        printed ??= schemaText();
+        response.type('text/plain').send(printed);
+      }),
     drain: () => streams.drain(),
     stop: () => server.stop(),
   };
@@ -274,6 +292,7 @@ function framingOf(form: Exclude<AnswerForm, 'json'>) {
   return form === 'multipart' ? MULTIPART_PARTS : SERVER_SENT_EVENTS;
 }
 
+const SCHEMA_HIDDEN = 'Sign in to read the schema.';
 const STREAM_WANTED =
   'Subscriptions are answered with an event stream: send this with Accept: text/event-stream, or with ' +
   'Accept: multipart/mixed;subscriptionSpec=1.0 as Apollo Client does.';

@@ -23,6 +23,7 @@ import { requestIdOf } from '../rest/middleware/request.ts';
 import { addToEveryResponse, securityHeaders } from '../rest/middleware/security-headers.ts';
 import { createConsoleRouter } from '../rest/pages/console.ts';
 import { createDocs } from '../rest/pages/docs.ts';
+import { createExplorer } from '../rest/pages/explorer.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
@@ -106,6 +107,10 @@ function createApp(
   app.use('/console', createConsoleRouter());
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
+  app.get('/graphql/schema.graphql', (request, response) => graphql.schema(request, response));
+  const explorer = createExplorer();
+  app.get('/graphql', explorer.page);
+  app.get('/graphql/assets/:name', explorer.asset);
   app.all('/graphql/stream', (request, response) => graphql.stream(request, response));
   app.all('/graphql', (request, response) => graphql.handle(request, response));
   app.use((request: Request, response: Response) => rest.notFound(request, response));

@@ -122,7 +122,7 @@ describe('the page of the TypeScript SDK', () => {
         samples.map(({ code }, index) => [
           names[index],
           // A sample that makes or imports what it uses needs nothing before it.
-          `${/const (gateway|\{ gateway)/.test(code) ? prelude.replace('declare const gateway: Gateway;', '') : prelude}\n${code}`,
+          `${/import \{ Gateway \}/.test(code) ? '' : /const (gateway|\{ gateway)/.test(code) ? prelude.replace('declare const gateway: Gateway;', '') : prelude}\n${code}`,
         ]),
       ),
     );

@@ -39,7 +39,7 @@ export const escapeHtml = (text) =>
 export const slugOf = (text) =>
   text
     .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/[^a-z0-9_]+/g, '-')
     .replaceAll(/^-|-$/g, '');
 
 /** A code block with its copy button. `marks` are the words after the language: `output` for what a command prints. */

@@ -26,7 +26,7 @@ export interface BuiltFiles {
 }
 
 /** The files of `dist/<folder>`, each compressed beside itself at build time. */
-export function builtFiles(folder: 'console' | 'docs'): BuiltFiles {
+export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles {
   const root = join(DIST, folder);
   return {
     send(name, cacheControl, request, response, next) {
