@@ -75,6 +75,7 @@ module.exports = {
       'node_modules/(graphql|type-graphql|@apollo|@graphql-tools|graphql-scalars|dataloader)/',
       ['^src/(graphql|explorer)/'],
     ),
+    only('mcp-only-at-its-edges', 'node_modules/@modelcontextprotocol/', ['^src/(rest/mcp/|cli/mcp\\.ts$)']),
     only('zod-only-at-the-edges', 'node_modules/(zod|zod-openapi)/', [
       '^src/(rest|graphql|workers|cli|config)/',
     ]),

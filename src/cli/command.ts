@@ -29,6 +29,8 @@ export interface CliRunner {
   doctor(isJson: boolean | undefined): Promise<void>;
   /** Runs a command of the SDK's, which is a client of a running gateway. */
   client(args: readonly string[]): Promise<void>;
+  /** Serves language models over standard input and output, with a running gateway, until the input ends. */
+  mcp(url: string, apiKey: string): Promise<void>;
   /** Runs `work`, which opens no gateway, and prints the answer. */
   withTools(isJson: boolean | undefined, work: (tools: BackupTools) => Promise<CliAnswer>): Promise<void>;
 }

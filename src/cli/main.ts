@@ -39,6 +39,11 @@ const runner: CliRunner = {
   async client(args) {
     process.exitCode = await runInProcess(args);
   },
+  async mcp(url, apiKey) {
+    // Other commands start without the protocol's package.
+    const { carryMcp } = await import('./mcp.ts');
+    await carryMcp(url, apiKey);
+  },
   async run(isJson, work, options) {
     const gateway = await open(options);
     // Print the answer even when closing fails: a password is shown only once.

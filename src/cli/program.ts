@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { accountResource } from '../domain/accounts/account.ts';
 import { RETENTION_MAX_DAYS } from '../domain/accounts/account-operations.ts';
 import { apiKeyResource } from '../domain/api-keys/api-key.ts';
@@ -240,6 +240,20 @@ It connects to SMSCs and mail servers; what is reached over HTTP shows with the 
       .allowExcessArguments()
       .action((_options, { args }: Command) => runner.client([name, ...args]));
   }
+  program
+    .command('mcp')
+    .description('serve a language model over standard input and output (Model Context Protocol)')
+    .allowExcessArguments(false)
+    .addOption(new Option('--api-key <key>', 'the key that tools act with').env('GATEWAY_API_KEY'))
+    .addOption(
+      new Option('--url <url>', 'a running gateway').env('GATEWAY_URL').default('http://127.0.0.1:3000'),
+    )
+    .addHelpText('after', '\nUse npm run --silent: npm itself must write nothing to the output.\n')
+    .action(({ apiKey, url }: { apiKey?: string; url: string }) => {
+      if (!apiKey) throw new InvalidArgumentError('Set GATEWAY_API_KEY, or pass --api-key.');
+      if (!URL.canParse(url)) throw new InvalidArgumentError('--url looks like http://127.0.0.1:3000.');
+      return runner.mcp(url, apiKey);
+    });
   return program;
 }
 

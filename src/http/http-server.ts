@@ -104,6 +104,7 @@ function createApp(
   if (!config.isProduction) {
     app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator({ ...gateway, logger }, isReceiverName));
   }
+  app.all('/mcp', (request, response) => rest.mcp(request, response));
   app.use('/console', createConsoleRouter());
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));

@@ -4,13 +4,7 @@ import type { z } from 'zod';
 import type { DefaultLimits } from '../domain/accounts/budgets.ts';
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import { refusal } from '../domain/caller.ts';
-import {
-  DomainError,
-  type FieldFault,
-  notFound,
-  serviceUnavailable,
-  validationError,
-} from '../domain/errors.ts';
+import { DomainError, notFound, serviceUnavailable, validationError } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
@@ -25,7 +19,8 @@ import { ExactRoutes } from './middleware/exact-routes.ts';
 import { replayOf } from './middleware/idempotent-replay.ts';
 import { LoadShedder } from './middleware/load-shedder.ts';
 import { answerMalformed, statusOfParserError } from './middleware/malformed-request.ts';
-import { checkText, findTextFault, headerOf, requestIdOf } from './middleware/request.ts';
+import { parse } from './middleware/parse.ts';
+import { findTextFault, headerOf, requestIdOf } from './middleware/request.ts';
 import { type AnswerHeaders, sendJson } from './middleware/send-json.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { routes } from './routes/all.ts';
@@ -63,6 +58,8 @@ export interface Rest {
   readonly router: Router;
   /** Answers a request for a route without path parameters. Returns false for any other request. */
   direct(request: Request, response: Response): boolean;
+  /** Answers requests of the Model Context Protocol (R325). */
+  mcp(request: Request, response: Response): void;
   /** Answers requests for unknown paths. */
   notFound(request: Request, response: Response): void;
   /** Answers errors of Express itself, such as a path that cannot be decoded. */
@@ -133,6 +130,9 @@ export function createRest(options: RestOptions): Rest {
   return {
     router,
     direct: (request, response) => exactRoutes.handle(request, response),
+    mcp: serve((request, response, headers) =>
+      answerMcp(options, admission, shedder, request, response, headers),
+    ),
     notFound: anyone((request) => refuseAddress(request)),
     fault(error, request, response, _next) {
       if (response.headersSent) request.socket.destroy();
@@ -168,20 +168,30 @@ async function respond(
   try {
     await work(request, response, headers);
   } catch (error) {
-    const refused = error instanceof DomainError ? error : options.faultOf(error);
-    if (refused) options.refusals.note(refused);
-    else options.logger.error({ err: error, requestId }, 'request failed');
-    const answered = errorResponse(
-      refused ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
-    );
+    const refused = refusedFor(options, error, requestId);
+    const answered = errorResponse(refused);
     sendJson(request, response, answered.status, JSON.stringify(answered.body), {
-      ...admission.uncountedHeaders(refused?.retryAfterSeconds),
+      ...admission.uncountedHeaders(refused.retryAfterSeconds),
       ...headers,
       ...answered.headers,
     });
   } finally {
     shedder.release();
   }
+}
+
+/** The refusal that an error means to the client. Logs what nobody foresaw. */
+function refusedFor(
+  { faultOf, refusals, logger }: RestOptions,
+  error: unknown,
+  requestId: string,
+): DomainError {
+  const refused = error instanceof DomainError ? error : faultOf(error);
+  if (refused) refusals.note(refused);
+  else logger.error({ err: error, requestId }, 'request failed');
+  return (
+    refused ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`)
+  );
 }
 
 /** The order of checks is R9's: admission, then scope, then body. */
@@ -228,6 +238,39 @@ async function answer(
     'json' in result ? result.json : JSON.stringify(result.body),
     result.headers ? { ...headers, ...result.headers } : headers,
   );
+}
+
+/** Loads the protocol's package with the first request: most gateways have none. */
+async function answerMcp(
+  options: RestOptions,
+  admission: Admission,
+  shedder: LoadShedder,
+  request: Request,
+  response: Response,
+  headers: AnswerHeaders,
+): Promise<void> {
+  const { operations } = options;
+  const read = () => shedder.releaseWhile(readBody(request, MAX_BODY_BYTES));
+  // Clients of the protocol know bearer tokens.
+  const [, bearer] = /^Bearer (msg_\w+)$/.exec(headerOf(request, 'authorization') ?? '') ?? [];
+  request.headers['x-api-key'] ??= bearer;
+  const { caller, rawBody } = await admission.admit(request, headers, {
+    readBody: read,
+    isWebhookRegistration: false,
+  });
+  if (request.method !== 'POST') {
+    headers.Allow = 'POST';
+    const error = { code: -32000, message: 'Send each message with POST. There are no sessions.' };
+    sendJson(request, response, 405, JSON.stringify({ jsonrpc: '2.0', id: null, error }), headers);
+    return;
+  }
+  const body = parseJsonBody(request, rawBody ?? (await read()));
+  // Else one counted request could hold any number of sends.
+  if (Array.isArray(body)) throw validationError([{ path: '', message: 'Send one message a request.' }]);
+  const protocol = await import('./mcp/mcp-server.ts');
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  const refusalOf = (error: unknown) => refusedFor(options, error, requestIdOf(request));
+  await protocol.answerMcp({ operations, caller, refusalOf }, request, response, body);
 }
 
 const REFUSED_BUSY = serviceUnavailable('Too many requests are being processed. Try again.');
@@ -282,16 +325,4 @@ function refuseAddress(request: Request): never {
 function parseBody(schema: z.ZodType, request: Request, raw: Buffer): unknown {
   if (raw.length === 0 && schema.safeParse(undefined).success) return parse(schema, undefined);
   return parse(schema, parseJsonBody(request, raw));
-}
-
-function parse(schema: z.ZodType, value: unknown): unknown {
-  const result = schema.safeParse(value);
-  if (result.success) {
-    checkText(result.data);
-    return result.data;
-  }
-  const faults = result.error.issues.map((issue): FieldFault => {
-    return { path: issue.path.map(String).join('.'), message: issue.message };
-  });
-  throw validationError(faults);
 }

@@ -19,6 +19,7 @@ async function auditVerify(gateway: TestGateway) {
   const runner: CliRunner = {
     run: async (_isJson, work) => void answers.push(await work(gateway.parts)),
     doctor: async () => undefined,
+    mcp: async () => undefined,
     client: async () => undefined,
     withTools: async () => undefined,
   };

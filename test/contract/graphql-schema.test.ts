@@ -5,6 +5,7 @@ import {
   findBreakingChanges,
   type GraphQLArgument,
   type GraphQLNamedType,
+  type GraphQLSchema,
   isEnumType,
   isInputObjectType,
   isIntrospectionType,
@@ -41,14 +42,63 @@ function described(type: GraphQLNamedType): [string, string | null | undefined][
   return roots.includes(type) ? fields : [own, ...fields];
 }
 
+/** Every name that can be deprecated, with its reason. */
+function deprecations(from: GraphQLSchema): [string, string][] {
+  return Object.values(from.getTypeMap()).flatMap((type) => {
+    const members = isEnumType(type)
+      ? type.getValues()
+      : isObjectType(type) || isInputObjectType(type)
+        ? Object.values(type.getFields())
+        : [];
+    return members.flatMap(({ name, deprecationReason }): [string, string][] =>
+      deprecationReason ? [[`${type.name}.${name}`, deprecationReason]] : [],
+    );
+  });
+}
+
+const DATES = /^Since (\d{4}-\d{2}-\d{2}), ends (\d{4}-\d{2}-\d{2})\. ./;
+const NOTICE_MS = 180 * 24 * 3_600_000;
+
+/** Names that are deprecated without dates, or with too little time. */
+const hasty = (from: GraphQLSchema) =>
+  deprecations(from)
+    .filter(([, reason]) => {
+      const [, since = '', ends = ''] = DATES.exec(reason) ?? [];
+      return !(Date.parse(ends) - Date.parse(since) >= NOTICE_MS);
+    })
+    .map(([name]) => name);
+
+/** Breaking changes of names that were not deprecated, or whose end has not come. */
+function unannounced(released: GraphQLSchema, present: GraphQLSchema, now = new Date()): string[] {
+  const ended = deprecations(released)
+    .filter(([, reason]) => Date.parse(DATES.exec(reason)?.[2] ?? '') <= now.getTime())
+    .map(([name]) => `${name} was removed.`);
+  return findBreakingChanges(released, present)
+    .map(({ description }) => description)
+    .filter((description) => !ended.includes(description));
+}
+
 describe('the schema of the GraphQL API (R236)', () => {
   it('equals the committed file: npm run schema writes it', async () => {
     expect(await inSchemaFolder('schema.graphql')).toBe(schemaText());
   });
 
-  it('keeps everything of the last release, with its type', async () => {
+  it('keeps everything of the last release, with its type, until the date of its deprecation (R323)', async () => {
     const released = buildSchema(await inSchemaFolder('released.graphql'));
-    expect(findBreakingChanges(released, schema)).toEqual([]);
+    expect(unannounced(released, schema)).toEqual([]);
+  });
+
+  it('deprecates with the dates of its beginning and end, 180 days apart at least (R323)', () => {
+    expect(hasty(schema)).toEqual([]);
+    const deprecating = (reason: string) =>
+      buildSchema(`type Query { a: Int @deprecated(reason: "${reason}") b: Int }`);
+    expect(hasty(deprecating('Use b.'))).toEqual(['Query.a']);
+    expect(hasty(deprecating('Since 2027-01-01, ends 2027-06-29. Use b.'))).toEqual(['Query.a']);
+    const announced = deprecating('Since 2027-01-01, ends 2027-06-30. Use b.');
+    expect(hasty(announced)).toEqual([]);
+    const gone = buildSchema('type Query { b: Int }');
+    expect(unannounced(announced, gone, new Date('2027-06-29'))).toEqual(['Query.a was removed.']);
+    expect(unannounced(announced, gone, new Date('2027-06-30'))).toEqual([]);
   });
 
   it('a removed or retyped field would fail this test', async () => {

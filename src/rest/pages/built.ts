@@ -27,7 +27,7 @@ export interface BuiltFiles {
 
 /** The files of `dist/<folder>`, each compressed beside itself at build time. */
 export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles {
-  const root = join(DIST, folder);
+  const root = builtFolder(folder);
   return {
     send(name, cacheControl, request, response, next) {
       const accepted = request.acceptsEncodings();
@@ -51,6 +51,11 @@ export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles 
       );
     },
   };
+}
+
+/** Where the files of `dist/<folder>` are. */
+export function builtFolder(folder: 'console' | 'docs' | 'explorer'): string {
+  return join(DIST, folder);
 }
 
 /** Compiled code runs in dist/src, sources (in tests) run in src. */

@@ -1,0 +1,40 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { builtFolder } from '../pages/built.ts';
+
+interface Guide {
+  /** As in `/docs/NAME`. */
+  readonly name: string;
+  readonly title: string;
+  read(): Promise<string>;
+}
+
+const FOLDER = builtFolder('docs');
+let known: Promise<readonly Guide[]> | undefined;
+
+/** The guides of dist/docs as Markdown, without the reference. Read once: they change with the gateway only. */
+export function readGuides(): Promise<readonly Guide[]> {
+  known ??= list();
+  return known;
+}
+
+async function list(): Promise<Guide[]> {
+  const files = (await readdir(FOLDER)).filter((name) => name.endsWith('.md') && name !== 'api.md');
+  return Promise.all(
+    files.map(async (file) => {
+      const read = () => readFile(join(FOLDER, file), 'utf8');
+      const [, title = file] = /^# (.+)$/m.exec(await read()) ?? [];
+      return { name: file.slice(0, -'.md'.length), title, read };
+    }),
+  );
+}
+
+/** The page of an error code; undefined where there is none. */
+export async function readErrorPage(code: string): Promise<string | undefined> {
+  if (!/^[a-z_]{1,64}$/.test(code)) return undefined;
+  try {
+    return await readFile(join(FOLDER, 'errors', `${code}.md`), 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,179 @@
+/** Five tasks of an assistant, by the protocol's own client: over HTTP, and over standard input and output. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { buildWorkplace, type Workplace } from '../support/server-process.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer holds
+type Told = any;
+
+describe('the gateway for language models (R325)', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let workplace: Workplace;
+  const open: Client[] = [];
+  beforeAll(async () => {
+    workplace = await buildWorkplace();
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+  });
+  afterAll(async () => {
+    for (const client of open) await client.close();
+    await gateway?.stop();
+    await workplace?.remove();
+  });
+
+  async function connect(transport: Transport) {
+    const client = new Client({ name: 'test', version: '1' });
+    open.push(client);
+    await client.connect(transport);
+    return {
+      client,
+      /** Calls a tool; gives what it told, with `isError`. */
+      async ask(name: string, args: Record<string, unknown> = {}): Promise<Told> {
+        const { content, isError } = await client.callTool({ name, arguments: args });
+        const [first] = content as { text: string }[];
+        return { ...JSON.parse(first?.text ?? ''), ...(isError ? { isError } : {}) };
+      },
+    };
+  }
+  const overHttp = (headers: Record<string, string>) =>
+    connect(
+      new StreamableHTTPClientTransport(new URL('/mcp', gateway.url), {
+        requestInit: { headers },
+      }) as Transport,
+    );
+  const overStdio = (key: string) =>
+    connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [join(workplace.build, 'dist/src/cli/main.js'), 'mcp'],
+        env: { GATEWAY_URL: gateway.url, GATEWAY_API_KEY: key },
+      }),
+    );
+  const messages = async (environment: string) =>
+    (await gateway.call('GET', `/developers/sms/history?environment=${environment}`, { key: account.key }))
+      .body.pagination.total;
+
+  const ways = {
+    'over HTTP': () => overHttp({ 'X-Api-Key': account.key }),
+    'over HTTP with a bearer token': () => overHttp({ Authorization: `Bearer ${account.key}` }),
+    'over standard input and output': () => overStdio(account.key),
+  };
+  it.each(Object.entries(ways))(
+    'sends after a quote, and explains what became of it, %s',
+    async (_way, way) => {
+      const { ask } = await way();
+      const quote = await ask('quote_sms', { to: '0700001000, 12', message: 'Hello' });
+      expect(quote).toMatchObject({ cost: 30, invalidNumbers: ['12'], sandbox: false });
+      const sent = await ask('send_sms', { to: '0700001000', message: 'Hello', production: true });
+      expect(sent).toMatchObject({ status: 'pending', cost: 30, sandbox: false });
+      await eventually(async () => {
+        const { message, explanation } = await ask('explain_message', { id: sent.id });
+        return message.status === 'delivered' && explanation.summary === 'Delivery was reported.';
+      });
+    },
+  );
+
+  it('sends to the sandbox unless told otherwise, and never with a sandbox key', async () => {
+    const { ask } = await overHttp({ 'X-Api-Key': account.key });
+    const before = await messages('production');
+    expect(await ask('send_sms', { to: '0700001000', message: 'Try' })).toMatchObject({
+      sandbox: true,
+      cost: 0,
+      status: 'sent',
+    });
+    const sandbox = await overHttp({ 'X-Api-Key': account.sandboxKey });
+    const meant = { to: '0700001000', message: 'Try', production: true };
+    expect(await sandbox.ask('send_sms', meant)).toMatchObject({ sandbox: true, cost: 0 });
+    expect(await messages('production')).toBe(before);
+    const named = { to: '0700001000', message: 'Once', idempotencyKey: 'once' };
+    const first = await ask('send_sms', named);
+    expect((await ask('send_sms', named)).id).toBe(first.id);
+    expect(await ask('send_email', { to: 'ann@example.com', subject: 'Hi', text: 'Hello' })).toMatchObject({
+      channel: 'email',
+      sandbox: true,
+    });
+  });
+
+  it('says why a message failed and what to do, with the page of the error', async () => {
+    const { ask, client } = await overHttp({ 'X-Api-Key': account.key });
+    const failing = { to: '+256700000001', message: 'Hello', production: true };
+    const sent = await ask('send_sms', failing);
+    await eventually(async () => {
+      const { explanation } = await ask('explain_message', { id: sent.id });
+      return explanation.summary === 'It failed for every recipient.' && explanation.failures.length === 1;
+    });
+    const { explanation } = await ask('explain_message', { id: sent.id });
+    expect(explanation.failures[0]).toMatch(/^\+256700000001: SIM_REJECTED, /);
+    expect(explanation.whatToDo).not.toBe('');
+    const missing = await ask('explain_message', { id: '01939f5e-7a00-7000-8000-000000000009' });
+    expect(missing).toMatchObject({ isError: true, code: 'not_found', docUrl: '/docs/errors/not_found' });
+    const { contents } = await client.readResource({ uri: 'docs://errors/not_found' });
+    expect((contents[0] as { text: string }).text).toContain('What to do');
+    const { resources } = await client.listResources();
+    expect(resources.map(({ uri }) => uri)).toEqual(
+      expect.arrayContaining(['docs://quickstart', 'docs://states']),
+    );
+    const states = await client.readResource({ uri: 'docs://states' });
+    expect((states.contents[0] as { text: string }).text).toMatch(/^# States/);
+  });
+
+  it('searches, and tells balance and usage', async () => {
+    const owner = await gateway.createAccount();
+    const { ask } = await overHttp({ 'X-Api-Key': owner.key });
+    const sent = await ask('send_sms', { to: '0700001001', message: 'Find me', production: true });
+    await ask('send_sms', { to: '0700001002', message: 'Not me', production: true });
+    const found = await ask('search_messages', { channel: 'sms', to: '0700001001', limit: 5 });
+    expect(found.data.map(({ id }: { id: string }) => id)).toEqual([sent.id]);
+    await eventually(async () => {
+      const usage = await ask('usage', { channel: 'sms' });
+      return usage.account.balance === 99_940 && usage.messages.delivered === 2;
+    });
+  });
+
+  it('tells which webhook fails, and why', async () => {
+    const owner = await gateway.createAccount();
+    const { ask } = await overHttp({ 'X-Api-Key': owner.key });
+    // Nothing listens there.
+    const body = { url: 'http://127.0.0.1:9999/', events: ['sms.sent'], maxRetries: 0 };
+    const { webhook } = (await gateway.call('POST', '/developers/webhooks', { key: owner.key, body })).body;
+    await gateway.call('POST', `/developers/webhooks/${webhook.id}/test`, { key: owner.key });
+    await eventually(async () => {
+      const [endpoint] = (await ask('webhook_health')).endpoints;
+      return endpoint.id === webhook.id && endpoint.failed === 1 && endpoint.lastError !== null;
+    });
+  });
+
+  it('acts with the scopes of the key, and counts each message against it', async () => {
+    const { key } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+    const { ask } = await overHttp({ 'X-Api-Key': key });
+    expect(await ask('send_sms', { to: '0700001000', message: 'No', production: true })).toMatchObject({
+      isError: true,
+      code: 'forbidden',
+    });
+    const post = (body: unknown, headers: Record<string, string> = { 'X-Api-Key': account.key }) =>
+      fetch(`${gateway.url}/mcp`, {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          Accept: 'application/json, text/event-stream',
+          ...headers,
+        },
+        body: JSON.stringify(body),
+      });
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const left = async () => Number((await post(list)).headers.get('x-ratelimit-remaining'));
+    const before = await left();
+    expect(await left()).toBe(before - 1);
+    expect((await post([list, list])).status).toBe(400);
+    expect((await post(list, {})).status).toBe(401);
+    const get = await fetch(`${gateway.url}/mcp`, { headers: { 'X-Api-Key': account.key } });
+    expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+});
