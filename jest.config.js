@@ -30,6 +30,8 @@ const all = {
   testPathIgnorePatterns: [
     // `npm run test:pgbouncer` has them.
     '/test/pgbouncer/',
+    // `npm run test:clients` has them.
+    '/test/clients/',
     // `npm run test:deploy` has them.
     '/test/deploy/',
     // `npm run test:runtimes` has them.

@@ -90,8 +90,8 @@ describe('the pages at /docs (R5, R244, R320)', () => {
     for (const path of [
       '/docs/nowhere',
       '/docs/errors/nowhere',
-      '/docs/../package.json',
-      '/docs/%2e%2e/console/index',
+      '/docs/..%2fconsole%2findex.html',
+      '/docs/assets/..%2f..%2f.built',
     ]) {
       expect([path, (await get(path)).status]).toEqual([path, 404]);
     }
