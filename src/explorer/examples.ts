@@ -59,7 +59,7 @@ export const EXAMPLES: readonly Example[] = [
   {
     name: 'Webhooks and their health',
     query: `query WebhookHealth {
-  webhooks { id url isActive disabledReason stats { pending retrying succeeded failed } }
+  webhooks { id url isActive disabledReason stats { pending succeeded failed } }
 }`,
   },
   {

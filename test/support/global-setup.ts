@@ -16,9 +16,11 @@ declare global {
 }
 
 export default async function globalSetup(): Promise<void> {
-  // Served by the gateways of the tests from where the build puts it.
-  execFileSync(process.execPath, ['tools/build-when-old.js', 'console', 'explorer', 'docs'], { stdio: 'inherit' });
-  // Tests that start processes build the gateway there, the first of them for all (server-process.ts).
+  // The gateways of the tests serve console, explorer and docs from the build's directory.
+  execFileSync(process.execPath, ['tools/build-when-old.js', 'console', 'explorer', 'docs'], {
+    stdio: 'inherit',
+  });
+  // The first test that starts a process builds the gateway there for all others (server-process.ts).
   const build = await mkdtemp(join(tmpdir(), 'gateway-build-'));
   await chmod(build, 0o755);
   process.env.TEST_BUILD_DIR = build;
