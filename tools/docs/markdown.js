@@ -46,7 +46,7 @@ export const slugOf = (text) =>
 function codeBlock(language, code, marks = []) {
   const coloured = hljs.getLanguage(language) ? hljs.highlight(code, { language }).value : escapeHtml(code);
   const isOutput = marks.includes('output');
-  const label = isOutput ? '<span class="code-label">Output</span>' : '';
+  const label = isOutput && language !== 'http' ? '<span class="code-label">Output</span>' : '';
   return `<div class="code${isOutput ? ' output' : ''}">${label}<button type="button" class="copy">Copy</button><pre tabindex="0"><code>${coloured}</code></pre></div>`;
 }
 

@@ -298,7 +298,7 @@ function membersHtml(members) {
     const inner =
       member.members.length === 0
         ? ''
-        : `<details><summary>Members of <code>${escapeHtml(name)}</code></summary>${membersHtml(member.members)}</details>`;
+        : `<details${name === 'data' ? ' open' : ''}><summary>Members of <code>${escapeHtml(name)}</code></summary>${membersHtml(member.members)}</details>`;
     return `<li><code>${escapeHtml(name)}</code> <small>${escapeHtml(notes.join(', '))}</small><div>${renderInline(`${description} ${limits}`.trim())}</div>${inner}</li>`;
   });
   return `<ul class="members">${rows.join('')}</ul>`;
