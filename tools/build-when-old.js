@@ -1,6 +1,6 @@
 /**
  * Builds what is missing in dist or older than anything it is made from: the compilers take a second or more to find
- * that there is nothing to do, this a few milliseconds. A folder's own time tells of files that went. With names
+ * that there is nothing to do, this a few milliseconds. A folder's own time shows deleted files. With names
  * (`server`, `console`, `explorer`, `docs`), only those. Stops where Node is too old to run what is built.
  */
 import { execFileSync } from 'node:child_process';
