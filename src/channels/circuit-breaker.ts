@@ -10,9 +10,9 @@ import { createRedaction } from './redact-operator.ts';
 import { redactSecrets, SubmissionRecord } from './submission-record.ts';
 
 export interface BreakerOptions {
-  /** The provider's name in health and metrics, when several providers share its name. */
+  /** The provider's name in health and metrics. Set it if several providers have the same name. */
   readonly label?: string;
-  /** Consecutive failures that open the breaker. */
+  /** Number of consecutive failures after which the breaker opens. */
   readonly failures?: number;
   /** Length of the first rest in ms. Each failed probe doubles the next rest, up to `longestRestMs`. */
   readonly restMs?: number;
@@ -24,18 +24,20 @@ export interface BreakerOptions {
 const FAILURES = 5;
 const REST_MS = 2_000;
 const LONGEST_REST_MS = 60_000;
-/** Pause between probes while one has no answer yet. */
+/** Pause in ms between probes while a probe has no answer yet. */
 const PROBE_PAUSE_MS = 1_000;
 
 /**
- * Rests a provider that fails repeatedly, so that its messages go to the next provider, or back to the queue, without
- * a timeout each.
+ * Stops using a provider for a while after it failed repeatedly (a **rest**). Its messages then go to the next
+ * provider, or back to the queue, without a timeout for each.
  *
- * **Failure**: the outcome `unavailable` without `retryAfterMs` (the provider works and speaks for this submission)
- * and without `onlyThis`. After enough consecutive failures the breaker **opens**: submissions are refused at once
- * and not sent. After the rest one submission passes as the **probe**. Its outcome closes the breaker, or starts a
- * rest twice as long. If its answer takes longer than the rest, another probe goes beside it: it may be the only
- * submission that is not answered.
+ * **Failure**: the outcome `unavailable`, with two exceptions. With `retryAfterMs` the provider works and refuses only
+ * this submission for now. With `onlyThis` the failure says nothing about the provider.
+ *
+ * After enough consecutive failures the breaker **opens**: it refuses submissions at once and does not send them. After
+ * the rest, it lets one submission through, the **probe**. The outcome of the probe closes the breaker, or starts a
+ * rest twice as long. If the probe takes longer than the rest, another probe is sent: perhaps only that one submission
+ * gets no answer.
  */
 export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly name: string;
@@ -50,9 +52,9 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   #failures = 0;
   #lastReason = '';
   #restMs = 0;
-  /** Undefined while closed. */
+  /** When the rest ends. Undefined while the breaker is closed. */
   #restsUntil: number | undefined;
-  /** Probes without an answer. */
+  /** Number of probes that have no answer yet. */
   #probes = 0;
 
   constructor(provider: Provider<S>, options: BreakerOptions = {}) {
@@ -88,7 +90,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     }
     const outcome = await this.#provider.submit(submission, signal);
     if (isProbe) this.#probes -= 1;
-    // A submission that ends because the process drains says nothing about the provider.
+    // A submission that ended because the process stops says nothing about the provider.
     if (!(outcome.kind === 'unavailable' && signal.aborted)) {
       this.#record.note(outcome);
       this.#learn(outcome, isProbe);
@@ -100,7 +102,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     return this.#provider.stop();
   }
 
-  /** The provider's health, with its submissions of the last minutes. */
+  /** Returns the provider's health, and the counts of its submissions in the last minutes. */
   status(): Pick<ProviderStatus, 'name' | 'state' | 'detail' | 'inFlight'> & ProviderRecord {
     const { name, state, detail, inFlight } = this.health();
     const isFailing = state === 'up' && this.#failures > 0;
@@ -121,12 +123,14 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     return { ...health, state: 'down', detail };
   }
 
-  /** Only the operator sees the whole reason, in health and in `status`. */
+  /**
+   * Removes the operator's details from the reason. Only the operator sees the whole reason, in `health` and `status`.
+   */
   #forCustomers(outcome: SubmitOutcome): SubmitOutcome {
     return outcome.kind === 'accepted' ? outcome : { ...outcome, reason: this.#redact(outcome.reason) };
   }
 
-  /** Milliseconds until a submission may pass; 0 when one may pass now. */
+  /** Returns the time in ms until a submission may be sent. 0 means now. */
   #pauseMs(): number {
     if (this.#restsUntil === undefined) return 0;
     const leftMs = Math.max(0, Math.ceil(this.#restsUntil - this.#now()));

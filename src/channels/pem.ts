@@ -2,11 +2,11 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 /**
- * The PEM text of a setting that holds PEM or the path of a PEM file. Throws Error that shows nothing of the setting:
- * it may be a key without its first line.
+ * Returns the PEM text of a setting, which is either PEM or the path of a PEM file. Throws an Error that contains no
+ * part of the setting, because it may be a key without its first line.
  */
 export function pemOf(setting: string): string {
-  // Environment variables often hold line breaks as two characters.
+  // Environment variables often contain line breaks as the two characters `\n`.
   if (setting.includes('-----BEGIN')) return setting.replaceAll('\\n', '\n');
   try {
     return readFileSync(setting, 'utf8');
@@ -17,7 +17,8 @@ export function pemOf(setting: string): string {
 }
 
 /**
- * The certificates of a PEM file, such as a company's own authority. Throws Error that names the file and the fault.
+ * Returns the certificates in a PEM file, such as those of a company's own certificate authority. Throws an Error that
+ * names the file and says what is wrong.
  */
 export function readCaBundle(path: string): string {
   let text: string;

@@ -1,22 +1,25 @@
 /**
- * Requests to a provider's API. The operator configured its address; addresses from customers go through the guarded
- * client.
+ * Sends requests to a provider's API. The operator configured the URL. URLs from customers go through the guarded
+ * client instead.
  */
 import { Pool } from 'undici';
 import type { ProviderHealth, SubmitOutcome } from '../domain/ports/provider.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 
 /**
- * The provider's answer, or why there is none. `definitelyNotSent`: no byte of the request can have reached it.
- * `onlyThis`: the failure says nothing about the provider.
+ * The provider's answer, or why there is none. `definitelyNotSent` means that no byte of the request can have reached
+ * the provider. `onlyThis` means that the failure says nothing about the provider.
  */
 export type ProviderExchange =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** Milliseconds to wait before a retry, from `Retry-After`. */
+      /** Time in ms to wait before a retry, from the header `Retry-After`. */
       readonly retryAfterMs: number | undefined;
-      /** The JSON object. Undefined for anything else, which something in front of the API may have sent. */
+      /**
+       * The body, if it is a JSON object. Otherwise undefined: such an answer may come from a proxy in front of the
+       * API.
+       */
       readonly body: Readonly<Record<string, unknown>> | undefined;
     }
   | {
@@ -27,13 +30,13 @@ export type ProviderExchange =
     };
 
 export interface ProviderRequest {
-  /** Appended to the base address. Begins with a slash. */
+  /** Appended to the base URL. Begins with a slash. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** How long a request may wait for a connection. Default: without end. */
+/** Limits for the time that a request may wait for a connection. Default: no limit. */
 export interface WaitLimits {
   readonly signal?: AbortSignal;
   /** The request must not be sent after this time. */
@@ -42,10 +45,10 @@ export interface WaitLimits {
 
 export interface ProviderHttpOptions {
   readonly baseUrl: string;
-  /** Milliseconds for the whole exchange, from when it has a connection. */
+  /** Time limit in ms for the whole exchange. It starts when the request gets a connection. */
   readonly timeoutMs?: number;
   readonly connections?: number;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
@@ -53,19 +56,20 @@ const TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const CONNECTIONS = 32;
 const STOP_GRACE_MS = 10_000;
-/** The API gave up on the request. That says nothing about the message. */
+/** The API gave up on the request (HTTP 408). It is unknown what happened to the message. */
 export const REQUEST_TIMEOUT = 408;
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** A longer pause is a fault of the provider. */
+/** The longest `Retry-After` that is followed, in ms. A longer one is considered a fault of the provider. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
-/** Errors before a connection exists. */
+/** Codes of errors that happen before a connection exists. */
 const BEFORE_SENDING =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /**
- * A keep-alive client for one provider's API. Follows no redirects. Requests beyond the number of connections wait,
- * and their timeout starts only then: a request that timed out just after it was sent would be sent twice.
+ * A keep-alive client for one provider's API. It follows no redirects. Further requests wait until a connection is
+ * free, and their timeout starts only then. Otherwise a request could be sent shortly before it times out, and its
+ * retry would send the message twice.
  */
 export class ProviderHttp {
   readonly #pool: Pool;
@@ -91,7 +95,7 @@ export class ProviderHttp {
     });
   }
 
-  /** Requests that hold a connection. */
+  /** Number of requests that hold a connection. */
   get inFlight(): number {
     return this.#connections.held;
   }
@@ -100,7 +104,7 @@ export class ProviderHttp {
     return this.#connections.isClosed;
   }
 
-  /** POSTs what `write` returns once a connection is free, and reads the answer. Never rejects. */
+  /** Waits for a free connection, POSTs what `write` returns, and reads the answer. Never rejects. */
   async post(write: () => ProviderRequest, { signal, expiresAt }: WaitLimits): Promise<ProviderExchange> {
     if (!(await this.#connections.acquire(signal))) return turnedAway('no connection is free');
     try {
@@ -112,7 +116,7 @@ export class ProviderHttp {
     }
   }
 
-  /** Lets requests in flight end and rejects waiting ones. */
+  /** Rejects waiting requests and lets requests in flight end. */
   async close(): Promise<void> {
     await this.#connections.close(STOP_GRACE_MS);
     await this.#pool.close().catch(() => undefined);
@@ -147,14 +151,14 @@ export class ProviderHttp {
   }
 }
 
-/** The health of a provider that is down while it has a fault of its own, such as wrong credentials. */
+/** Returns the health of a provider. With a `fault`, such as wrong credentials, it is down. */
 export function healthOf(name: string, inFlight: number, fault: string | undefined): ProviderHealth {
   return fault === undefined
     ? { name, state: 'up', inFlight }
     : { name, state: 'down', inFlight, detail: fault };
 }
 
-/** The outcome of a request without an answer. */
+/** Returns the outcome of a request without an answer. */
 export function noAnswer(
   who: string,
   { reason, definitelyNotSent, onlyThis }: ProviderExchange & { kind: 'failure' },
@@ -171,7 +175,10 @@ function turnedAway(reason: string): ProviderExchange {
   return { kind: 'failure', reason, definitelyNotSent: true, onlyThis: true };
 }
 
-/** Reads `Retry-After`, seconds or a date, at most an hour. Undefined when it is missing or neither. */
+/**
+ * Reads `Retry-After`, which is a number of seconds or a date. Returns at most an hour. Undefined if the header is
+ * missing or invalid.
+ */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   const seconds = /^\s*[0-9]{1,9}\s*$/.test(header) ? Number(header) : undefined;

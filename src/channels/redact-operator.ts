@@ -1,21 +1,25 @@
 import { isIP } from 'node:net';
 
-/** Shorter names are common words, and removing them would garble the text. */
+/** Shorter names are not removed. They are mostly common words, and the text would become unreadable. */
 const LEAST_LENGTH = 3;
-/** Candidates for an IP address, with or without a port. One class of characters, so that the search is linear. */
+/**
+ * Finds text that may be an IP address, with or without a port. It is a single class of characters, so that the search
+ * takes linear time.
+ */
 const ADDRESS_LIKE = /[0-9a-fA-F:.]{2,}/g;
 const LONGEST_ADDRESS = 60;
-/** Node lists the names of the server's certificate after this. */
+/** Node's error text, followed by the names in the server's certificate. */
 const OTHER_CERTIFICATE = /Hostname\/IP does not match certificate's altnames:.*/s;
 const REDACTED = '…';
 
 /**
- * Removes from a provider's text what names the operator's account, host or network (R256). Customers read such texts
- * in timelines, errors and events. `name` is the provider's: `kind:account@host:port`, `kind:account` or `kind`.
+ * Returns a function that removes from a provider's text what names the operator's account, host or network (R256).
+ * Customers read such texts in timelines, errors and events. `name` is the name of the provider:
+ * `kind:account@host:port`, `kind:account` or `kind`.
  */
 export function createRedaction(name: string): (text: string) => string {
   const [, account, host] = /^[^:]*:(?:(.*)@)?(.*?)(?::\d+)?$/.exec(name) ?? [];
-  // Simulators and Web Push name neither.
+  // The names of simulators and Web Push contain neither account nor host.
   if (host === undefined) return withoutAddresses;
   const secrets = [account, host]
     .filter((secret): secret is string => secret !== undefined && secret.length >= LEAST_LENGTH)

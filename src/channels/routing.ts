@@ -4,8 +4,8 @@ import type { Routing } from '../domain/ports/routing.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
 /**
- * One route of a channel: addresses that start with `prefix` (digits; '' matches all) go to `providers`, the first
- * one first.
+ * One route of a channel. Recipients whose address starts with `prefix` are sent through `providers`, the first one
+ * first. A prefix has digits, or for push a platform such as `ios:`. '' matches all addresses.
  */
 export interface Route {
   readonly channel: Channel;
@@ -14,8 +14,8 @@ export interface Route {
 }
 
 /**
- * Routes by longest prefix, with failover in the given order (R225). Each provider has one circuit breaker, also when
- * several routes use it.
+ * Creates the routing: the route with the longest matching prefix is used, and its providers are tried in order (R225).
+ * Each provider has one circuit breaker, even if several routes use it.
  */
 export function createRouting(routes: readonly Route[]): Routing {
   const breakers = new Map(
@@ -27,7 +27,7 @@ export function createRouting(routes: readonly Route[]): Routing {
       route.providers.flatMap((provider) => breakers.get(provider) ?? []),
     ]),
   );
-  /** Route names by channel and prefix. */
+  /** Names of the routes, by channel and prefix. */
   const names = new Map(
     [...Map.groupBy(routes, ({ channel }) => channel)].map(([channel, own]) => [
       channel,
@@ -69,8 +69,9 @@ export function createRouting(routes: readonly Route[]): Routing {
 }
 
 /**
- * Each provider with its label for health and metrics: its name, with `#2` and so on when providers share a name.
- * Reports are matched by name: an SMSC sends them over any session of an account.
+ * Returns each provider with its label for health and metrics. The label is the provider's name, followed by `#2` and
+ * so on if several providers have that name. Their names stay the same, because reports are matched by name: an SMSC
+ * sends them over any session of an account.
  */
 function labelled(routes: readonly Route[]): [Provider<Submission>, string][] {
   const providers = [...new Set(routes.flatMap((route) => route.providers))];

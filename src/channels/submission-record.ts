@@ -3,16 +3,16 @@ import type { ProviderRecord } from '../domain/ports/routing.ts';
 import { storable } from '../domain/text.ts';
 
 const MINUTE_MS = 60_000;
-/** Minutes that are counted, including the current one. */
+/** Number of minutes that are counted, including the current one. */
 const MINUTES = 5;
 const MAX_WORDS = 300;
 /**
- * A URL may hold secrets beside its origin: a password, a token, a browser's endpoint. The length of the scheme is
- * limited, since the search starts at every letter.
+ * Finds URLs. Besides the origin, a URL may contain secrets: a password, a token, or the endpoint of a browser. The
+ * length of the scheme is limited to keep the search fast, because it starts at every letter.
  */
 const ADDRESS = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi;
 
-/** A provider's text without secrets, for operators. */
+/** Returns a provider's text without the secret parts of URLs, for operators. */
 export function redactSecrets(words: string): string {
   return storable(words.replace(ADDRESS, '$1$2'), MAX_WORDS);
 }
@@ -24,7 +24,7 @@ export class SubmissionRecord {
   #lastError: { words: string; at: number } | undefined;
   #lastSuccessAt: number | undefined;
 
-  /** `now` is Unix time in ms. */
+  /** `now` returns the Unix time in ms. */
   constructor(now: () => number = Date.now) {
     this.#now = now;
   }

@@ -1,14 +1,14 @@
-/** Mails whose accepted copies are remembered. */
+/** Number of mails whose accepted copies are remembered. When there are more, the oldest are dropped. */
 const MAX_KEPT = 10_000;
 
 /**
- * By Message-ID, the copies that a server accepted while it deferred the mail's recipient. They are not sent again,
- * also not through another server. Beyond ten thousand mails the oldest are forgotten.
+ * Remembers, by Message-ID, which copies (cc, bcc) of a mail a server has accepted although it deferred the recipient.
+ * These copies are not sent again when the mail is retried, not even through another server.
  */
 export class AcceptedCopies {
   readonly #kept = new Map<string, ReadonlySet<string>>();
 
-  /** The accepted copies of a mail. */
+  /** Returns the accepted copies of a mail. */
   of(messageId: string): ReadonlySet<string> {
     return this.#kept.get(messageId) ?? new Set();
   }
@@ -23,7 +23,7 @@ export class AcceptedCopies {
     if (oldest !== undefined && this.#kept.size > MAX_KEPT) this.#kept.delete(oldest);
   }
 
-  /** For a mail whose recipient has an outcome. */
+  /** Forgets a mail. Call it when the recipient has a final outcome. */
   forget(messageId: string): void {
     this.#kept.delete(messageId);
   }

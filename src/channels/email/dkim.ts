@@ -1,32 +1,32 @@
 /**
- * DKIM (RFC 6376): mails are signed for a domain, which publishes the key. nodemailer signs. The key is checked here,
- * since nodemailer sends a mail unsigned when it cannot sign it.
+ * DKIM (RFC 6376): mails are signed for a domain, which publishes the public key. nodemailer does the signing. It would
+ * send a mail unsigned if it could not sign it, so the key is checked here.
  */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { pemOf } from '../pem.ts';
 
-/** Verifiers must ignore shorter keys (RFC 8301, 3.2). */
+/** Least length of the key in bits. Receivers must ignore shorter keys (RFC 8301, 3.2). */
 const LEAST_BITS = 1024;
 
 export interface DkimSettings {
   readonly domain: string;
   readonly selector: string;
-  /** PEM, or the path of a PEM file. */
+  /** The private key as PEM, or the path of a PEM file. */
   readonly key: string;
 }
 
 export interface DkimSigning {
   readonly domainName: string;
   readonly keySelector: string;
-  /** PEM. */
+  /** The private key as PEM. */
   readonly privateKey: string;
-  /** The name of the TXT record that publishes the key. */
+  /** Name of the DNS TXT record that publishes the public key. */
   readonly recordName: string;
-  /** The content of the TXT record. */
+  /** Content of the TXT record. */
   readonly record: string;
 }
 
-/** Throws Error that says what is wrong with the key and shows nothing of it. */
+/** Checks the key. Throws an Error that says what is wrong with it and contains no part of it. */
 export function dkimSigningOf({ domain, selector, key }: DkimSettings): DkimSigning {
   const privateKey = rsaKeyOf(pemOf(key));
   const published = createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).toString('base64');

@@ -8,16 +8,18 @@ import { EmailSimulator } from './email-simulator.ts';
 import { SmtpProvider } from './smtp-provider.ts';
 
 export interface EmailContext {
-  /** EMAIL_FROM. Its domain also ends the Message-IDs. */
+  /** EMAIL_FROM. Its domain is also the domain of Message-IDs. */
   readonly defaultFrom: string;
-  /** Undefined: mails are not signed. */
+  /** Undefined if mails are not signed. */
   readonly dkim?: DkimSigning | undefined;
   readonly logger: Logger;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** The configured email route (EMAIL_URL), providers in the order of failover. Empty without a URL. */
+/**
+ * Returns the email route that EMAIL_URL configures, with its providers in the order of failover. Empty without a URL.
+ */
 export function emailRoutes(
   urls: readonly string[],
   { defaultFrom, dkim, logger, now }: EmailContext,

@@ -8,9 +8,9 @@ import type {
 const TEMPORARY_FAILURES = 2;
 
 /**
- * A mail server inside this process, so that everything works without configuration. The end of the recipient's local
- * part chooses the outcome, as the last digits of a number do for SMS: `0001` is rejected, `0003` fails twice and is
- * then accepted, everything else is accepted. Nothing is mailed.
+ * Simulates a mail server inside this process, so that everything works without configuration. No mail is sent. The
+ * last characters before the @ choose the outcome, like the last digits of a number for SMS. `0001` is rejected. `0003`
+ * fails twice and is then accepted. Everything else is accepted.
  */
 export class EmailSimulator implements Provider<EmailSubmission> {
   readonly name = 'email-simulator';

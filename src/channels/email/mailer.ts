@@ -2,12 +2,15 @@ import type { Mailer } from '../../domain/ports/mailer.ts';
 import type { EmailSubmission, Provider, SubmitOutcome } from '../../domain/ports/provider.ts';
 import type { Routing } from '../../domain/ports/routing.ts';
 
-/** Mails people through the mail servers that also send the accounts' mails (EMAIL_URL), from EMAIL_FROM. */
+/**
+ * Sends mails to people who sign in, from EMAIL_FROM. It uses the mail servers that also send the accounts' mails
+ * (EMAIL_URL).
+ */
 export function createMailer(
   { emailUrls, emailFrom: from }: { readonly emailUrls: readonly string[]; readonly emailFrom: string },
   routing: Pick<Routing, 'routeFor' | 'providers'>,
 ): Mailer {
-  // A failover to the simulator would lose the mail without a word.
+  // The simulator sends nothing. If it were one of the servers, a failover to it would silently lose the mail.
   const isConfigured = emailUrls.length > 0 && !emailUrls.includes('simulator:');
   return {
     isConfigured,

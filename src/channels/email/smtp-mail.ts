@@ -1,15 +1,18 @@
-/** A submission as the mail that nodemailer sends. */
+/** Converts a submission to the mail that nodemailer sends. */
 import { parseMailbox } from '../../domain/messages/email-address.ts';
 import type { EmailBody, EmailSubmission } from '../../domain/ports/provider.ts';
 
-/** Characters of one encoded word: at most 40 bytes, so 56 letters of base64. RFC 2047 allows 75. */
+/**
+ * Characters in one encoded word. They have at most 40 bytes, which are 56 letters in base64. RFC 2047 allows words of
+ * 75 letters.
+ */
 const WORD_CHARACTERS = 10;
 
 export type Mail = ReturnType<typeof mailOf>;
 
 /**
- * The mail without its envelope. Throws TypeError for values that are not text: nodemailer would read an array as
- * several headers and an object as instructions.
+ * Returns the mail without its envelope. Throws TypeError for values that are not text, because nodemailer would read
+ * an array as several headers and an object as instructions.
  */
 export function mailOf(submission: EmailSubmission, body: EmailBody, messageId: string) {
   return {
@@ -37,7 +40,10 @@ export function mailOf(submission: EmailSubmission, body: EmailBody, messageId: 
   };
 }
 
-/** Text that looks encoded is encoded again: its reader sees what was given, and nothing hides in it. */
+/**
+ * Encodes a text that looks already encoded. The reader then sees exactly what the sender wrote, and nothing can be
+ * hidden in it.
+ */
 function literal(value: string, what: string): string {
   const text = asText(value, what);
   if (!text.includes('=?')) return text;
@@ -49,12 +55,12 @@ function literal(value: string, what: string): string {
   return words.join(' ');
 }
 
-/** Parsed already: nodemailer must not parse it again by other rules. */
+/** Returns name and email address separately, so that nodemailer does not parse the text again by its own rules. */
 function mailbox(text: string): { name: string; address: string } {
   return parseMailbox(asText(text, 'an address')) ?? { name: '', address: text };
 }
 
-/** Stored values from before a check existed may not be text. */
+/** Throws if a value is not text. A stored value may be older than the check of its type. */
 function asText(value: unknown, what: string): string {
   if (typeof value !== 'string') throw new TypeError(`${what} of the mail is not text`);
   return value;

@@ -1,16 +1,18 @@
-/** The outcome of one mail, from the server's answer or silence (R23: 4xx is retried, 5xx is not). */
+/**
+ * Decides the outcome of one mail from the server's answer, or from the lack of one (R23: 4xx is retried, 5xx is not).
+ */
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 
-/** The members of nodemailer's errors that are read here. */
+/** The members of nodemailer's errors that this file reads. */
 export interface SmtpError {
   readonly name: string;
   readonly message: string;
   readonly code?: string | undefined;
   readonly originalCode?: string | undefined;
-  /** The three digits of the server's answer, if it answered. */
+  /** The three-digit code of the server's answer. Undefined if it did not answer. */
   readonly responseCode?: number | undefined;
   readonly response?: string | undefined;
-  /** The command that was answered. */
+  /** The SMTP command that the server answered. */
   readonly command?: string | undefined;
   readonly recipient?: string | undefined;
   readonly rejectedErrors?: readonly SmtpError[] | undefined;
@@ -18,22 +20,28 @@ export interface SmtpError {
 
 export interface ReadFailure {
   readonly outcome: Exclude<SubmitOutcome, { kind: 'accepted' }>;
-  /** The cause: the server or the connection, this mail, or a bug. A bug says nothing about the server. */
+  /**
+   * What caused the failure: the server or the connection, this mail, or a bug (`program`). A bug says nothing about
+   * the server.
+   */
   readonly fault: 'server' | 'mail' | 'program';
 }
 
-/** Answers that demand a login or encryption. The operator must fix that, so the mail waits. */
+/** Codes that demand a login or encryption. The operator must fix the settings, so the mail is retried until then. */
 const LOGIN_WANTED = [530, 534, 535, 538];
 const SERVICE_CLOSING = 421;
 const BAD_SEQUENCE = 503;
 const REASON_MAX_LENGTH = 300;
-/** Errors before the first byte of a mail. */
+/** nodemailer's codes for errors that happen before the first byte of a mail is sent. */
 const BEFORE_MAIL = ['EAUTH', 'EDNS', 'ETLS', 'ENOAUTH'];
 const NO_CONNECTION =
   /^(ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 const NO_GREETING = /^(Connection timeout|Greeting never received)/;
 
-/** The outcome of a mail to `to` that ended with this error. Of several recipients' answers, `to`'s own counts. */
+/**
+ * Returns the outcome of a mail to `to` that ended with `error`. If several recipients were refused, only the answer
+ * about `to` counts.
+ */
 export function readFailure(error: SmtpError, to: string): ReadFailure {
   const own = error.rejectedErrors?.find((rejected) => rejected.recipient === to) ?? error;
   const isAboutMail = own.code === 'EENVELOPE' || own.code === 'EMESSAGE';
@@ -45,14 +53,14 @@ function readAnswer(error: SmtpError): ReadFailure {
   const { responseCode } = error;
   const reason = wordsOf(error);
   if (responseCode === undefined) {
-    // nodemailer refused the envelope: no server could accept it.
+    // nodemailer refused the envelope, so no server could accept it.
     return { outcome: { kind: 'rejected', code: 'invalid_envelope', reason }, fault: 'mail' };
   }
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
   if (isFinal) return { outcome: { kind: 'rejected', code: String(responseCode), reason }, fault: 'mail' };
-  // A temporary refusal of a sender is the mail's fault: customers choose senders, and must not stop the mail of
-  // others.
+  // A temporary refusal of the sender counts as a fault of the mail. Customers choose senders, and one customer's
+  // sender must not stop the mails of others.
   const isServerFault = responseCode >= 500 || responseCode === SERVICE_CLOSING;
   const unavailable = { kind: 'unavailable', reason, definitelyNotSent: true } as const;
   return isServerFault
@@ -60,7 +68,9 @@ function readAnswer(error: SmtpError): ReadFailure {
     : { outcome: { ...unavailable, onlyThis: true }, fault: 'mail' };
 }
 
-/** Errors of the server, the connection and timeouts have other names. */
+/**
+ * True for JavaScript errors, which are bugs. Errors of the server and the connection, and timeouts, have other names.
+ */
 function isProgramFault({ name }: SmtpError): boolean {
   return /^(Type|Range|Reference|Syntax)Error$/.test(name);
 }
@@ -88,7 +98,7 @@ function readBreak(error: SmtpError): ReadFailure {
   };
 }
 
-/** The server's text, else nodemailer's, in one line. */
+/** Returns the server's text in one line. If the server sent none, nodemailer's. */
 function wordsOf(error: SmtpError): string {
   const words = (error.response || error.message).replace(/\s+/g, ' ').trim();
   return words.length > REASON_MAX_LENGTH ? `${words.slice(0, REASON_MAX_LENGTH)}…` : words;

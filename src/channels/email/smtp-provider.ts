@@ -1,9 +1,10 @@
 /**
- * Email over SMTP, through a pool of connections. Each transaction carries one mail to one recipient and its copies.
+ * Sends email over SMTP through a pool of connections. Each SMTP transaction carries one mail to one recipient and its
+ * copies.
  *
- * The Message-ID is made from message id and position. A mail that is sent again after a lost answer has the same id.
- * **Copies** (cc, bcc) go with the mail. Copies that were accepted while `to` was deferred are not sent again by this
- * process. Copies that are deferred themselves wait in memory and are retried on the schedule of all mails.
+ * The Message-ID is made from message id and position. So a mail that is sent again after a lost answer has the same
+ * id. **Copies** (cc, bcc) go with the mail. Copies that were accepted while `to` was deferred are not sent again by
+ * this process. Deferred copies wait in memory and are retried after the same delays as other mails.
  */
 import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
@@ -23,19 +24,19 @@ import { type Mail, mailOf } from './smtp-mail.ts';
 import { type ReadFailure, readFailure, type SmtpError } from './smtp-outcome.ts';
 import { parseSmtpUrl, type SmtpSettings } from './smtp-settings.ts';
 
-/** All in milliseconds. */
+/** Timeouts in ms. */
 export interface SmtpTiming {
   readonly connectTimeoutMs: number;
-  /** Longest silence of the server. */
+  /** The longest time without any data from the server. */
   readonly silenceTimeoutMs: number;
-  /** For a whole transaction. */
+  /** The limit for a whole SMTP transaction. */
   readonly mailTimeoutMs: number;
   /** How long `stop` waits for mails in flight. */
   readonly stopGraceMs: number;
 }
 
 export interface SmtpProviderOptions {
-  /** `smtp://user:password@host:587`; see `parseSmtpUrl`. */
+  /** `smtp://user:password@host:587`. See `parseSmtpUrl`. */
   readonly url: string;
   readonly logger: Logger;
   /** The part of Message-IDs after the @. */
@@ -43,11 +44,11 @@ export interface SmtpProviderOptions {
   readonly timing?: Partial<SmtpTiming>;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa?: string;
-  /** Undefined: mails are not signed. */
+  /** Undefined if mails are not signed. */
   readonly dkim?: DkimSigning | undefined;
-  /** Shared by servers that fail over to each other. */
+  /** Servers that fail over to each other share this object. */
   readonly acceptedCopies?: AcceptedCopies;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
@@ -58,7 +59,7 @@ const TIMING: SmtpTiming = {
   stopGraceMs: 10_000,
 };
 const CONNECTIONS = 10;
-/** Mails with deferred copies that wait in memory. */
+/** The most mails with deferred copies that wait in memory. */
 const MAX_WAITING = 10_000;
 
 const GIVEN_UP = 'gave up deferred copies of a mail';
@@ -67,8 +68,9 @@ type Failure = ReadFailure['outcome'];
 type Pool = ReturnType<typeof createPool>;
 
 /**
- * Implements `Provider` for email (R23). `unavailable`: no connection, no login, 4xx, a broken connection.
- * `rejected`: 5xx, by its three digits. Throws Error when the URL is bad.
+ * Implements `Provider` for email (R23). The outcome is `unavailable` if there is no connection, no login, a 4xx answer
+ * or a broken connection. It is `rejected` with the three digits as code after a 5xx answer. Throws an Error if the URL
+ * is invalid.
  */
 export class SmtpProvider implements Provider<EmailSubmission> {
   readonly name: string;
@@ -78,7 +80,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #logger: Logger;
   readonly #pool: Pool;
   readonly #connections = new Semaphore(CONNECTIONS);
-  /** Deferred copies: one timer for each mail. */
+  /** Deferred copies that wait: one timer for each mail. */
   readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
   readonly #acceptedCopies: AcceptedCopies;
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
@@ -98,7 +100,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     this.#pool = createPool(settings, this.#timing, options);
   }
 
-  /** Connects and logs in once, so that health is known before the first mail. */
+  /** Connects and logs in once, so that the health is known before the first mail. */
   start(): void {
     this.#pool.verify().then(
       () => this.#noteUp(),
@@ -150,7 +152,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
         copies.filter((copy) => !failures.has(copy)),
       );
       if (this.#acceptedCopies.of(mail.messageId).size === 0) return outcome;
-      // Copies of the mail have been sent.
+      // Some copies of the mail were sent, so the mail may not be reported as certainly not sent.
       const { definitelyNotSent: _, ...unsure } = outcome;
       return unsure;
     }
@@ -159,7 +161,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     return outcome ?? { kind: 'accepted', sid: mail.messageId };
   }
 
-  /** The mail to send, or the outcome when it cannot be written. */
+  /** Returns the mail to send. If it cannot be created, returns the outcome. */
   async #compose(submission: EmailSubmission): Promise<Mail | Failure> {
     const { messageId, position } = submission;
     const sid = `<${messageId}.${position}@${this.#options.messageIdDomain}>`;
@@ -179,7 +181,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     }
   }
 
-  /** Sends the mail in one transaction. Never rejects. Resolves with the recipients that were not accepted. */
+  /** Sends the mail in one transaction. Resolves with the recipients that were not accepted, and why. Never rejects. */
   async #transmit(
     mail: Mail,
     { from, messageId }: EmailSubmission,
@@ -196,7 +198,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       const refusals: readonly SmtpError[] = info.rejectedErrors ?? [];
       return new Map(refusals.map((error) => [error.recipient ?? '', readFailure(error, '').outcome]));
     } catch (error) {
-      // The server answered other mails meanwhile. Its answer to this one must not stop theirs.
+      // The server answered other mails in the meantime, so it works. The failure of this mail must not stop the
+      // others.
       const isWorking = this.#upAt > begunAt;
       const failures = recipients.map((to): [string, ReadFailure] => [
         to,
@@ -269,7 +272,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if (this.#health.detail !== detail)
       this.#logger.warn({ reason: detail }, 'the mail server cannot be used');
     this.#health = { state: 'down', detail };
-    // The mails that wait would fail in the same way.
+    // Mails that wait for a connection would fail in the same way, so let them fail now.
     this.#connections.rejectWaiters();
   }
 }
@@ -288,7 +291,7 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
     ...(settings.greeting === undefined ? {} : { name: settings.greeting }),
     ...(domainName && keySelector && privateKey ? { dkim: { domainName, keySelector, privateKey } } : {}),
     maxConnections: CONNECTIONS,
-    // Covers a kept connection that the server closed before any byte of the mail was sent.
+    // One retry inside nodemailer, for a kept connection that the server closed before any byte of the mail was sent.
     maxRequeues: 1,
     connectionTimeout: timing.connectTimeoutMs,
     greetingTimeout: timing.connectTimeoutMs,
@@ -299,7 +302,7 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
   });
 }
 
-/** Not now, and the server has nothing of the mail. */
+/** The outcome of a mail that certainly was not sent and may be retried later. */
 function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
 }

@@ -1,18 +1,21 @@
 import { readCaBundle } from '../pem.ts';
 
-/** The settings of an `smtp://` or `smtps://` URL. */
+/** The settings in an `smtp://` or `smtps://` URL. */
 export interface SmtpSettings {
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte (`smtps:`). */
+  /** True for TLS from the first byte (`smtps:`). */
   readonly isSecure: boolean;
-  /** Nothing is sent without TLS: `smtps:`, or STARTTLS with `?requireTLS`. */
+  /** True if nothing may be sent without TLS: with `smtps:`, or with `?requireTLS`, which demands STARTTLS. */
   readonly requiresTls: boolean;
-  /** Whether to check the server's certificate. An unencrypted relay on this machine may have any. */
+  /**
+   * True if the server's certificate is checked. Without required TLS, a server on this machine may have any
+   * certificate.
+   */
   readonly verifiesCertificate: boolean;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly ca: string | undefined;
-  /** The name in EHLO. Default: this machine's name. */
+  /** The host name in the EHLO command. Default: this machine's name. */
   readonly greeting: string | undefined;
   readonly login: { readonly user: string; readonly password: string } | undefined;
 }
@@ -20,14 +23,14 @@ export interface SmtpSettings {
 const SMTP_PORT = 587;
 const SMTPS_PORT = 465;
 const PARAMETERS = ['requireTLS', 'name', 'ca'];
-/** A host name or an address literal (RFC 5321, 4.1.1.1), at most 255 characters. */
+/** A host name, or an IP address in brackets (RFC 5321, 4.1.1.1), with at most 255 characters. */
 const GREETING = /^(?=.{1,255}$)(([A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}|\[(IPv6:)?[0-9A-Fa-f.:]+\])$/;
 const LOOPBACK = /^(localhost|127\.[0-9.]+|::1)$/;
 
 /**
- * Reads `smtp://user:password@host:587` or `smtps://…` (default port 465). STARTTLS is used wherever the server
- * offers it. Query parameters: requireTLS, name (of EHLO), ca (path of a PEM bundle; it makes the check of the
- * certificate mandatory). Throws Error that names the fault and never the password.
+ * Reads `smtp://user:password@host:587` or `smtps://…` (default port 465). STARTTLS is used if the server offers it.
+ * Query parameters: requireTLS, name (the host name in EHLO), and ca (path of a PEM bundle). With ca the certificate is
+ * always checked. Throws an Error that says what is wrong and never contains the password.
  */
 export function parseSmtpUrl(url: string): SmtpSettings {
   const parsed = URL.parse(url);

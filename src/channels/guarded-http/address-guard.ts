@@ -1,4 +1,4 @@
-/** Which IP addresses a customer's URL may make this process dial (R32, R161). */
+/** Decides to which IP addresses a customer's URL may connect (R32, R161). */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
@@ -7,33 +7,35 @@ import { portFault } from './open-ports.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = [Address, number];
-/** `named`: inside a network that the operator allowed. */
+/** `named` means that the operator allowed a network that contains the IP address. */
 type Verdict = 'public' | 'named' | 'refused';
 
-/** Judges addresses by their canonical form. The same text always gets the same verdict. */
+/** Judges IP addresses. Different spellings of an address get the same verdict. */
 export interface AddressGuard {
   /**
-   * True for a public unicast address that is no cloud service (`CLOUD_ADDRESSES`), and for any address in an allowed
-   * network. False for everything else, text that is no address included.
+   * True for a public unicast address that is not a cloud service (`CLOUD_ADDRESSES`). Also true for any address in an
+   * allowed network. False for everything else, including text that is not an IP address.
    */
   isAllowed(address: string): boolean;
   /**
-   * True for a public unicast address that is no cloud service. Customers may learn nothing about other addresses.
+   * True for a public unicast address that is not a cloud service. Error messages for customers must not reveal
+   * anything about other addresses.
    */
   isPublic(address: string): boolean;
   /**
-   * Why this port of an allowed address must not be dialled. Undefined when it may be: in an allowed network any port
-   * may.
+   * Says why this port of an allowed address must not be used. Undefined if it may be used. In an allowed network,
+   * every port may be used.
    */
   portFault(address: string, port: number): string | undefined;
-  /** True when both texts mean the same address. */
+  /** True if both texts mean the same IP address. */
   isSame(a: string, b: string): boolean;
 }
 
 /**
- * Allows public unicast addresses, and those in `allowedNetworks` (CIDRs or addresses, WEBHOOK_ALLOWED_NETWORKS). An
- * address in `CLOUD_ADDRESSES` needs an allowed network at least as narrow as its entry there: fd00::/8 is not meant
- * to include a cloud's credentials. Throws Error that names the first entry it cannot read.
+ * Creates a guard that allows public unicast addresses, and addresses in `allowedNetworks` (CIDRs or IP addresses,
+ * WEBHOOK_ALLOWED_NETWORKS). An address in `CLOUD_ADDRESSES` is allowed only by a network at least as narrow as its
+ * entry there. For example, fd00::/8 does not allow a cloud's credentials service. Throws an Error that names the first
+ * entry it cannot read.
  */
 export function createAddressGuard(allowedNetworks: readonly string[]): AddressGuard {
   const networks = allowedNetworks.map(parseNetwork);
@@ -46,7 +48,7 @@ export function createAddressGuard(allowedNetworks: readonly string[]): AddressG
       return 'named';
     return narrowest === 0 && isPublic(address) ? 'public' : 'refused';
   };
-  // A verdict depends on the text alone, and all attempts ask for the same few addresses.
+  // The verdict depends only on the text, and all attempts ask about the same few addresses. So verdicts are cached.
   const verdicts = new LRUCache<string, Verdict>({ max: 1_000 });
   const verdictOf = (text: string): Verdict => {
     let verdict = verdicts.get(text);
@@ -74,8 +76,8 @@ export function createAddressGuard(allowedNetworks: readonly string[]): AddressG
 }
 
 function parse(text: string): Address | undefined {
-  // ipaddr.js reads octal, hex and short IPv4 forms, which the system dials as other addresses. A zone id selects an
-  // interface. Only plain forms count as addresses.
+  // Accept only plain IP addresses. ipaddr.js also reads octal, hexadecimal and short forms of IPv4, which the system
+  // would read as other addresses. A zone id (`%eth0`) would select a network interface.
   if (isIP(text) === 0 || text.includes('%')) return undefined;
   return ipaddr.parse(text);
 }
@@ -84,19 +86,20 @@ const unmap = (address: Address): Address =>
   address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 
 function isPublic(address: Address): boolean {
-  // An IPv4-mapped address is refused as well: no receiver needs the form, and attackers use it against filters.
+  // The range of an IPv4-mapped IPv6 address is not `unicast`, so it is refused too. No receiver needs that form, and
+  // attackers use it to pass filters.
   if (address.range() !== 'unicast') return false;
   if (address instanceof ipaddr.IPv4) return true;
   const [first = 0, , , , fifth = 0, sixth = 0] = address.parts;
-  // Only 2000::/3 is global unicast. ipaddr.js also says "unicast" for unassigned ranges.
+  // Only 2000::/3 is global unicast. ipaddr.js also returns "unicast" for unassigned ranges.
   if ((first & 0xe000) !== 0x2000) return false;
-  // ISATAP (RFC 5214): a relay dials the IPv4 address in the last 32 bits, which may be private.
+  // ISATAP (RFC 5214): a relay connects to the IPv4 address in the last 32 bits, which may be private.
   return !(sixth === 0x5efe && (fifth & ~0x0200) === 0);
 }
 
 /**
- * The prefix length, of 128 bits, of the narrowest cloud network that holds the address or an IPv4 address embedded
- * in it; 0 for none.
+ * Returns the prefix length of the narrowest cloud network that contains the address, or an IPv4 address embedded in
+ * it. The length counts 128 bits. 0 if there is none.
  */
 function cloudBits(address: Address): number {
   const forms = [unmap(address), ...(address instanceof ipaddr.IPv6 ? embedded(address) : [])];
@@ -105,8 +108,9 @@ function cloudBits(address: Address): number {
 }
 
 /**
- * The IPv4 addresses that an IPv6 address may embed for a NAT64 with a prefix of its own: the six places of RFC 6052,
- * 2.2 (byte 8 stays free). The well-known prefix and 6to4 are refused by range.
+ * Returns the IPv4 addresses that an IPv6 address may embed. A NAT64 with its own prefix puts them at one of six places
+ * (RFC 6052, 2.2; byte 8 stays free). The well-known NAT64 prefix and 6to4 are not handled here, because their ranges
+ * are refused.
  */
 function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();
@@ -117,7 +121,7 @@ function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
   });
 }
 
-/** The prefix length of a network, of 128 bits in both families. */
+/** Returns the prefix length of a network, counted in 128 bits for IPv4 too, so that both can be compared. */
 const bitsOf = ([network, bits]: Network): number => (network instanceof ipaddr.IPv4 ? bits + 96 : bits);
 
 function contains([network, bits]: Network, address: Address): boolean {

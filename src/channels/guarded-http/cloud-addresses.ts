@@ -1,12 +1,13 @@
 /**
- * Addresses at which a cloud serves its machines: metadata, credentials, agents, time, volumes. Some are in public
- * ranges (168.63.129.16, IBM's endpoints), and some in ranges that operators allow (fd00::/8, 100.64.0.0/10). Name
- * servers at public addresses are not listed: they use port 53, which webhooks may not (`open-ports.ts`).
+ * IP addresses at which a cloud serves its own machines: metadata, credentials, agents, time, volumes. Customers must
+ * not reach them. Some are in public ranges (168.63.129.16, IBM's endpoints), others in ranges that operators allow
+ * (fd00::/8, 100.64.0.0/10). Name servers at public addresses are not listed: they use port 53, which webhooks may not
+ * use (`open-ports.ts`).
  */
 export interface CloudAddress {
-  /** An address, or a network in CIDR notation. */
+  /** An IP address, or a network in CIDR notation. */
   readonly network: string;
-  /** The vendors' pages that name the address. */
+  /** Titles of the vendors' pages that name the address. */
   readonly sources: readonly string[];
 }
 
@@ -27,8 +28,8 @@ export const CLOUD_ADDRESSES: readonly CloudAddress[] = [
     ],
   },
   {
-    // Metadata, name server (169.254.169.253), time (…169.123), licences (…169.250), ECS (…170.2) and EKS (…170.23)
-    // credentials.
+    // Addresses in this range: metadata, name server (169.254.169.253), time (…169.123), licences (…169.250),
+    // credentials of ECS (…170.2) and of EKS (…170.23).
     network: '169.254.168.0/22',
     sources: [
       'AWS, Amazon VPC: Configure route tables (ranges reserved for AWS services)',
@@ -38,7 +39,7 @@ export const CLOUD_ADDRESSES: readonly CloudAddress[] = [
     ],
   },
   {
-    // The same over IPv6: fd00:ec2::254, ::253, ::123, ::250, ::23.
+    // The same services over IPv6: fd00:ec2::254, ::253, ::123, ::250, ::23.
     network: 'fd00:ec2::/32',
     sources: ['AWS, Amazon VPC: Configure route tables (ranges reserved for AWS services)'],
   },

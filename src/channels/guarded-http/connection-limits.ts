@@ -1,22 +1,22 @@
 import { Semaphore } from '../../runtime/semaphore.ts';
 
 /**
- * Limits the concurrent requests of one account to one origin. Accounts share origins (a push service, a workflow
- * host): with a common limit, one account's slow receiver would block the others. Requests wait here and not in
- * undici's queue, which keeps requests that have timed out and opens sockets for them.
+ * Limits the concurrent requests of one account to one origin. Many accounts use the same origins, such as a push
+ * service. With a common limit, one account's slow receiver would block the others. Requests wait here and not in
+ * undici's queue, because undici would open sockets for requests that have already timed out.
  */
 export class ConnectionLimits {
   readonly #limit: number;
   readonly #semaphores = new Map<string, Semaphore>();
 
-  /** `limit` in concurrent requests. */
+  /** `limit` is the most concurrent requests. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   /**
-   * Resolves with true once the request may be made; it needs one `release`. Resolves with false at `deadline`
-   * (performance.now, ms).
+   * Resolves with true when the request may be sent. After each true, call `release` once. Resolves with false at
+   * `deadline` (performance.now, ms).
    */
   async acquire(origin: string, accountId: string, deadline: number): Promise<boolean> {
     const key = keyOf(origin, accountId);
@@ -32,7 +32,7 @@ export class ConnectionLimits {
     const key = keyOf(origin, accountId);
     const semaphore = this.#semaphores.get(key);
     semaphore?.release();
-    // Nobody waits while no permit is held.
+    // If no permit is held, nobody waits either, so the semaphore can be dropped.
     if (semaphore?.held === 0) this.#semaphores.delete(key);
   }
 }

@@ -1,11 +1,14 @@
 /**
- * The HTTP client for every URL that customers choose: webhooks, Web Push endpoints, media.
+ * The HTTP client for every URL that customers choose: webhooks, Web Push endpoints, media. It protects the operator's
+ * network.
  *
- * For each request the URL is parsed strictly (target-url), its name is resolved and every address is judged
- * (name-resolver, address-guard). One judged address is dialled, and the socket's remote address is judged again
- * (guarded-connector). A kept-alive socket is reused only while its address is among those just resolved
- * (origin-pools). The client follows no redirects, uses no proxy and decompresses nothing. One deadline covers
- * everything (R32, R160–R162).
+ * Each request goes through these steps (R32, R160–R162):
+ * - The URL is parsed strictly (target-url).
+ * - Its host name is resolved, and every IP address is judged (name-resolver, address-guard).
+ * - The client connects to one judged address. It judges the socket's remote address again (guarded-connector).
+ * - A kept-alive socket is reused only while its address is among those just resolved (origin-pools).
+ *
+ * The client follows no redirects, uses no proxy and decompresses nothing. One deadline covers everything.
  */
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
@@ -28,19 +31,19 @@ import { dispatchOnce, type ResponseHeaders, storableText } from './response-rea
 import { parseTarget, type Target } from './target-url.ts';
 
 export interface GuardedClientOptions {
-  /** CIDRs that targets may resolve to although they are not public (WEBHOOK_ALLOWED_NETWORKS). */
+  /** Networks (CIDR) to which targets may resolve although they are not public (WEBHOOK_ALLOWED_NETWORKS). */
   readonly allowedNetworks: readonly string[];
   readonly requireHttps: boolean;
-  /** Concurrent requests of one account to one origin. More requests wait, until their deadline. */
+  /** The most concurrent requests of one account to one origin. Further requests wait until their deadline. */
   readonly maxConnectionsPerAccount: number;
   readonly userAgent?: string;
-  /** Called with failures whose details customers do not see, for the operator's log. */
+  /** Called with failures whose details customers do not see, so that the operator's log has them. */
   readonly onConcealed?: (failure: ConcealedFailure) => void;
-  /** Replaces name resolution (tests). */
+  /** Replaces the name resolution in tests. */
   readonly resolve?: Resolve;
-  /** Further trusted certificates (tests). */
+  /** Further trusted certificates, for tests. */
   readonly tls?: TlsTrust;
-  /** Replaces the TCP connect (tests). */
+  /** Replaces the TCP connect in tests. */
   readonly dial?: Dial;
 }
 
@@ -51,7 +54,7 @@ interface HttpRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
-  /** For the whole exchange: lookup, connection, TLS, answer. */
+  /** Limit for the whole exchange: name lookup, connection, TLS and answer. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
 }
@@ -63,14 +66,17 @@ export interface ConcealedFailure {
   readonly particulars: string;
 }
 
-/** `code` is for the program; `message` is for customers. */
+/** `code` is for the program, `message` is for customers. */
 interface HttpFailure {
   readonly code: HttpErrorCode;
   readonly message: string;
 }
 
 export type HttpExchange =
-  /** A status line arrived. `incomplete` says why the body ended before its end and before the limit, else null. */
+  /**
+   * A status line arrived. `incomplete` says why the body ended early. It is null if the body is complete or was cut at
+   * the limit.
+   */
   | {
       readonly kind: 'response';
       readonly status: number;
@@ -84,11 +90,11 @@ export type HttpExchange =
 export interface GuardedClient {
   /**
    * Judges a URL before it is stored. Resolves with its canonical form. Rejects with a `GuardedHttpError`, whose
-   * message customers may read, when the URL must not be dialled, its name does not resolve, or one of its addresses
-   * is not public. The last two have the same message.
+   * message customers may read. The reasons: the URL itself is not allowed, its name does not resolve, or one of its
+   * addresses is not public. The last two have the same message.
    */
   checkUrl(url: unknown): Promise<string>;
-  /** Makes one request. Never rejects. Ends within `timeoutMs`, and keeps only sockets that can be reused. */
+  /** Makes one request and ends within `timeoutMs`. Never rejects. Keeps only sockets that can be reused. */
   request(request: HttpRequest): Promise<HttpExchange>;
   /** Aborts requests in flight with `client_closed` and closes all sockets. Later requests fail in the same way. */
   close(): Promise<void>;
@@ -96,23 +102,24 @@ export interface GuardedClient {
 
 const CHECK_TIMEOUT_MS = 5_000;
 /**
- * At most this many addresses of a name are dialled, though all are judged: a name with many addresses must not
- * prolong the attempt.
+ * At most this many addresses of a name are tried, though all are judged. A name with many addresses must not prolong
+ * the attempt.
  */
 const MAX_DIALLED = 4;
-/** How long one address may delay the next one. */
+/** How long, in ms, one address may delay the attempt at the next one. */
 const MAX_CONNECT_MS_BEFORE_NEXT = 2_000;
 
 /**
- * The same failure is reported to the operator once in this time. At most `MAX_CONCEALED` failures are remembered.
+ * The operator is told about the same failure once in this time, in ms. At most `MAX_CONCEALED` failures are remembered
+ * for that.
  */
 const CONCEALED_EVERY_MS = 60_000;
 const MAX_CONCEALED = 1_000;
 
-/** Parsed URLs that are cached. Their addresses are judged anew each time. */
+/** The most parsed URLs in the cache. Their addresses are still resolved and judged for each request. */
 const MAX_TARGETS = 1_000;
 
-/** See the head of this file. Throws when `allowedNetworks` cannot be read. */
+/** Creates the client. Throws if `allowedNetworks` cannot be read. */
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
   const { allowedNetworks, requireHttps, maxConnectionsPerAccount, tls, dial } = options;
   const guard = createAddressGuard(allowedNetworks);
@@ -131,7 +138,10 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
     return target;
   };
 
-  /** The message for customers. Reports the hidden details to the operator, once a minute for each host and code. */
+  /**
+   * Returns the message for customers. Reports the hidden details to the operator, once a minute for each host and
+   * code.
+   */
   const shown = (
     failure: GuardedHttpError,
     host: string,
@@ -149,7 +159,8 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   };
 
   const judge = (target: Target, addresses: readonly string[]): readonly string[] => {
-    // One bad address refuses the name: any of them may be dialled, and a name with both is an attack.
+    // One forbidden address refuses the whole name. Any of its addresses may be used, and a name with both kinds is an
+    // attack.
     for (const address of addresses) {
       const refusal = refusalOf(guard, address, target.port, target.host);
       if (refusal) throw refusal;
@@ -159,7 +170,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
 
   const checkedAddresses = async (target: Target, timeoutMs: number): Promise<readonly string[]> => {
     if (target.isLiteral) return judge(target, [target.host]);
-    // Without allowed networks a forbidden port is refused without a lookup.
+    // Without allowed networks, the port alone decides. So a forbidden port is refused without a name lookup.
     const fault = allowedNetworks.length === 0 ? portFault(target.port) : undefined;
     if (fault !== undefined) throw new GuardedHttpError('invalid_url', fault);
     const addresses = await withTimeout(lookup(target.host), timeoutMs, target.host);
@@ -267,7 +278,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   return { checkUrl, request, close };
 }
 
-/** Node's timers may fire a millisecond early. */
+/** Node's timers may fire a millisecond early, so a deadline counts as reached 2 ms before. */
 const isOver = (deadline: number): boolean => performance.now() >= deadline - 2;
 
 const shuttingDown = () => new GuardedHttpError('client_closed', 'the gateway is shutting down');
@@ -298,7 +309,10 @@ async function withTimeout(
   }
 }
 
-/** IPv4 and IPv6 in turn, IPv4 first, so that a broken family does not use up all tries. */
+/**
+ * Returns IPv4 and IPv6 addresses alternately, IPv4 first. So if one of the two families is broken, the other one is
+ * tried early.
+ */
 function interleaved(addresses: readonly string[]): readonly string[] {
   if (addresses.length === 1) return addresses;
   const v4 = addresses.filter((address) => !address.includes(':'));

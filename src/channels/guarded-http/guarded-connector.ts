@@ -1,30 +1,30 @@
-/** Opens sockets to one judged address, and judges the address that was reached. */
+/** Opens sockets to one judged IP address, and judges the remote address that was reached. */
 import { connect as netConnect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { AddressGuard } from './address-guard.ts';
 import { type CertificateDates, connectFailure, GuardedHttpError, tlsFailure } from './http-errors.ts';
 
-/** Opens a TCP connection to an IP address. Replaced in tests only. */
+/** Opens a TCP connection to an IP address. Only tests replace it. */
 export type Dial = (options: TcpNetConnectOpts) => Socket;
 
-/** Additional trust, for tests. Default: Node's own roots. */
+/** Additional trusted certificates, for tests. Default: Node's own. */
 export interface TlsTrust {
   readonly ca?: string | readonly string[];
 }
 
 export interface GuardedConnectorOptions {
   readonly guard: AddressGuard;
-  /** The IP address that was resolved and judged, so that nothing is resolved twice. */
+  /** The IP address that was resolved and judged. It is passed on so that the name is not resolved a second time. */
   readonly address: string;
   readonly port: number;
-  /** The name for SNI and the certificate check. For a URL with an IP address: that address. */
+  /** The name for SNI and the certificate check. For a URL with an IP address, it is that address. */
   readonly host: string;
   readonly isLiteral: boolean;
   readonly secure: boolean;
   readonly tls?: TlsTrust | undefined;
   readonly dial?: Dial | undefined;
-  /** The time (performance.now, ms) by which a new connection must be established. */
+  /** Returns the time (performance.now, ms) by which a new connection must be established. */
   readonly connectBy: () => number;
 }
 
@@ -35,9 +35,9 @@ export interface GuardedConnector {
 }
 
 /**
- * An undici connector pinned to one address. The guard judges the address before dialling, and the socket's remote
- * address before any byte is sent, the TLS hello included (R32). Failures are `GuardedHttpError`s. A socket that is
- * not established by `connectBy` is destroyed.
+ * Creates an undici connector that connects only to one IP address. The guard judges the address before connecting. It
+ * judges the socket's remote address before any byte is sent, even that of the TLS handshake (R32). Failures are
+ * `GuardedHttpError`s. A socket that is not established by `connectBy` is destroyed.
  */
 export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {
   const { guard, address, port, host } = options;
@@ -49,7 +49,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
   const connect: buildConnector.connector = (_, callback) => {
     const leftMs = options.connectBy() - performance.now();
     const refusal = refusalOf(guard, address, port);
-    // undici also asks for sockets for requests that have timed out. Refuse them.
+    // undici also asks for sockets on behalf of requests that have already timed out. Refuse them.
     const denied = refusal ?? (leftMs <= 0 ? late() : undefined);
     if (denied !== undefined) {
       queueMicrotask(() => callback(denied, null));
@@ -79,7 +79,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
     const broken = (error: unknown) => {
       if (!handshaking) settle(connectFailure(endpoint, error));
     };
-    // Both listeners stay for the socket's life: an error without a listener would end the process.
+    // Keep both listeners for the life of the socket, because an error without a listener would end the process.
     socket.on('error', broken);
     socket.on('close', () => broken({ code: 'ECONNRESET' }));
     socket.once('connect', () => {
@@ -104,7 +104,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
       ...(options.tls?.ca === undefined ? {} : { ca: [options.tls.ca].flat() }),
     });
     let dates: CertificateDates = {};
-    // 'secure' comes before Node judges the certificate. After a refusal the certificate can no longer be read.
+    // Node emits 'secure' before it judges the certificate. After a refusal the certificate can no longer be read.
     secured.prependListener('secure', () => {
       dates = secured.getPeerCertificate() ?? {};
     });
@@ -119,7 +119,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
   return { connect, abort };
 }
 
-/** Why this port of this address must not be dialled. Undefined when it may be. */
+/** Says why this port of this address must not be used. Undefined if it may be used. */
 export function refusalOf(
   guard: AddressGuard,
   address: string,
@@ -131,7 +131,7 @@ export function refusalOf(
   return fault === undefined ? undefined : new GuardedHttpError('invalid_url', fault);
 }
 
-/** The refusal of an address, for the operator. */
+/** Returns the refusal of an address, with details for the operator. */
 function notPublic(address: string, hostname?: string): GuardedHttpError {
   const which = hostname === undefined || hostname === address ? '' : ` (${hostname})`;
   return new GuardedHttpError('address_not_public', `address ${address}${which} is not public`);

@@ -1,4 +1,4 @@
-/** Why a request of the guarded client failed. */
+/** The reasons why a request of the guarded client fails. */
 import { truncate } from '../../domain/text.ts';
 
 /** All ways in which a request can end without a complete answer. */
@@ -17,12 +17,12 @@ export type HttpErrorCode =
   | 'unexpected';
 
 /**
- * A failure of the guarded client. `message` is for the operator: it names hosts and addresses, never headers, bodies
- * or paths. Customers read `customerMessage`.
+ * A failure of the guarded client. `message` is for the operator: it names hosts and IP addresses, never headers,
+ * bodies or paths. Customers get the text of `customerMessage`.
  */
 export class GuardedHttpError extends Error {
   readonly code: HttpErrorCode;
-  /** True while no byte of the request can have been sent, so that another address may be tried. */
+  /** True if certainly no byte of the request was sent, so that another address may be tried. */
   readonly beforeSending: boolean;
 
   constructor(code: HttpErrorCode, message: string, beforeSending = false) {
@@ -34,8 +34,8 @@ export class GuardedHttpError extends Error {
 }
 
 /**
- * Failures to find an address that may be dialled. Customers get one message for all of them: the difference would
- * reveal which names exist in the operator's network.
+ * The failures to find a public address. Customers get the same message for all of them, because different messages
+ * would reveal which names exist in the operator's network.
  */
 const NO_PUBLIC_ADDRESS: ReadonlySet<HttpErrorCode> = new Set([
   'name_not_found',
@@ -44,9 +44,9 @@ const NO_PUBLIC_ADDRESS: ReadonlySet<HttpErrorCode> = new Set([
 ]);
 
 /**
- * The message of a failure for customers. For addresses that are not public it reveals neither the address nor what
- * listens there. `timedOutAfterMs`: the length of an attempt that used all its time, which customers can measure
- * anyway.
+ * Returns the message of a failure for customers. About addresses that are not public, it reveals neither the address
+ * nor what listens there. `timedOutAfterMs` is set if an attempt used all its time. Its length may be shown, because
+ * customers can measure it anyway.
  */
 export function customerMessage(
   { code, message }: GuardedHttpError,
@@ -67,18 +67,18 @@ const errnoOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
-/** `timed out after 10 s while …`, with the limit of the whole attempt (R32). */
+/** A timeout, with a text such as `timed out after 10 s while …`. The time is the limit of the whole attempt (R32). */
 export function timedOut(timeoutMs: number, doing: string): GuardedHttpError {
   return new GuardedHttpError('timeout', `timed out after ${inSeconds(timeoutMs)} s ${doing}`);
 }
 
-/** A name lookup that used up the attempt's time. */
+/** The failure if the name lookup used all the time of the attempt. */
 export function lookupTimedOut(timeoutMs: number, hostname: string): GuardedHttpError {
   const words = `timed out after ${inSeconds(timeoutMs)} s looking up ${hostname}`;
   return new GuardedHttpError('name_lookup_failed', words);
 }
 
-/** A failed name lookup. An unknown name and a failing resolver have different messages. */
+/** The failure of a name lookup. An unknown name and a failing name server have different messages. */
 export function lookupFailure(hostname: string, error: unknown): GuardedHttpError {
   const code = errnoOf(error);
   if (code === 'ENOTFOUND' || code === 'ENODATA' || code === 'ENONAME') {
@@ -91,7 +91,7 @@ export function lookupFailure(hostname: string, error: unknown): GuardedHttpErro
   );
 }
 
-/** A TCP connection that could not be established. */
+/** The failure of a TCP connection that could not be established. */
 export function connectFailure(endpoint: string, error: unknown): GuardedHttpError {
   const code = errnoOf(error);
   switch (code) {
@@ -118,7 +118,7 @@ export function connectFailure(endpoint: string, error: unknown): GuardedHttpErr
   }
 }
 
-/** The dates of a certificate as Node reports them. Absent when the handshake ended before the certificate came. */
+/** The dates of a certificate, as Node reports them. Absent if the handshake ended before the certificate arrived. */
 export interface CertificateDates {
   readonly valid_from?: string;
   readonly valid_to?: string;
@@ -129,7 +129,7 @@ const day = (date: string | undefined): string | undefined => {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString().slice(0, 10);
 };
 
-/** A failed TLS handshake, or a certificate that was refused. */
+/** The failure of a TLS handshake, or of a certificate that was refused. */
 export function tlsFailure(hostname: string, error: unknown, dates: CertificateDates = {}): GuardedHttpError {
   const code = errnoOf(error);
   return new GuardedHttpError('tls_error', tlsWords(hostname, code, dates));
@@ -164,7 +164,7 @@ function tlsWords(hostname: string, code: string, dates: CertificateDates): stri
   }
 }
 
-/** A failure after the request may have been sent. `answering`: the status line had arrived. */
+/** A failure after the request may have been sent. `answering` means that the status line had arrived. */
 export function exchangeFailure(error: unknown, answering: boolean): GuardedHttpError {
   if (error instanceof GuardedHttpError) return error;
   const code = errnoOf(error);
@@ -175,7 +175,7 @@ export function exchangeFailure(error: unknown, answering: boolean): GuardedHttp
   if (code === 'ETIMEDOUT') return new GuardedHttpError('timeout', `the connection died ${when}`);
   if (code === 'UND_ERR_SOCKET') {
     const words = (error as Error).message;
-    // undici refuses these two answers of a peer, and has no option to accept them.
+    // undici refuses these two kinds of answers and has no option to accept them.
     if (words === 'bad response')
       return new GuardedHttpError('bad_response', 'answered 100 Continue, which was not asked for');
     if (words === 'bad upgrade')

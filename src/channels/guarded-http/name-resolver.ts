@@ -1,4 +1,4 @@
-/** Resolves customers' host names. A slow or hostile name server must not delay anything else. */
+/** Resolves the host names in customers' URLs. A slow or hostile name server must not delay anything else. */
 import { promises as dns, type LookupAddress } from 'node:dns';
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -6,24 +6,32 @@ import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../../runtime/semaphore.ts';
 
 /**
- * All addresses of a name, IPv4 and IPv6; may be empty. Rejects with an error of Node's dns module (`ENOTFOUND`, …).
+ * Returns all IP addresses of a name, IPv4 and IPv6. The list may be empty. Rejects with an error of Node's dns module
+ * (`ENOTFOUND`, …).
  */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 const HOSTS_FILE = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
-/** At most this many of libuv's four threads may hang in getaddrinfo. Files and password hashes need the others. */
+/**
+ * At most this many of libuv's four threads may wait in getaddrinfo. The others are needed for files and password
+ * hashes.
+ */
 const MAX_SYSTEM_LOOKUPS = 2;
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '');
 const isAbsent = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA';
 
 /**
- * Name resolution without the thread pool: the hosts file, then DNS over c-ares sockets. `getaddrinfo` cannot be
- * cancelled and uses one of the process's four threads: four names with silent servers would stop every delivery and
- * login. It is used only for names without a dot, for names that DNS does not know when `privateNames` is set (search
- * domains and mDNS lead to private addresses), and when no name server can be reached. At most two such lookups run
- * at once.
+ * Creates a resolver that reads the hosts file and then asks DNS over sockets (c-ares), without using threads.
+ * `getaddrinfo` of the system cannot be cancelled and occupies one of the process's four threads. So four names with
+ * silent name servers would stop every delivery and login. It is used in three cases only:
+ * - The name has no dot.
+ * - DNS does not know the name, and `privateNames` is set. Search domains and mDNS may know it, and lead to private
+ *   addresses.
+ * - No name server can be reached.
+ *
+ * At most two such lookups run at the same time.
  */
 export function createSystemResolver({ privateNames }: { privateNames: boolean }): Resolve {
   const resolver = new dns.Resolver({ timeout: 2_000, tries: 2 });
@@ -32,7 +40,7 @@ export function createSystemResolver({ privateNames }: { privateNames: boolean }
   return async (hostname) => {
     const fixed = hosts(hostname);
     if (fixed !== undefined) return fixed;
-    // RFC 6761: these are never sent to a name server.
+    // RFC 6761: names of localhost are never sent to a name server.
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) return ['127.0.0.1', '::1'];
     if (!hostname.includes('.')) return viaSystem(hostname);
 
@@ -69,7 +77,7 @@ function createHostsFile(path: string): (hostname: string) => readonly string[] 
         readAt = version;
       }
     } catch {
-      // Without a readable hosts file there are no fixed names.
+      // If the hosts file cannot be read, it has no names.
       names.clear();
     }
     return names.get(hostname.toLowerCase());
@@ -101,10 +109,10 @@ interface NameState {
 }
 
 /**
- * Limits the lookups of one name. R161 requires a fresh resolution for every attempt, so an attempt gets a lookup of
- * its own or joins one that is running. Only above 20 lookups a second does a name share an answer, at most 1 s old:
- * cloud resolvers drop packets above 1,024 a second and machine. This opens no hole: the client dials only addresses
- * that it has judged itself, so an old answer leads to an old public address at worst.
+ * Limits the lookups of one name. R161 requires a fresh resolution for every attempt. So each attempt starts a lookup
+ * or joins one that is running. Only above 20 lookups a second, attempts share an answer that is at most 1 s old. The
+ * reason: the name servers of clouds drop packets above 1,024 a second from one machine. Sharing is safe, because the
+ * client connects only to addresses that it has judged itself. An old answer leads to an old public address at worst.
  */
 export function createPacedLookup(resolve: Resolve, now: () => number = () => performance.now()): Resolve {
   const names = new LRUCache<string, NameState>({ max: MAX_PACED_NAMES });

@@ -1,13 +1,13 @@
 /**
- * The ports of a public address that a customer's URL may name. Elsewhere a POST could be a command to something that
- * is no web server.
+ * The ports that a customer's URL may name at a public address. On other ports, a POST might be read as a command by
+ * something that is not a web server.
  */
 
 const WEB_PORTS: ReadonlySet<number> = new Set([80, 443]);
 const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65_535;
 
-/** Services that obey anybody who reaches them, by port. */
+/** Ports of services that obey everyone who can reach them. */
 const SERVICES: ReadonlyMap<number, string> = new Map([
   [2375, 'Docker'],
   [2376, 'Docker'],
@@ -22,13 +22,13 @@ const SERVICES: ReadonlyMap<number, string> = new Map([
   [27017, 'MongoDB'],
 ]);
 
-/** The unprivileged "bad ports" of the Fetch standard. */
+/** The "bad ports" of the Fetch standard from 1024 on. */
 const OTHER_PROTOCOLS: ReadonlySet<number> = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697,
   10080,
 ]);
 
-/** Why webhooks must not use a port of a public address. Undefined for 80, 443 and other ports from 1024 on. */
+/** Says why webhooks must not use a port of a public address. Undefined for 80, 443 and unlisted ports from 1024 on. */
 export function portFault(port: number): string | undefined {
   if (WEB_PORTS.has(port)) return undefined;
   const rule = `use 80, 443 or a port from ${FIRST_UNPRIVILEGED} to ${LAST} that no other service is known for`;

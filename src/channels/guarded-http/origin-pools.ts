@@ -1,4 +1,4 @@
-/** Kept-alive connections: one undici pool for each origin, pinned to one judged address. */
+/** Keeps connections alive: one undici pool for each origin, which connects only to one judged IP address. */
 import { Pool } from 'undici';
 import type { AddressGuard } from './address-guard.ts';
 import {
@@ -15,7 +15,7 @@ export interface OriginPoolsOptions {
   readonly dial?: Dial | undefined;
 }
 
-/** A pool for one request. `release` returns it. */
+/** A pool for one request. Call `release` after the request. */
 export interface Lease {
   readonly pool: Pool;
   release(): void;
@@ -25,7 +25,8 @@ const MAX_ORIGINS = 1_000;
 const IDLE_POOL_MS = 30_000;
 const SWEEP_EVERY_MS = 5_000;
 /**
- * Shorter than the idle time of common servers (Node: 5 s), so that a request seldom meets a socket that is closing.
+ * How long an idle socket is kept, in ms. Common servers close after a longer time (Node: 5 s), so a request seldom
+ * meets a socket that is being closed.
  */
 const KEEP_ALIVE_MS = 4_000;
 const MAX_HEADER_BYTES = 16_384;
@@ -37,14 +38,18 @@ interface Entry {
   readonly connector: GuardedConnector;
   active: number;
   lastUsedAt: number;
-  /** Deadline for a new connection: that of the request being dispatched, else the latest one. */
+  /**
+   * When a new connection must be established: `connectBy` of the request that is being dispatched, otherwise the
+   * latest deadline of all requests.
+   */
   connectBy: number;
   latestDeadline: number;
 }
 
 /**
- * The open pools: at most 1,000 idle origins, each closed after 30 s without use. A pool dials one address. Its
- * sockets may be reused while that address is among those just resolved; otherwise the next lease replaces the pool.
+ * The open pools: at most 1,000 idle origins, each closed after 30 s without use. A pool connects to one IP address.
+ * Its sockets may be reused while that address is among those just resolved. Otherwise the next lease replaces the
+ * pool.
  */
 export class OriginPools {
   readonly #options: OriginPoolsOptions;
@@ -58,7 +63,8 @@ export class OriginPools {
   }
 
   /**
-   * `addresses`, beginning with the one that has open connections, so that keep-alive survives rotating DNS answers.
+   * Returns `addresses` with the address that has open connections first. So connections are kept alive even if DNS
+   * changes the order of its answers.
    */
   order(origin: string, addresses: readonly string[]): readonly string[] {
     const pinned = this.#entries.get(origin)?.address;
@@ -67,9 +73,9 @@ export class OriginPools {
   }
 
   /**
-   * The pool of `target`, pinned to `address`. A pool pinned to another address finishes its requests and closes.
-   * Dispatch in the same tick: a socket opened by that dispatch must be established by `connectBy`, a later one by
-   * `deadline` (performance.now, ms).
+   * Returns the pool of `target` that connects to `address`. A pool for another address finishes its requests and
+   * closes. Dispatch the request in the same tick. A socket that this dispatch opens must be established by
+   * `connectBy`, a later one by `deadline` (performance.now, ms).
    */
   lease(target: Target, address: string, connectBy: number, deadline: number): Lease {
     let entry = this.#entries.get(target.origin);
@@ -93,7 +99,9 @@ export class OriginPools {
     return { pool: leased.pool, release };
   }
 
-  /** Destroys every socket, connecting ones included. Requests in flight fail. Resolves when all are closed. */
+  /**
+   * Destroys all sockets, including those that are connecting. Requests in flight fail. Resolves when all are closed.
+   */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
     const all = [...this.#entries.values(), ...this.#retired];
@@ -119,11 +127,11 @@ export class OriginPools {
       connectBy: () => entry.connectBy,
     });
     const pool = new Pool(target.origin, {
-      // `ConnectionLimits` limits them.
+      // No limit here, because `ConnectionLimits` limits the requests.
       connections: null,
       pipelining: 1,
       allowH2: false,
-      // One deadline covers the attempt, so undici's own timeouts are off.
+      // One deadline covers the whole attempt, so undici's own timeouts are off.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,

@@ -1,4 +1,4 @@
-/** One request on a pool, read up to a limit and ended by a deadline. */
+/** Sends one request on a pool. Reads the answer up to a size limit and until a deadline. */
 import type { Dispatcher, Pool } from 'undici';
 import { exchangeFailure, GuardedHttpError, timedOut } from './http-errors.ts';
 
@@ -8,18 +8,18 @@ export interface DispatchRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
   readonly maxResponseBytes: number;
-  /** performance.now, ms. */
+  /** The time at which the request must end (performance.now, ms). */
   readonly deadline: number;
-  /** The limit of the whole exchange, for the message of a timeout. */
+  /** The time limit of the whole exchange in ms, for the message of a timeout. */
   readonly timeoutMs: number;
 }
 
-/** By lower-case name. */
+/** Headers by their lower-case name. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * A status line and what followed. `incomplete` says why the body ended early; null when it is complete or was cut at
- * the limit.
+ * A status line and what followed it. `incomplete` says why the body ended early. It is null if the body is complete or
+ * was cut at the limit.
  */
 export interface RawResponse {
   readonly status: number;
@@ -30,9 +30,9 @@ export interface RawResponse {
 }
 
 /**
- * Sends one request. Resolves with the complete answer, with `maxResponseBytes` of its body, or with what came before
- * a failure or the deadline. Only a complete answer keeps the socket. Rejects with `GuardedHttpError` when no status
- * line came.
+ * Sends one request. Resolves with the complete answer, with the first `maxResponseBytes` of its body, or with what
+ * arrived before a failure or the deadline. Only after a complete answer the socket is kept. Rejects with
+ * `GuardedHttpError` if no status line arrived.
  */
 export function dispatchOnce(pool: Pool, request: DispatchRequest): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
@@ -73,8 +73,8 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // The request timed out while it waited in the pool. Throwing keeps the free socket for others; aborting would
-    // destroy it.
+    // The request timed out while it waited in the pool. Throwing here keeps the free socket for other requests.
+    // Aborting would destroy it.
     if (this.#settled) throw new GuardedHttpError('timeout', 'the request is over');
     this.#controller = controller;
   }
@@ -92,7 +92,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     this.#size += Math.min(chunk.length, room);
     if (chunk.length <= room) return;
     this.#settle(null, true);
-    // Reading the rest would cost the gateway what the receiver chooses to send.
+    // Stop reading here. Otherwise the receiver could make the gateway read as much as the receiver likes.
     controller.abort(new Error('enough'));
   }
 
@@ -123,7 +123,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     if (this.#status === 0) {
       this.#reject(failure ?? new GuardedHttpError('bad_response', 'the answer has no status'));
     } else {
-      // A failure after the limit does not matter: that part would not be kept.
+      // A failure after the limit does not matter, because the rest would not be kept.
       const incomplete = this.#size >= this.#request.maxResponseBytes ? null : failure;
       const [status, headers] = [this.#status, this.#headers];
       this.#resolve({ status, headers, chunks: this.#chunks, cut, incomplete });
@@ -132,12 +132,13 @@ class ResponseReader implements Dispatcher.DispatchHandler {
 }
 
 /**
- * The bytes as text that PostgreSQL can store: UTF-8, at most `maxBytes`, with U+FFFD for invalid bytes and U+0000.
+ * Returns the bytes as text that PostgreSQL can store: at most `maxBytes` in UTF-8. Invalid bytes and U+0000 become
+ * U+FFFD.
  */
 export function storableText({ chunks, cut }: RawResponse, maxBytes: number): string {
   if (chunks.length === 0) return '';
   const bytes = chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
-  // Drop a character that the limit cut in two.
+  // If the limit cut a character in two, `decode` drops its first half.
   const text = decode(bytes, cut).replaceAll('\u0000', '\ufffd');
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   return decode(Buffer.from(text).subarray(0, maxBytes), true);

@@ -1,20 +1,23 @@
 /**
- * Parses customers' URLs strictly. What the WHATWG parser would repair silently is refused; what it normalises is
- * judged in its normal form.
+ * Parses customers' URLs strictly. It refuses what the WHATWG parser would silently repair. What the parser normalises
+ * is judged in its normal form.
  */
 import { isIP } from 'node:net';
 import { GuardedHttpError } from './http-errors.ts';
 
-/** A URL whose text is acceptable. Its addresses are still to be judged. */
+/** A URL whose text is acceptable. Its IP addresses must still be judged. */
 export interface Target {
-  /** The canonical URL, to store and show. */
+  /** The canonical URL, to store and to show. */
   readonly href: string;
   readonly secure: boolean;
-  /** Name or IP address, without brackets and trailing dot: for SNI, the certificate check and the lookup. */
+  /**
+   * Host name or IP address, without brackets and trailing dot. It is used for SNI, the certificate check and the name
+   * lookup.
+   */
   readonly host: string;
   readonly isLiteral: boolean;
   readonly port: number;
-  /** `scheme://host[:port]` without trailing dot: for the Host header. */
+  /** `scheme://host[:port]` without trailing dot, for the Host header. */
   readonly origin: string;
   readonly path: string;
 }
@@ -27,13 +30,13 @@ const refuse = (message: string): never => {
 };
 
 /**
- * The parts of an absolute http(s) URL (https only when `requireHttps`). IPv4 spellings and IDNs are made canonical.
- * Throws `GuardedHttpError` `invalid_url` (R32, R160–R162).
+ * Returns the parts of an absolute http or https URL, or only https with `requireHttps`. Different spellings of IPv4
+ * and international names become canonical. Throws `GuardedHttpError` with `invalid_url` (R32, R160–R162).
  */
 export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (typeof url !== 'string') return refuse('the URL must be a string');
   if (url.length > MAX_URL_LENGTH) return refuse(TOO_LONG);
-  // The parser trims, drops or rewrites these: a person would read another URL than the one that is dialled.
+  // The parser trims, drops or rewrites these characters. So a person would read another URL than the one that is used.
   if (/[\s\p{Cc}\\]/u.test(url))
     return refuse('the URL contains a space, a control character or a backslash');
   const authority = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url)?.[1];
@@ -41,7 +44,8 @@ export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (authority.includes('@')) return refuse('the URL must not contain a user name or password');
   if (!URL.canParse(url)) return refuse('the URL cannot be parsed');
   const parsed = new URL(url);
-  // Escapes and the ASCII form of the host make it longer. This form is stored and dialled.
+  // Escapes and the ASCII form of the host may make the URL longer. This longer form is stored and used, so it must fit
+  // too.
   if (parsed.href.length > MAX_URL_LENGTH) return refuse(`${TOO_LONG} once it is escaped`);
   const secure = parsed.protocol === 'https:';
   if (requireHttps && !secure) return refuse('the URL must use https');

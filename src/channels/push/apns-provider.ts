@@ -1,4 +1,4 @@
-/** Push over the Apple Push Notification service: HTTP/2 with provider tokens (R24). */
+/** Push messages through the Apple Push Notification service, over HTTP/2 with provider tokens (R24). */
 import { createHash, type KeyObject } from 'node:crypto';
 import {
   type Provider,
@@ -13,30 +13,33 @@ import { privateKeyFrom, signedToken } from './json-web-token.ts';
 import { secondsToKeep, unavailable } from './push-outcomes.ts';
 
 export interface ApnsOptions {
-  /** The signing key of the developer account, PEM. */
+  /** The signing key of the Apple developer account, as PEM. */
   readonly key: string;
   readonly keyId: string;
   readonly teamId: string;
   /** The app's bundle id. */
   readonly topic: string;
-  /** Default: Apple's. */
+  /** Default: Apple's URL. */
   readonly baseUrl?: string | undefined;
-  /** Milliseconds for one request. */
+  /** Time limit of one request in ms. */
   readonly timeoutMs?: number | undefined;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
-  /** Further trusted certificates, PEM (tests). */
+  /** Further trusted certificates as PEM, for tests. */
   readonly ca?: string | undefined;
 }
 
 const APNS_URL = 'https://api.push.apple.com';
 const TIMEOUT_MS = 30_000;
-/** Apple refuses tokens older than an hour, and new tokens more often than every 20 minutes. */
+/**
+ * How long a provider token is used, in ms. Apple refuses tokens older than an hour, and new tokens more often than
+ * every 20 minutes.
+ */
 const TOKEN_LIFETIME_MS = 50 * 60_000;
-/** How long Apple may keep a message without a deadline: as long as the other platforms do. */
+/** How long Apple may keep a message that has no deadline, in seconds. The other platforms keep messages as long. */
 const LONGEST_KEPT_SECONDS = 2_419_200;
 
-/** The provider of devices with tokens of Apple. */
+/** The provider for devices with tokens of Apple. */
 export class ApnsProvider implements Provider<PushSubmission> {
   readonly name: string;
   readonly #options: ApnsOptions;
@@ -46,7 +49,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
   #inFlight = 0;
   #trouble: string | undefined;
 
-  /** Throws Error when the key cannot be used. */
+  /** Throws an Error if the key cannot be used. */
   constructor(options: ApnsOptions) {
     this.name = `apns:${options.topic}`;
     this.#options = options;
@@ -66,7 +69,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
       const token = this.#currentToken();
       const outcome = await this.#send(submission, token, signal);
       if (outcome !== 'token expired') return outcome;
-      // The clocks differ, or the machine slept: retry once with a new token.
+      // The clocks differ, or the machine was suspended. Retry once with a new token.
       const again = await this.#send(submission, this.#currentToken(token), signal);
       return again === 'token expired'
         ? this.#own('APNs says that a new provider token has expired; check the clock')
@@ -84,7 +87,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
     return healthOf(this.name, this.#inFlight, this.#trouble);
   }
 
-  /** The provider token. Never `refused`. */
+  /** Returns a provider token other than `refused`. Creates one if needed. */
   #currentToken(refused?: string): string {
     const nowMs = Date.now();
     const known = this.#token;
@@ -135,10 +138,10 @@ export class ApnsProvider implements Provider<PushSubmission> {
     const pauseMs = retryAfterMs(typeof retryAfter === 'string' ? retryAfter : undefined, Date.now());
     if (code === 'ExpiredProviderToken') return 'token expired';
     if (status === 410) return gone(code, body?.timestamp, submission);
-    // Too many for this device only. `TooManyProviderTokenUpdates` concerns all messages.
+    // There were too many messages for this device only. `TooManyProviderTokenUpdates` concerns all messages.
     if (code === 'TooManyRequests') return { ...unavailable(reason, true, pauseMs), onlyThis: true };
     if (status === 429) return unavailable(reason, true, pauseMs);
-    // The operator must fix the provider token or the topic. It says nothing about the device.
+    // The operator must fix the provider token or the topic. The answer says nothing about the device.
     if (status === 403 || code === 'BadTopic' || code === 'MissingTopic' || code === 'TopicDisallowed') {
       return this.#own(reason);
     }
@@ -153,9 +156,9 @@ export class ApnsProvider implements Provider<PushSubmission> {
 }
 
 /**
- * The token is no longer valid since `timestamp`. An app that registered it again after that keeps it.
- * `BadDeviceToken` forgets no device: a gateway that uses the wrong one of Apple's two environments gets it for every
- * token.
+ * Apple says that the token is invalid since `timestamp`. If the app registered the token again after that, the device
+ * is kept. `BadDeviceToken` does not remove a device: a gateway that uses the wrong one of Apple's two environments
+ * gets it for every token.
  */
 function gone(code: string, timestamp: unknown, { target }: PushSubmission): SubmitOutcome {
   if (typeof timestamp === 'number' && target.registeredAt.getTime() > timestamp) {
@@ -164,7 +167,7 @@ function gone(code: string, timestamp: unknown, { target }: PushSubmission): Sub
   return { kind: 'rejected', code: UNREGISTERED, reason: 'APNs says that the token is no longer active.' };
 }
 
-/** A UUID of the recipient, the same on every attempt. */
+/** Returns a UUID for the recipient of a message. It is the same on every attempt. */
 function apnsId({ messageId, position }: PushSubmission): string {
   const hex = createHash('sha256').update(`${messageId}:${position}`).digest('hex');
   const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
@@ -176,7 +179,7 @@ function payloadOf({ title, body, data, imageUrl, clickUrl }: PushSubmission) {
     aps: {
       alert: { title, body },
       sound: 'default',
-      // The app's extension fetches the picture.
+      // Tells the app's extension to fetch the image.
       ...(imageUrl === undefined ? {} : { 'mutable-content': 1 }),
     },
     ...data,

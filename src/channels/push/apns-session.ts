@@ -1,4 +1,4 @@
-/** One HTTP/2 connection to APNs. It is opened on demand and replaced when it ends. */
+/** An HTTP/2 connection to APNs. It is opened when needed and replaced when it ends. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 
 export interface ApnsAnswer {
@@ -13,9 +13,9 @@ export type ApnsExchange =
 
 export interface ApnsSessionOptions {
   readonly baseUrl: string;
-  /** Milliseconds for a whole exchange, connecting included. */
+  /** Time limit in ms for a whole exchange, including connecting. */
   readonly timeoutMs: number;
-  /** Further trusted certificates, PEM. */
+  /** Further trusted certificates, as PEM. */
   readonly ca?: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export class ApnsSession {
     this.#options = options;
   }
 
-  /** POSTs and reads the answer. Never rejects. */
+  /** POSTs a request and reads the answer. Never rejects. */
   post(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<ApnsExchange> {
     if (this.#isClosed)
       return Promise.resolve({ kind: 'failure', reason: 'the gateway is stopping', definitelyNotSent: true });
@@ -49,7 +49,7 @@ export class ApnsSession {
       const chunks: Buffer[] = [];
       let length = 0;
       const timer = setTimeout(() => {
-        // A silent connection is not used again.
+        // A connection without an answer is not used again.
         this.#drop(session);
         const reason = `no answer within ${this.#options.timeoutMs / 1000} s`;
         resolve({ kind: 'failure', reason, definitelyNotSent: session.connecting });
@@ -65,7 +65,7 @@ export class ApnsSession {
       });
       stream.on('error', (error) => {
         clearTimeout(timer);
-        // The server has not processed a refused stream (RFC 9113, 8.7).
+        // The server has certainly not processed a refused stream (RFC 9113, 8.7).
         resolve(failureOf(error, stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || session.connecting));
       });
       stream.on('close', () => {
@@ -81,7 +81,7 @@ export class ApnsSession {
     });
   }
 
-  /** Lets requests in flight end, for a few seconds. */
+  /** Waits a few seconds for requests in flight, then closes the connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const session = this.#session;
@@ -104,7 +104,7 @@ export class ApnsSession {
       this.#options.ca === undefined ? {} : { ca: this.#options.ca },
     );
     this.#session = session;
-    // Each stream reports the end of the connection itself.
+    // Each stream reports the end of the connection itself, so it is not handled here.
     session.on('error', () => this.#drop(session));
     session.on('goaway', () => this.#drop(session));
     return session;
@@ -119,7 +119,7 @@ export class ApnsSession {
 function failureOf(error: unknown, definitelyNotSent: boolean): ApnsExchange {
   const codeIn = (fault: unknown) =>
     fault instanceof Error && 'code' in fault ? String(fault.code) : 'closed';
-  // Node's code for streams that the connection ended before they opened.
+  // Node's code for a stream that could not open because the connection ended.
   const isUnopened = codeIn(error) === 'ERR_HTTP2_STREAM_CANCEL';
   const code = isUnopened && error instanceof Error && error.cause ? codeIn(error.cause) : codeIn(error);
   const isUnreachable =

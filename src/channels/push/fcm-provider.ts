@@ -1,4 +1,4 @@
-/** Push over Firebase Cloud Messaging, HTTP v1 (R24). */
+/** Push messages through Firebase Cloud Messaging, with its API HTTP v1 (R24). */
 import {
   type Provider,
   type ProviderHealth,
@@ -13,19 +13,19 @@ import { secondsToKeep, unavailable } from './push-outcomes.ts';
 
 export interface FcmOptions {
   readonly account: ServiceAccount;
-  /** Default: Google's. */
+  /** Default: Google's URL. */
   readonly baseUrl?: string | undefined;
-  /** Milliseconds for one request. */
+  /** Time limit of one request in ms. */
   readonly timeoutMs?: number | undefined;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
 const FCM_URL = 'https://fcm.googleapis.com';
-/** The pause that Google asks for when a quota error names none. */
+/** Pause in ms after a quota error without `Retry-After`, as Google asks for. */
 const QUOTA_PAUSE_MS = 60_000;
 
-/** The provider of devices with tokens of Firebase. */
+/** The provider for devices with tokens of Firebase. */
 export class FcmProvider implements Provider<PushSubmission> {
   readonly name: string;
   readonly #http: ProviderHttp;
@@ -33,7 +33,7 @@ export class FcmProvider implements Provider<PushSubmission> {
   readonly #path: string;
   readonly #now: () => Date;
   #inFlight = 0;
-  /** Why the last request was refused, if the cause is the operator's account. */
+  /** Set if the last request was refused because of the operator's account: the reason. */
   #trouble: string | undefined;
 
   constructor({ account, baseUrl = FCM_URL, timeoutMs, now = () => new Date() }: FcmOptions) {
@@ -51,7 +51,7 @@ export class FcmProvider implements Provider<PushSubmission> {
     try {
       const token = await this.#token.get();
       const outcome = await this.#send(submission, token, signal);
-      // Google may revoke a token early: get a new one and retry once.
+      // Google may revoke a token early. Get a new one and retry once.
       if (outcome !== 'token refused') return outcome;
       const again = await this.#send(
         submission,
@@ -113,7 +113,7 @@ export class FcmProvider implements Provider<PushSubmission> {
         return unavailable(reason, true, retryAfterMs ?? QUOTA_PAUSE_MS);
     }
     if (status === 429) return unavailable(reason, true, retryAfterMs ?? QUOTA_PAUSE_MS);
-    // The operator must fix the project or its credentials. It says nothing about the device.
+    // The operator must fix the project or its credentials. The answer says nothing about the device.
     if (status >= 400 && status < 500) return this.#own(reason);
     return unavailable(reason, false, retryAfterMs);
   }
@@ -124,7 +124,7 @@ export class FcmProvider implements Provider<PushSubmission> {
   }
 }
 
-/** The message in FCM's format. */
+/** Returns the message in the format of FCM. */
 function fcmMessage(submission: PushSubmission, nowMs: number) {
   const { target, title, body, imageUrl, clickUrl, collapseKey, priority } = submission;
   const seconds = secondsToKeep(submission, nowMs);
@@ -152,7 +152,7 @@ function expiration(seconds: number, nowMs: number): string {
   return seconds === 0 ? '0' : String(Math.floor(nowMs / 1000) + seconds);
 }
 
-/** FCM's own code, else the general status, and the message after a colon. */
+/** Returns FCM's own error code, otherwise the general status. `message` begins with a colon, or is empty. */
 function errorOf({ body }: ProviderExchange & { kind: 'answer' }): { code: string; message: string } {
   const error = (body as { error?: Record<string, unknown> } | undefined)?.error;
   const details = Array.isArray(error?.details) ? error.details : [];

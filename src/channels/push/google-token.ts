@@ -4,9 +4,9 @@ import { privateKeyFrom, signedToken } from './json-web-token.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-/** Google refuses assertions with a longer lifetime. */
+/** Lifetime of an assertion. Google refuses a longer one. */
 const ASSERTION_SECONDS = 3_600;
-/** Replace a token this long before it expires, so that it does not expire on the way. */
+/** A token is replaced this long before it expires, in ms, so that it does not expire during a request. */
 const SPARE_MS = 60_000;
 
 export interface ServiceAccount {
@@ -17,7 +17,7 @@ export interface ServiceAccount {
   readonly tokenUri: string;
 }
 
-/** Reads a service account's JSON file. Throws Error that names what is missing. */
+/** Reads the JSON file of a service account. Throws an Error that names what is missing. */
 export function parseServiceAccount(json: string): ServiceAccount {
   let file: Record<string, unknown>;
   try {
@@ -41,14 +41,14 @@ export function parseServiceAccount(json: string): ServiceAccount {
   };
 }
 
-/** Why there is no token. */
+/** Says why there is no token. */
 export interface TokenFailure {
   readonly failure: string;
 }
 
 /**
- * Access tokens of a service account. Each is used until shortly before it expires. One request for a token runs at a
- * time.
+ * Gets access tokens for a service account. Each token is used until shortly before it expires. Only one request for a
+ * token runs at a time.
  */
 export class GoogleToken {
   readonly #account: ServiceAccount;
@@ -65,7 +65,7 @@ export class GoogleToken {
     });
   }
 
-  /** A token, or why there is none. Never returns `refused`, which was not accepted. */
+  /** Returns a token, or why there is none. Pass a token that Google did not accept as `refused` to get another one. */
   async get(refused?: string): Promise<string | TokenFailure> {
     const token = this.#token;
     if (token && token.value !== refused && token.endsAtMs - SPARE_MS > Date.now()) return token.value;

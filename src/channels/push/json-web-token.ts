@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 
-/** A private key from PEM. Throws Error that says what is wrong and shows nothing of the key. */
+/** Reads a private key from PEM. Throws an Error that says what is wrong and contains no part of the key. */
 export function privateKeyFrom(pem: string, type: 'rsa' | 'ec'): KeyObject {
   let key: KeyObject;
   try {
@@ -13,7 +13,7 @@ export function privateKeyFrom(pem: string, type: 'rsa' | 'ec'): KeyObject {
   return key;
 }
 
-/** A signed JSON Web Token: RS256 with an RSA key, ES256 with a P-256 key. */
+/** Returns a signed JSON Web Token: RS256 with an RSA key, ES256 with a P-256 key. */
 export function signedToken(
   key: KeyObject,
   keyId: string | undefined,

@@ -12,11 +12,11 @@ import type { VapidKeys } from './vapid-keys.ts';
 import { WebPushProvider } from './web-push-provider.ts';
 
 export interface PushSettings {
-  /** `credentials`: path of a service account's JSON file. */
+  /** `credentials` is the path of a service account's JSON file. */
   readonly fcm: { readonly credentials: string; readonly url: string | undefined } | undefined;
   readonly apns:
     | {
-        /** PEM, or the path of a PEM file. */
+        /** The key as PEM, or the path of a PEM file. */
         readonly key: string;
         readonly keyId: string;
         readonly teamId: string;
@@ -25,13 +25,13 @@ export interface PushSettings {
       }
     | undefined;
   readonly vapid: { readonly keys: VapidKeys; readonly subject: string } | undefined;
-  /** The simulator serves platforms without a provider. */
+  /** True if the simulator serves the platforms that have no provider. */
   readonly hasSimulator: boolean;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** A setting that cannot be used: which one, and why. */
+/** An environment variable that cannot be used, and why. */
 export class PushSettingFault extends Error {
   readonly variable: string;
 
@@ -42,8 +42,8 @@ export class PushSettingFault extends Error {
 }
 
 /**
- * The configured push routes, one for each platform (R24). Without APNs, FCM serves iOS too: apps may use tokens of
- * Firebase there. Throws `PushSettingFault`.
+ * Returns the configured push routes, one for each platform (R24). Without APNs, FCM serves iOS too, because apps may
+ * use tokens of Firebase there. Throws `PushSettingFault`.
  */
 export function pushRoutes(settings: PushSettings, client: GuardedClient): Route[] {
   const simulator = settings.hasSimulator ? new PushSimulator() : undefined;
@@ -85,7 +85,7 @@ function blaming<T>(variable: string, make: () => T): T {
   } catch (error) {
     const { code, syscall, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new PushSettingFault(variable, 'there is no such file');
-    // The system's message holds the path, which may be a key that was set by mistake.
+    // The system's message contains the path. If the setting is a key by mistake, that message would reveal it.
     const why = syscall === undefined ? message : `the file cannot be read (${code})`;
     throw new PushSettingFault(variable, why);
   }

@@ -10,9 +10,8 @@ import { unavailable } from './push-outcomes.ts';
 const TEMPORARY_FAILURES = 2;
 
 /**
- * A push platform inside this process. The last four characters of the device's token choose the outcome, as with the
- * SMS simulator: `0001` is rejected, `0002` is unregistered, `0003` fails twice and is then accepted, everything else
- * is accepted.
+ * Simulates a push platform inside this process. The last four characters of the device's token choose the outcome.
+ * `0001` is rejected. `0002` is unregistered. `0003` fails twice and is then accepted. Everything else is accepted.
  */
 export class PushSimulator implements Provider<PushSubmission> {
   readonly name = 'push-simulator';

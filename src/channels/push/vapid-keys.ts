@@ -1,12 +1,15 @@
 import { createECDH } from 'node:crypto';
 
-/** The key pair that identifies this gateway to push services (RFC 8292), base64url: 65 and 32 bytes. */
+/**
+ * The key pair that identifies this gateway to push services (RFC 8292), in base64url. The public key has 65 bytes, the
+ * private key 32.
+ */
 export interface VapidKeys {
   readonly publicKey: string;
   readonly privateKey: string;
 }
 
-/** Checks that the two belong together. Throws Error that says what is wrong. */
+/** Checks that both keys belong together. Throws an Error that says what is wrong. */
 export function checkVapidKeys({ publicKey, privateKey }: VapidKeys): VapidKeys {
   const secret = Buffer.from(privateKey, 'base64url');
   if (secret.length !== 32) throw new Error('the private key is not 32 bytes in base64url');
@@ -18,11 +21,11 @@ export function checkVapidKeys({ publicKey, privateKey }: VapidKeys): VapidKeys 
   return { publicKey: publicKey.replace(/=+$/, ''), privateKey: privateKey.replace(/=+$/, '') };
 }
 
-/** A new key pair, as the text of its file. */
+/** Creates a new key pair, as the text of its file. */
 export function makeVapidKeys(): string {
   const pair = createECDH('prime256v1');
   const publicKey = pair.generateKeys('base64url');
-  // `getPrivateKey` drops leading zeros.
+  // `getPrivateKey` drops leading zeros, so pad the key to 32 bytes.
   const privateKey = Buffer.concat([Buffer.alloc(32), pair.getPrivateKey()])
     .subarray(-32)
     .toString('base64url');
@@ -30,8 +33,8 @@ export function makeVapidKeys(): string {
 }
 
 /**
- * The key pair in `text`, read from `path`. Throws when it holds none: browsers subscribed to the public key, and a
- * new pair would break every subscription.
+ * Reads the key pair in `text`, the content of the file `path`. Throws if there is none. It must not create a new pair
+ * then: browsers have subscribed with the old public key, and every subscription would break.
  */
 export function readVapidKeys(path: string, text: string): VapidKeys {
   try {

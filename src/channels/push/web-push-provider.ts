@@ -1,4 +1,6 @@
-/** Web Push (RFC 8030): encrypted for the browser (RFC 8291), signed by this gateway (RFC 8292) (R24). */
+/**
+ * Web Push (RFC 8030): messages are encrypted for the browser (RFC 8291) and signed by this gateway (RFC 8292) (R24).
+ */
 import { createHash } from 'node:crypto';
 import webPush from 'web-push';
 import {
@@ -14,14 +16,14 @@ import { secondsToKeep, type Unavailable, unavailable } from './push-outcomes.ts
 import type { VapidKeys } from './vapid-keys.ts';
 
 export interface WebPushOptions {
-  /** Endpoints come from customers. Not closed here. */
+  /** The guarded client, because customers choose the endpoints. The caller closes it. */
   readonly client: GuardedClient;
   readonly keys: VapidKeys;
-  /** How a push service can reach the operator: a `mailto:` or `https:` address. */
+  /** How a push service can reach the operator: a `mailto:` or `https:` URL. */
   readonly subject: string;
-  /** Milliseconds for one request. */
+  /** Time limit of one request in ms. */
   readonly timeoutMs?: number | undefined;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
@@ -32,8 +34,8 @@ const TOPIC_LENGTH = 32;
 const SID_MAX_LENGTH = 512;
 
 /**
- * Failures before any byte of the request is sent. A name that resolves to a private address is retried like an
- * unknown name, so that customers cannot tell the two apart.
+ * Codes of failures before any byte of the request was sent. A name that resolves to a private address is retried like
+ * an unknown name. Otherwise customers could tell the two apart.
  */
 const BEFORE_SENDING = new Set([
   'address_not_public',
@@ -44,7 +46,7 @@ const BEFORE_SENDING = new Set([
   'tls_error',
 ]);
 
-/** The provider of browsers. Each browser has an endpoint of its push service. */
+/** The provider for browsers. Each browser has an endpoint at the push service of its vendor. */
 export class WebPushProvider implements Provider<PushSubmission> {
   readonly name = 'web-push';
   readonly #options: WebPushOptions;
@@ -83,7 +85,7 @@ export class WebPushProvider implements Provider<PushSubmission> {
     this.#isStopped = true;
   }
 
-  /** Every endpoint may have a push service of its own, so no single failure means that all are down. */
+  /** Always up: the endpoints belong to many push services, so a failure of one does not mean that all are down. */
   health(): ProviderHealth {
     return { name: this.name, state: 'up', inFlight: this.#inFlight };
   }
@@ -112,7 +114,10 @@ export class WebPushProvider implements Provider<PushSubmission> {
   }
 }
 
-/** Endpoints come from customers. A dead one says nothing about the others. */
+/**
+ * Marks a failure as one of this endpoint only. Customers choose endpoints, so a dead one says nothing about the
+ * others.
+ */
 function alone(outcome: Unavailable): Unavailable {
   return { ...outcome, onlyThis: true };
 }
@@ -127,7 +132,10 @@ function contentOf({ title, body, data, imageUrl, clickUrl }: PushSubmission) {
   };
 }
 
-/** A topic has at most 32 characters of base64url (RFC 8030, 5.4), so it is a digest of the key. */
+/**
+ * Returns a topic for the collapse key. A topic has at most 32 characters of base64url (RFC 8030, 5.4), so it is a
+ * digest.
+ */
 function topicOf(collapseKey: string): string {
   return createHash('sha256').update(collapseKey).digest('base64url').slice(0, TOPIC_LENGTH);
 }
@@ -156,6 +164,6 @@ function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmissi
   const pauseMs = retryAfterMs(header('retry-after'), Date.now());
   if (status === 429) return alone(unavailable(reason, true, pauseMs));
   if (status >= 500) return alone(unavailable(reason, false, pauseMs));
-  // 401 and 403 are among them: the browser subscribed to another gateway's key.
+  // Also 401 and 403, which mean that the browser subscribed with another gateway's key.
   return { kind: 'rejected', code: `http_${status}`, reason };
 }

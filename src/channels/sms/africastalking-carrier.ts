@@ -1,4 +1,4 @@
-/** SMS over Africa's Talking: its messaging API and its delivery reports. */
+/** SMS through Africa's Talking: its messaging API and its delivery reports. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
@@ -15,12 +15,12 @@ import {
 
 /** Status codes of accepted recipients: processed, sent, queued. */
 const TAKEN = [100, 101, 102];
-/** The API's text for "no id". */
+/** The text with which the API says that there is no id. */
 const NO_ID = 'None';
 const INSUFFICIENT_BALANCE = 405;
 /** Internal errors of the API. The recipient may be retried. */
 const TEMPORARY = [500, 501];
-/** The API's text when it refuses the whole request. */
+/** The texts with which the API refuses the whole request. */
 const REFUSALS =
   /^(InvalidSenderId|InvalidPhoneNumber|UnsupportedNumberType|UserInBlacklist|CouldNotRoute|RiskHold)/;
 
@@ -37,8 +37,9 @@ const FAILED: Readonly<Record<string, string>> = {
 /**
  * Creates a carrier from `africastalking://username:apiKey@host[?callbackToken=SECRET]`. The host is
  * api.africastalking.com or, for tests, api.sandbox.africastalking.com. Its callbacks are not signed. With a
- * `callbackToken`, only callbacks with `?token=` are accepted. Without one, which production refuses, anybody who
- * knows the id of a sent message can report on it, and no other report is kept. Throws Error when the URL is bad.
+ * `callbackToken`, only callbacks with the same `?token=` are accepted. Without it, anybody who knows the id of a sent
+ * message can report on it, and no other report is kept. Production refuses that. Throws an Error if the URL is
+ * invalid.
  */
 export function createAfricasTalkingCarrier({
   url,
@@ -50,7 +51,7 @@ export function createAfricasTalkingCarrier({
   now?: (() => Date) | undefined;
 }): HttpCarrier {
   const { user: username, secret: apiKey, host, baseUrl, query } = parseCarrierUrl(url, ['callbackToken']);
-  // An empty token would match every callback without one.
+  // An empty token would match every callback without a token.
   const token = query.get('callbackToken') || undefined;
   const api: HttpCarrierApi = {
     kind: 'africastalking',
@@ -80,7 +81,7 @@ function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): Api
   if (REFUSALS.test(words)) return { kind: 'rejected', code: words.split(/\W/)[0] ?? '', reason: words };
   if (status >= 400)
     return { kind: 'rejected', code: `http_${status}`, reason: words || `answered ${status}` };
-  // It is unknown whether the API accepted anything.
+  // It is unknown whether the API accepted the message.
   return { kind: 'unavailable', reason: `the answer names no recipient: ${words || 'no message'}` };
 }
 
@@ -101,7 +102,9 @@ function readRecipient(recipient: unknown, submission: SmsSubmission): ApiOutcom
   };
 }
 
-/** Compares digests, so that the time reveals neither content nor length. */
+/**
+ * True if the callback has the right token. Digests are compared, so that the time reveals neither content nor length.
+ */
 function isTold({ target }: SmsCallback, token: string | undefined): boolean {
   if (token === undefined) return true;
   const given = new URLSearchParams(target.split('?')[1] ?? '').get('token') ?? '';
@@ -109,7 +112,7 @@ function isTold({ target }: SmsCallback, token: string | undefined): boolean {
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** Ignores reports without a final state (sent, submitted, buffered). */
+/** Returns the reports in a callback. Reports without a final state (sent, submitted, buffered) are ignored. */
 function reportsOf(form: URLSearchParams): DeliveryReport[] {
   const sid = field(form, 'id');
   const status = field(form, 'status') ?? '';

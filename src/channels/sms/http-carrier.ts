@@ -1,6 +1,6 @@
 /**
- * The common part of SMS carriers with an HTTP API. A carrier's own file says how to build its requests and read its
- * answers and callbacks.
+ * The common part of SMS carriers with an HTTP API. Each carrier has a file of its own. That file builds the requests
+ * and reads the answers and callbacks.
  */
 
 import type {
@@ -16,46 +16,45 @@ import { noAnswer, ProviderHttp, type ProviderRequest, REQUEST_TIMEOUT } from '.
 /** An answer of the carrier's API. */
 export interface ApiAnswer {
   readonly status: number;
-  /** The JSON object. Undefined for anything else, which something in front of the API may have sent. */
+  /**
+   * The body, if it is a JSON object. Otherwise undefined: such an answer may come from a proxy in front of the API.
+   */
   readonly body: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** `own`: the operator must fix the account, its credentials or its credit. All messages are affected. */
+/** `own` means that the operator must fix the account, its credentials or its credit. It affects all messages. */
 export type ApiOutcome = SubmitOutcome | { readonly kind: 'own'; readonly reason: string };
 
-/** One carrier's API. */
+/** The API of one carrier. */
 export interface HttpCarrierApi {
-  /** The scheme of its URL in SMS_ROUTES, and the last segment of its callback's path. */
+  /** The scheme of the carrier's URL in SMS_ROUTES, and the last segment of the path of its callbacks. */
   readonly kind: string;
   readonly name: string;
   readonly baseUrl: string;
-  /**
-   * The warning for a carrier whose callbacks carry no proof of their sender: the risk, and the setting that removes
-   * it.
-   */
+  /** Set if callbacks do not prove who sent them: a warning that names the risk and the setting that removes it. */
   readonly openCallbacks?: string | undefined;
-  /** Milliseconds for one request. */
+  /** Time limit of one request in ms. */
   readonly timeoutMs?: number | undefined;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
-  /** `path`, `headers` beyond the content type, and the fields of the form. */
+  /** Returns the path, the headers besides the content type, and the fields of the form. */
   request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
     readonly form: Readonly<Record<string, string>>;
   };
-  /** Reads an answer other than 408, 429 and 5xx. */
+  /** Reads an answer with any status except 408, 429 and 5xx. */
   read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
-  /** The reports in a callback. Undefined when the callback is not from this carrier's account. */
+  /** Returns the reports in a callback. Undefined if the callback does not come from this carrier's account. */
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
 }
 
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
 
-/** Whether a URL's host is this machine. */
+/** True if the host of a URL is this machine. */
 export function isLoopbackHost(hostname: string): boolean {
   return LOOPBACK.test(hostname);
 }
 
-/** The parts of a carrier's URL, `kind://user:secret@host[?…]`. Plain HTTP is for this machine only. */
+/** The parts of a carrier's URL, `kind://user:secret@host[?…]`. Plain HTTP is used only for this machine. */
 export interface HttpCarrierUrl {
   readonly user: string;
   readonly secret: string;
@@ -65,7 +64,7 @@ export interface HttpCarrierUrl {
   readonly query: URLSearchParams;
 }
 
-/** Reads a carrier's URL. Throws Error that names the fault and never the secret. */
+/** Reads a carrier's URL. Throws an Error that says what is wrong and never contains the secret. */
 export function parseCarrierUrl(url: string, parameters: readonly string[] = []): HttpCarrierUrl {
   const kind = url.slice(0, url.indexOf(':'));
   const parsed = URL.parse(url);
@@ -93,7 +92,7 @@ export function parseCarrierUrl(url: string, parameters: readonly string[] = [])
   };
 }
 
-/** A carrier with an HTTP API. The API process receives its reports as callbacks. */
+/** A carrier with an HTTP API. Its reports arrive as callbacks in the process that serves the REST API. */
 export class HttpCarrier implements Provider<SmsSubmission> {
   readonly name: string;
   readonly api: HttpCarrierApi;
@@ -171,12 +170,12 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   }
 }
 
-/** A field of a callback. An empty one counts as absent. */
+/** Returns a field of a callback. An empty field counts as absent. */
 export function field(form: URLSearchParams, name: string): string | undefined {
   return form.get(name) || undefined;
 }
 
-/** A member of parsed JSON of any shape. */
+/** Returns a member of parsed JSON that may have any shape. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }

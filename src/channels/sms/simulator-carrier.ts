@@ -13,9 +13,9 @@ const REPORT_AFTER_MS = 1_000;
 const TEMPORARY_FAILURES = 2;
 
 /**
- * A carrier inside this process, so that everything works without configuration. The last four digits of the
- * recipient choose the outcome (R226). Its sids are derived from the message id: like an SMSC that removes
- * duplicates, it counts a repeated message once.
+ * Simulates a carrier inside this process, so that everything works without configuration. The last four digits of the
+ * recipient choose the outcome (R226). Its sids are made from the message id. So a repeated message has the same sid,
+ * as with an SMSC that removes duplicates.
  */
 export class SimulatorCarrier implements Provider<Submission> {
   readonly name: string;
@@ -26,7 +26,8 @@ export class SimulatorCarrier implements Provider<Submission> {
   #onReports: ReportSink | undefined;
 
   /**
-   * `name` separates the simulators of several channels. With `tellsRead` a delivered message is read a second later.
+   * `name` distinguishes the simulators of several channels. With `tellsRead`, a delivered message is also reported as
+   * read a second later.
    */
   constructor(logger: Logger, { name = 'simulator', tellsRead = false } = {}) {
     this.name = name;
@@ -46,7 +47,7 @@ export class SimulatorCarrier implements Provider<Submission> {
     if (signal.aborted || this.#isStopped) {
       return { kind: 'unavailable', reason: 'the gateway is stopping', definitelyNotSent: true };
     }
-    // As short as the sids of carriers. The last half of an id is random.
+    // About as short as the sids of real carriers. The last half of an id is random, so it is used.
     const sid = `sim-${submission.messageId.replaceAll('-', '').slice(-16)}-${submission.position}`;
     switch (submission.to.slice(-4)) {
       case '0001':
@@ -87,7 +88,7 @@ export class SimulatorCarrier implements Provider<Submission> {
     return { name: this.name, state: 'up', inFlight: 0 };
   }
 
-  /** Reports about a second later. A restart loses the report, as it may with any carrier. */
+  /** Sends a report about a second later. A restart loses the report, as may happen with any carrier. */
   #report(report: DeliveryReport, afterMs = REPORT_AFTER_MS): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);

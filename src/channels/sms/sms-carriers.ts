@@ -10,15 +10,15 @@ import { createTwilioCarrier } from './twilio-carrier.ts';
 
 export interface CarrierContext {
   readonly logger: Logger;
-  /** The gateway's address from outside. */
+  /** The external URL of the gateway. */
   readonly publicUrl: string;
-  /** Production refuses a carrier whose delivery reports anybody could forge. */
+  /** In production, a carrier whose delivery reports anybody could forge is refused. */
   readonly isProduction?: boolean;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** Creates a carrier for each scheme in SMS_ROUTES. A new carrier is one file and one line here. */
+/** Creates a carrier for each URL scheme in SMS_ROUTES. A new carrier needs one file and one line here. */
 const CARRIERS: Readonly<Record<string, (url: string, context: CarrierContext) => Provider<SmsSubmission>>> =
   {
     'simulator:': (_url, { logger }) => new SimulatorCarrier(logger),
@@ -29,8 +29,8 @@ const CARRIERS: Readonly<Record<string, (url: string, context: CarrierContext) =
   };
 
 /**
- * The configured SMS routes, and the reader of their carriers' callbacks. A URL in several routes is one carrier.
- * Throws Error that says what is wrong with a URL and what to change.
+ * Returns the configured SMS routes, and a function that reads the callbacks of their carriers. If a URL is in several
+ * routes, they share one carrier. Throws an Error that says what is wrong with a URL and what to change.
  */
 export function smsRoutes(
   routes: readonly { readonly prefix: string; readonly urls: readonly string[] }[],
@@ -60,8 +60,8 @@ export function smsRoutes(
 }
 
 /**
- * Accounts of one kind share a path. The callback belongs to the first account that accepts it, so accounts that
- * accept any callback are asked last.
+ * Reads callbacks. Accounts at the same kind of carrier share a path. A callback belongs to the first account that
+ * accepts it. So accounts that accept any callback are asked last.
  */
 function readCallbacks(overHttp: readonly HttpCarrier[]): ReadSmsCallback {
   const isOpen = ({ api }: HttpCarrier) => api.openCallbacks !== undefined;

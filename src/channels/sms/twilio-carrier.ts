@@ -1,4 +1,4 @@
-/** SMS over Twilio: its messages resource and its status callbacks. */
+/** SMS through Twilio: its messages resource and its status callbacks. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
@@ -14,25 +14,25 @@ import {
   parseCarrierUrl,
 } from './http-carrier.ts';
 
-/** The longest time in seconds that a message may wait in Twilio's queue. */
+/** The longest time that a message may wait in Twilio's queue. */
 const MAX_VALIDITY_SECONDS = 36_000;
 const LEAST_VALIDITY_SECONDS = 5;
-/** The sender's queue is full. */
+/** Twilio's error code if the queue of the sender is full. */
 const QUEUE_FULL = 21611;
 const CALLBACK_PATH = '/callbacks/sms/twilio';
 
 export interface TwilioOptions {
   readonly url: string;
-  /** The gateway's address. */
+  /** The external URL of the gateway. */
   readonly publicUrl: string;
   readonly timeoutMs?: number;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
 /**
- * Creates a carrier from `twilio://accountSid:authToken@host`, the host being api.twilio.com. A callback is accepted
- * if its signature over PUBLIC_URL and its fields is right. Throws Error when the URL is bad.
+ * Creates a carrier from `twilio://accountSid:authToken@host`, where the host is api.twilio.com. A callback is accepted
+ * if its signature over PUBLIC_URL and its fields is right. Throws an Error if the URL is invalid.
  */
 export function createTwilioCarrier({
   url,
@@ -41,7 +41,7 @@ export function createTwilioCarrier({
   now = () => new Date(),
 }: TwilioOptions): HttpCarrier {
   const { user: accountSid, secret: authToken, host, baseUrl, isLoopback } = parseCarrierUrl(url);
-  // Twilio refuses messages whose callback is on a private address.
+  // Twilio refuses messages whose callback URL has a private address.
   const isReachable = isLoopback || !isLoopbackHost(new URL(publicUrl).hostname);
   const authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}`;
   const api: HttpCarrierApi = {
@@ -68,7 +68,9 @@ export function createTwilioCarrier({
   return new HttpCarrier(api);
 }
 
-/** A sender of seven or more digits is a phone number, a shorter one a short code. */
+/**
+ * Adds the `+` to a phone number. A sender of seven or more digits is a phone number, a shorter one is a short code.
+ */
 function senderOf(from: string): string {
   return /^[0-9]{7,}$/.test(from) ? `+${from}` : from;
 }
@@ -88,13 +90,16 @@ function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): Api
     if (body !== undefined) return { kind: 'accepted', sid: sidOf(body.sid, submission) };
     return { kind: 'unavailable', reason: `an answer ${status} that is not Twilio's` };
   }
-  // Wrong credentials, or not this account's address.
+  // Wrong credentials, or a URL that does not belong to this account.
   if (status === 401 || status === 403 || status === 404) return { kind: 'own', reason: words };
   if (code === String(QUEUE_FULL)) return { kind: 'unavailable', reason: words, definitelyNotSent: true };
   return { kind: 'rejected', code: code ?? `http_${status}`, reason: words.slice(0, 300) };
 }
 
-/** The signature covers the URL as Twilio has it, then the fields sorted by name, each name followed by its value. */
+/**
+ * Checks the signature. It covers the URL that Twilio called, followed by the fields sorted by name, each name followed
+ * by its value.
+ */
 function isSigned({ target, form, header }: SmsCallback, publicUrl: string, authToken: string): boolean {
   const fields = [...form].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
   const signed = publicUrl + target + fields.map(([name, value]) => name + value).join('');
@@ -103,7 +108,7 @@ function isSigned({ target, form, header }: SmsCallback, publicUrl: string, auth
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Ignores statuses that are not final (queued, sending, sent). */
+/** Returns the reports in a callback. Statuses that are not final (queued, sending, sent) are ignored. */
 function reportsOf(form: URLSearchParams): DeliveryReport[] {
   const sid = field(form, 'MessageSid');
   if (sid === undefined) return [];

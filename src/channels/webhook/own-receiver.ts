@@ -1,15 +1,15 @@
 /**
- * The webhook receiver that the gateway serves outside production for newcomers. Its own URLs may be webhook targets
- * although their address is private.
+ * The path of a webhook receiver that the gateway itself serves outside production, so that newcomers can try webhooks.
+ * Its own URLs may be webhook targets although their IP address is private.
  */
 export const RECEIVER_PATH = '/simulator/webhook/';
-/** The last segment of its URL. The user chooses it. */
+/** The last segment of the receiver's URL. The user chooses it. */
 const RECEIVER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const SHOWN_NAME = 'first-webhook';
-/** Addresses to reach a server that listens on all of them. */
+/** A server that listens on all addresses is reached at these instead. */
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
-/** Whether `text` can be the last segment of a receiver's URL. */
+/** True if `text` can be the last segment of a receiver's URL. */
 export function isReceiverName(text: string): boolean {
   return RECEIVER_NAME.test(text);
 }
@@ -17,7 +17,7 @@ export function isReceiverName(text: string): boolean {
 export class OwnReceiver {
   #prefix: string | undefined;
 
-  /** Sets the base address of this gateway. Until then there is no receiver. */
+  /** Sets the base URL of this gateway. Before that, there is no receiver. */
   servedAt(baseUrl: string): void {
     const url = new URL(baseUrl);
     const host = UNSPECIFIED[url.hostname];
@@ -25,14 +25,14 @@ export class OwnReceiver {
     this.#prefix = `${url.origin}${url.pathname.replace(/\/$/, '')}${RECEIVER_PATH}`;
   }
 
-  /** A URL to register; null while the base address is unknown. */
+  /** A URL that a user can register. Null while the base URL is unknown. */
   get url(): string | null {
     return this.#prefix === undefined ? null : `${this.#prefix}${SHOWN_NAME}`;
   }
 
   /**
-   * True for exactly the receiver's own URL, before any decoding or normalising: no other spelling, path, port or
-   * host passes.
+   * True only for a URL of the receiver, compared before any decoding or normalising. Any other spelling, path, port or
+   * host is false.
    */
   admits(url: string): boolean {
     const prefix = this.#prefix;

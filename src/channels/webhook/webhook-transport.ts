@@ -1,4 +1,4 @@
-/** Webhook attempts over the guarded client (R29, R30, R32). */
+/** Sends webhook attempts through the guarded client (R29, R30, R32). */
 import {
   type AttemptRequest,
   type AttemptResult,
@@ -12,24 +12,24 @@ import type { OwnReceiver } from './own-receiver.ts';
 
 export interface WebhookTransportOptions {
   readonly client: GuardedClient;
-  /** The gateway's own receiver and a client that may reach it; absent in production. */
+  /** The gateway's own receiver, and a client that may reach it. Absent in production. */
   readonly own?: { readonly receiver: OwnReceiver; readonly client: GuardedClient } | undefined;
-  /** The middle segment of the header names, and the user agent (SERVICE_NAME). */
+  /** SERVICE_NAME. It is the middle part of the header names and the beginning of the user agent. */
   readonly serviceName: string;
-  /** Milliseconds for the whole attempt. Default: 10,000 (R163). */
+  /** Time limit in ms for the whole attempt. Default: 10,000 (R163). */
   readonly timeoutMs?: number;
 }
 
-/** Milliseconds for one attempt, name lookup included (R32, R163). */
+/** Time limit in ms for one attempt, including the name lookup (R32, R163). */
 const ATTEMPT_TIMEOUT_MS = 10_000;
-/** Bytes of an answer that are read and stored (R30, R32). */
+/** The most bytes of an answer that are read and stored (R30, R32). */
 const MAX_RESPONSE_BYTES = 10_240;
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * The transport of webhook deliveries. Owns the clients: `close` closes them. Throws when `serviceName` cannot be
- * part of a header name.
+ * Creates the transport of webhook deliveries. It owns the clients, and `close` closes them. Throws if `serviceName`
+ * cannot be part of a header name.
  */
 export function createWebhookTransport(options: WebhookTransportOptions): WebhookTransport {
   const { client, own, serviceName, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
@@ -43,7 +43,7 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
   const fixed = { 'User-Agent': `${serviceName}-Webhooks/1.0`, 'Content-Type': 'application/json' };
 
-  // Decided at registration and again at each attempt: the stored URL is what is dialled.
+  // The client is chosen when a URL is registered and again at each attempt. The stored URL is the one that is used.
   const clientFor = (url: string) => (own?.receiver.admits(url) ? own.client : client);
 
   const check = async (by: GuardedClient, url: string): Promise<string> => {
@@ -98,8 +98,9 @@ function toResult(exchange: HttpExchange): AttemptResult {
     return { ok: false, httpStatus: null, responseBody: null, errorMessage: exchange.message, durationMs };
   }
   const { status, body, incomplete } = exchange;
-  // A 2xx whose body breaks off or times out is a failure, which R163 retries: a receiver can drop a repeated event,
-  // but not recover a lost one. A body cut at the limit counts as complete, since the gateway stopped reading.
+  // A 2xx answer whose body breaks off or times out is a failure, which is retried (R163). A receiver can drop a
+  // repeated event but cannot recover a lost one. A body that was cut at the limit counts as complete, because the
+  // gateway itself stopped reading.
   const ok = status >= 200 && status < 300 && incomplete === null;
   return {
     ok,

@@ -1,4 +1,4 @@
-/** WhatsApp's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (R25). */
+/** Reads WhatsApp's calls to `/callbacks/whatsapp`: the handshake, statuses and inbound messages (R25). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { sanitizeSid } from '../../domain/messages/sanitize-provider-text.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
@@ -7,9 +7,9 @@ import { storable } from '../../domain/text.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiCallbackOptions {
-  /** The name of the provider that the statuses belong to. */
+  /** Name of the provider to which the statuses belong. */
   readonly provider: string;
-  /** Messages to other numbers of the same app are ignored. Undefined: all are accepted. */
+  /** Messages to other numbers of the same app are ignored. Undefined: messages to all numbers are accepted. */
   readonly phoneNumberId: string | undefined;
   /** Undefined: no callback is accepted. */
   readonly appSecret: string | undefined;
@@ -20,7 +20,9 @@ export interface CloudApiCallbackOptions {
 type Json = Readonly<Record<string, unknown>>;
 type Inbound = WhatsAppCallback['inbound'][number];
 
-/** Reads WhatsApp's callbacks. Unknown parts are ignored: WhatsApp adds fields at any time. */
+/**
+ * Creates the reader of WhatsApp's callbacks. It ignores unknown parts, because WhatsApp may add fields at any time.
+ */
 export function createCloudApiCallbacks(options: CloudApiCallbackOptions): WhatsAppCallbacks {
   const { provider, phoneNumberId, appSecret, verifyToken } = options;
   return {
@@ -74,7 +76,10 @@ function isFor(value: Json, phoneNumberId: string | undefined): boolean {
   return phoneNumberId === undefined || to === undefined || to === phoneNumberId;
 }
 
-/** `sent` is known from the answer to the submission. */
+/**
+ * Returns the report in a status. The status `sent` is ignored, because the answer to the submission has told it
+ * already.
+ */
 function reportOf({ id, status, recipient_id, errors }: Json): DeliveryReport[] {
   if (typeof id !== 'string' || id === '') return [];
   const to = typeof recipient_id === 'string' ? { to: recipient_id } : {};

@@ -1,18 +1,21 @@
-/** WhatsApp's error codes, in answers and in status callbacks (R25). */
+/** WhatsApp's error codes in answers and in status callbacks (R25). */
 interface PlatformError {
   readonly code: number;
   readonly words: string;
 }
 
 /**
- * `permanent`: a retry cannot help. `throttled`: later; `pair` when only this sender and recipient are throttled.
- * `own`: the operator must fix the account or the token.
+ * What an error means.
+ * - `permanent`: a retry cannot help.
+ * - `throttled`: retry later.
+ * - `throttled pair`: retry later, but only messages between this sender and this recipient are throttled.
+ * - `own`: the operator must fix the account or the token.
  */
 export type ErrorMeaning =
   | { readonly kind: 'permanent'; readonly code: string; readonly words: string }
   | { readonly kind: 'throttled' | 'throttled pair' | 'temporary' | 'own'; readonly words: string };
 
-/** Codes with a name of this gateway. Other permanent ones keep their number. */
+/** Codes for which the gateway has a name. Other permanent errors keep their number. */
 const NAMED: Readonly<Record<number, string>> = {
   131047: 'session_window_closed',
   132001: 'unknown_template',
@@ -26,10 +29,10 @@ const NAMED: Readonly<Record<number, string>> = {
 const THROTTLED = new Set([4, 80007, 130429, 131048]);
 const THROTTLED_PAIR = 131056;
 const TEMPORARY = new Set([1, 2, 131000, 131016, 131057, 133004]);
-/** Tokens, permissions, payment, locked accounts. */
+/** Errors with the token, permissions, payment or a locked account. */
 const OWN = new Set([0, 3, 10, 33, 190, 368, 131005, 131031, 131042, 133010]);
 
-/** Reads an error object. Undefined when it is none. */
+/** Reads an error object. Undefined if it is not one. */
 export function readError(error: unknown): PlatformError | undefined {
   const { code, title, message, error_data } = (error ?? {}) as Record<string, unknown>;
   if (typeof code !== 'number') return undefined;
@@ -38,7 +41,7 @@ export function readError(error: unknown): PlatformError | undefined {
   return { code, words: typeof words === 'string' ? words.slice(0, 500) : 'no details' };
 }
 
-/** What an error means for the message. */
+/** Says what an error means for the message. */
 export function meaningOf({ code, words }: PlatformError): ErrorMeaning {
   const told = `WhatsApp says ${code}: ${words}`;
   if (code === THROTTLED_PAIR) return { kind: 'throttled pair', words: told };

@@ -1,4 +1,4 @@
-/** WhatsApp over the Cloud API (R25). */
+/** WhatsApp messages through the Cloud API (R25). */
 import type {
   Provider,
   ProviderHealth,
@@ -17,22 +17,22 @@ import { sidOf } from '../sid-of.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiOptions {
-  /** With the API's version in its path. */
+  /** The base URL, with the version of the API in its path. */
   readonly baseUrl: string;
   readonly phoneNumberId: string;
   readonly token: string;
-  /** Milliseconds for one request. */
+  /** Time limit of one request in ms. */
   readonly timeoutMs?: number | undefined;
-  /** The clock for deadlines. Default: the process's. */
+  /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** The provider's name, by which messages and reports are matched. */
+/** Returns the provider's name, by which messages and reports are matched. */
 export function cloudApiName(phoneNumberId: string): string {
   return `whatsapp:${phoneNumberId}`;
 }
 
-/** Sends from one business phone number. Reports arrive at `/callbacks/whatsapp`. */
+/** Sends messages from one business phone number. Reports arrive at `/callbacks/whatsapp`. */
 export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   readonly name: string;
   readonly #http: ProviderHttp;
@@ -121,7 +121,7 @@ function withoutCode(status: number, pause: { retryAfterMs?: number }): SubmitOu
   return { kind: 'unavailable', reason, ...pause };
 }
 
-/** The content of the request. */
+/** Returns the content for the body of the request. */
 function contentOf(content: WhatsAppContent): object {
   switch (content.type) {
     case 'text':

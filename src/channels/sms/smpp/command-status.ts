@@ -1,4 +1,4 @@
-/** SMPP command_status values: names, texts and what they mean for a submission. */
+/** SMPP command_status values: their names, texts, and what they mean for a submission. */
 import { smpp } from './pdu.ts';
 
 export const ESME_ROK = 0x00;
@@ -11,8 +11,8 @@ export const ESME_RX_T_APPN = 0x64;
 const BAD_CREDENTIALS = new Set([0x0d, 0x0e, 0x0f, 0x53]);
 const THROTTLING = new Set([ESME_RMSGQFUL, 0x58]);
 /**
- * Worth a retry: wrong bind state, system error, temporary error of the receiver, unknown error, service type
- * unavailable.
+ * Statuses after which a retry may succeed: wrong bind state, system error, temporary error of the receiver, unknown
+ * error, service type unavailable.
  */
 const TEMPORARY = new Set([ESME_RINVBNDSTS, 0x08, ESME_RX_T_APPN, 0xff, 0x0102]);
 
@@ -54,25 +54,25 @@ const WORDS: Readonly<Record<number, string>> = {
 
 const NAMES = new Map(Object.entries(smpp.errors).map(([name, status]) => [status, name]));
 
-/** `ESME_RINVDSTADR`, or `0x00000400` for a carrier's own status. */
+/** Returns the name of a status: `ESME_RINVDSTADR`, or `0x00000400` for a carrier's own status. */
 export function statusName(status: number): string {
   return NAMES.get(status) ?? `0x${status.toString(16).padStart(8, '0')}`;
 }
 
-/** Name and text: `ESME_RINVDSTADR (destination address is invalid)`. */
+/** Returns name and text of a status: `ESME_RINVDSTADR (destination address is invalid)`. */
 export function statusText(status: number): string {
   const words = WORDS[status] ?? (NAMES.has(status) ? undefined : "the carrier's own code");
   return words === undefined ? statusName(status) : `${statusName(status)} (${words})`;
 }
 
-/** Whether the answer to a bind means that these credentials will never work. */
+/** True if the answer to a bind means that these credentials will never work. */
 export function isBadCredentials(status: number): boolean {
   return BAD_CREDENTIALS.has(status);
 }
 
 /**
- * What a status other than ESME_ROK means for a submission. Undefined codes are permanent: carriers use them for
- * barred senders and empty accounts, which no retry fixes.
+ * Says what a status other than ESME_ROK means for a submission. A status that SMPP does not define counts as
+ * permanent. Carriers use such statuses for barred senders and empty accounts, which no retry fixes.
  */
 export function refusalKind(status: number): 'throttled' | 'temporary' | 'permanent' {
   if (THROTTLING.has(status)) return 'throttled';

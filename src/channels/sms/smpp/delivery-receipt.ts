@@ -1,7 +1,7 @@
 /**
- * What a carrier sends unasked (`deliver_sm`, `data_sm`). **Receipt**: a delivery report for a part. **MO**: a
- * message from a subscriber. Only esm_class and TLVs make a PDU a receipt, since a subscriber cannot set them:
- * anybody could send a text that looks like a receipt.
+ * Reads the requests that a carrier sends by itself (`deliver_sm`, `data_sm`). A **receipt** is a delivery report for
+ * one part of a message. **MO** is a message from a subscriber. A PDU counts as a receipt only because of its esm_class
+ * or TLVs, which a subscriber cannot set. The text does not count: anybody could send a text that looks like a receipt.
  */
 import type { PduFields } from 'smpp';
 import type { DeliveryReport } from '../../../domain/ports/provider.ts';
@@ -33,7 +33,7 @@ const STATES: Readonly<Record<number, string>> = {
   9: 'SKIPPED',
 };
 
-/** By prefix: carriers write REJECTD, REJECTED or UNDELIVERABLE. */
+/** Compared as prefixes, because carriers write REJECTD, REJECTED or UNDELIVERABLE. */
 const FAILURES: ReadonlyArray<readonly [string, string]> = [
   ['UNDELIV', 'the message could not be delivered'],
   ['EXPIRED', 'the message expired before it could be delivered'],
@@ -49,9 +49,9 @@ const ERR_FIELD = fieldPattern('err(?:or)?');
 const TEXT_FIELD = /(?:^|[\s,;])text:/i;
 
 /**
- * Reads an incoming PDU. Order, case and missing fields do not matter. TLVs (receipted_message_id, message_state) go
- * before the text. The sid is returned as written: matching knows its forms (R15). `code` of a failure is stat and
- * err, `UNDELIV/011`.
+ * Reads an incoming PDU. The fields of its text may be in any order and case, and may be missing. The TLVs
+ * receipted_message_id and message_state take precedence over the text. The sid is returned as written, because
+ * matching knows its different forms (R15). The `code` of a failure is made of stat and err: `UNDELIV/011`.
  */
 export function readIncoming(pdu: PduFields): Incoming {
   const type = (pdu.esm_class ?? 0) & ESM_CLASS_TYPE;
@@ -87,18 +87,18 @@ function readText(pdu: PduFields): string {
 }
 
 function field(text: string, pattern: RegExp): string | undefined {
-  // The text field repeats the message, which may itself contain "stat:". Search before it first.
+  // The text field repeats the message, which may itself contain "stat:". So search before the text field first.
   const end = TEXT_FIELD.exec(text)?.index ?? text.length;
   const found = pattern.exec(text.slice(0, end)) ?? pattern.exec(text.slice(end));
   return found?.[1] ?? found?.[2];
 }
 
 function fieldPattern(name: string): RegExp {
-  // An empty field ("id: sub:001") must not take the next field's name as its value.
+  // The value of an empty field ("id: sub:001") must not be the name of the next field.
   return new RegExp(`(?:^|[\\s,;])${name}:(?:([^\\s,;]+)|\\s+([^\\s:,;]+)(?=[\\s,;]|$))`, 'i');
 }
 
-/** network_error_code: one octet for the network, two for its code. */
+/** Reads network_error_code: the first octet is the type of network, the other two are its error code. */
 function networkError(tlv: Buffer | undefined): string | undefined {
   return tlv?.length === 3 ? String(tlv.readUInt16BE(1)).padStart(3, '0') : undefined;
 }

@@ -1,8 +1,8 @@
 import type { SmppTiming } from './smpp-settings.ts';
 
 /**
- * Sends enquire_link to an SMSC periodically. While the answer is missing, any PDU counts as a sign of life: a
- * carrier that answers slowly and in order answers this late, too.
+ * Sends enquire_link to an SMSC at intervals. While its answer is missing, any other PDU counts as a sign of life. A
+ * carrier that answers in order but slowly also answers enquire_link late.
  */
 export class EnquireLink {
   readonly #timing: Pick<SmppTiming, 'enquireIntervalMs' | 'enquireTimeoutMs'>;
@@ -12,7 +12,10 @@ export class EnquireLink {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** `ask` resolves with the answer. `onSilence` is called when nothing came for enquireTimeoutMs. */
+  /**
+   * `ask` sends enquire_link and resolves with the answer. `onSilence` is called if nothing arrived for
+   * enquireTimeoutMs.
+   */
   constructor(timing: SmppTiming, ask: () => Promise<unknown>, onSilence: (reason: string) => void) {
     this.#timing = timing;
     this.#ask = ask;
@@ -24,7 +27,7 @@ export class EnquireLink {
       this.#timer = setTimeout(() => void this.#enquire(), this.#timing.enquireIntervalMs);
   }
 
-  /** Something came from the SMSC. */
+  /** Call this when anything arrives from the SMSC. */
   heard(): void {
     this.#hasHeard = true;
   }

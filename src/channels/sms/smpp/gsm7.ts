@@ -1,10 +1,10 @@
 /**
- * The GSM 03.38 default alphabet in SMPP: one septet in each octet, unpacked. **Extension character**: one of
- * `€[]{}\~^|` and form feed, written as ESC and a second octet. The two are never split.
+ * The GSM 03.38 default alphabet in SMPP, with one septet in each octet (not packed). **Extension characters** are
+ * `€[]{}\~^|` and form feed. Each is written as ESC and a second octet. The two are never split.
  */
 const ESC = 0x1b;
 
-// U+001B only fills its index. It is not a character of texts.
+// U+001B only fills the place of ESC in the table. Texts cannot contain it.
 const BASIC =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u001bÆæßÉ' +
   ' !"#¤%&\'()*+,-./0123456789:;<=>?' +
@@ -24,7 +24,7 @@ const EXTENSION: ReadonlyArray<readonly [string, number]> = [
   ['€', 0x65],
 ];
 
-/** UTF-16 code unit to octet. Extension characters have ESC in the high byte. */
+/** Maps a UTF-16 code unit to its octet. For extension characters, the high byte is ESC. */
 const OCTETS = new Map<number, number>([
   ...[...BASIC]
     .map((char, octet) => [char.charCodeAt(0), octet] as const)
@@ -32,7 +32,7 @@ const OCTETS = new Map<number, number>([
   ...EXTENSION.map(([char, octet]) => [char.charCodeAt(0), (ESC << 8) | octet] as const),
 ]);
 
-/** The text as octets below 0x80. Undefined when a character is in neither table. */
+/** Returns the text as octets below 0x80. Undefined if a character is in neither table. */
 export function encodeGsm7(text: string): Buffer | undefined {
   const octets = Buffer.allocUnsafe(text.length * 2);
   let length = 0;
@@ -46,8 +46,8 @@ export function encodeGsm7(text: string): Buffer | undefined {
 }
 
 /**
- * Cuts encoded text into parts of at most `maxSeptets`. An ESC stays with its second octet, so a part may be one
- * septet shorter.
+ * Cuts encoded text into parts of at most `maxSeptets`. ESC stays with its second octet, so a part may be one septet
+ * shorter.
  */
 export function splitGsm7(octets: Buffer, maxSeptets: number): Buffer[] {
   const parts: Buffer[] = [];

@@ -1,11 +1,11 @@
 import type { Submission } from '../../../domain/ports/provider.ts';
 
-/** Messages whose late answers are remembered. */
+/** Number of messages whose late answers are remembered. When there are more, the oldest are dropped. */
 const MAX_KEPT = 10_000;
 
 /**
- * Sids of messages that the carrier accepted after they had been given up. Such a message is not sent again. Beyond
- * ten thousand the oldest are forgotten.
+ * The sids of messages that the carrier accepted only after the gateway had given up waiting. Such a message must not
+ * be sent again.
  */
 export class LateAnswers {
   readonly #sids = new Map<string, string>();

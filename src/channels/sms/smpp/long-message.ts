@@ -2,8 +2,10 @@ import type { SubmitOutcome } from '../../../domain/ports/provider.ts';
 import { notSent, unavailable } from './smpp-link.ts';
 
 /**
- * The 8-bit concatenation reference, by which a handset joins parts. A message whose parts may partly have been sent
- * keeps its reference on retry: the handset then joins old and new parts into one message.
+ * Number of partly sent messages whose reference is remembered. When there are more, the oldest is dropped.
+ *
+ * The 8-bit concatenation reference tells a handset which parts belong to one message. A message whose parts may have
+ * been sent in part keeps its reference when it is retried. The handset then joins old and new parts into one message.
  */
 const MAX_KEPT = 1_000;
 
@@ -15,7 +17,7 @@ export class LongMessageReferences {
     this.#last = Math.floor(random() * 256);
   }
 
-  /** The reference (0 to 255) of the message with this key. */
+  /** Returns the reference (0 to 255) for the message with this key. */
   take(key: string): number {
     const kept = this.#kept.get(key);
     if (kept !== undefined) return kept;
@@ -23,7 +25,7 @@ export class LongMessageReferences {
     return this.#last;
   }
 
-  /** Remembers the reference of a partly sent message. Beyond a thousand the oldest is forgotten. */
+  /** Remembers the reference of a partly sent message. */
   keep(key: string, reference: number): void {
     this.#kept.delete(key);
     this.#kept.set(key, reference);
@@ -35,10 +37,10 @@ export class LongMessageReferences {
   }
 }
 
-/** The outcome of one part. `throttled`: the carrier accepts it a little later. */
+/** The outcome of one part. `throttled` means that the carrier will accept it a little later. */
 export type PartOutcome = SubmitOutcome & { readonly throttled?: true };
 
-/** The message's outcome: the first refusal or failure of any part, else accepted. */
+/** Returns the outcome of the whole message: the first refusal of a part, else the first failure, else accepted. */
 export function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutcome {
   const place = (index: number) => `part ${index + 1} of ${total}`;
   const others = outcomes.length > 1 ? '; other parts may have left' : '';

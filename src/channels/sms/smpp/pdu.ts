@@ -1,12 +1,14 @@
 /**
- * PDUs as bytes. **Frame**: one PDU, length header included. The `smpp` package encodes and decodes fields. Framing
- * and the socket are done here: the package's session keeps a callback for every request that is never answered,
- * stops reading after one malformed PDU, and does not set `noDelay`.
+ * Converts between PDUs and bytes. A **frame** is one PDU with its length header. The `smpp` package encodes and decodes
+ * the fields. Framing and the socket are done here, because the package's own session has three faults:
+ * - It keeps a callback for every request that is never answered.
+ * - It stops reading after one malformed PDU.
+ * - It does not set `noDelay`.
  */
 import smpp, { type Pdu, type PduFields } from 'smpp';
 
-// The package's filters change texts and times: they read ASCII receipts as GSM-7 (`_` in a message id becomes `§`),
-// and reject a PDU with a short callback_num or validity.
+// Remove the package's filters, because they change texts and times. They read ASCII receipts as GSM-7 (`_` in a
+// message id becomes `§`), and reject a PDU with a short callback_num or validity.
 for (const definition of [
   ...Object.values(smpp.commands).flatMap((command) => Object.values(command.params ?? {})),
   ...Object.values(smpp.tlvs),
@@ -15,26 +17,26 @@ for (const definition of [
 }
 
 const HEADER_OCTETS = 16;
-/** A message_payload of 64 KB, as SMPP 3.4 allows, and the other fields of a PDU. */
+/** Enough for a message_payload of 64 KB, which SMPP 3.4 allows, and the other fields of a PDU. */
 const MAX_PDU_OCTETS = 128 * 1024;
-// The package's own limit is a quarter of one payload.
+// The package's own limit is only a quarter of such a payload.
 smpp.PDU.maxLength = MAX_PDU_OCTETS;
 const RESPONSE_BIT = 0x8000_0000;
 
-/** The `smpp` package without its filters: `short_message` is octets, times are strings. */
+/** The `smpp` package without its filters: `short_message` stays octets, and times stay strings. */
 export { smpp };
 
-/** Encodes one PDU. Throws TypeError or RangeError when a field does not fit its type. */
+/** Encodes one PDU. Throws TypeError or RangeError if a field does not fit its type. */
 export function encodePdu(command: string, fields: PduFields): Buffer {
   return new smpp.PDU(command, fields).toBuffer();
 }
 
-/** Decodes one frame. Throws RangeError when its body ends inside a field. */
+/** Decodes one frame. Throws RangeError if its body ends inside a field. */
 export function decodePdu(frame: Buffer): Pdu {
   return new smpp.PDU(frame);
 }
 
-/** The header of a frame. Readable even when the body is malformed. */
+/** Reads the header of a frame. That works even if the body is malformed. */
 export function frameHeader(frame: Buffer): { isResponse: boolean; sequence: number } {
   return {
     isResponse: frame.readUInt32BE(4) >= RESPONSE_BIT,
@@ -47,8 +49,8 @@ export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
 
   /**
-   * The frames that `chunk` completes, in order. Throws RangeError for an impossible length: the rest of the stream
-   * cannot be read.
+   * Returns the frames that `chunk` completes, in order. Throws RangeError for an impossible length, after which the
+   * rest of the stream cannot be read.
    */
   push(chunk: Buffer): Buffer[] {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);

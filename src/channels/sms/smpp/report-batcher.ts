@@ -1,6 +1,6 @@
 /**
- * Records delivery reports in batches. Acknowledges each to the SMSC once it is in the database or on this host's
- * disk (R15).
+ * Records delivery reports in batches. A report is acknowledged to the SMSC when it is in the database or on this
+ * host's disk (R15).
  */
 
 import type { Logger } from '../../../domain/ports/logger.ts';
@@ -9,7 +9,7 @@ import { OutageLog } from '../../../runtime/outage-log.ts';
 import { ESME_RMSGQFUL, ESME_ROK, ESME_RX_T_APPN } from './command-status.ts';
 
 const MAX_BATCH = 500;
-/** Reports that may wait: several times what an SMSC sends before it gets an answer. */
+/** The most reports that may wait. It is several times what an SMSC sends before it waits for answers. */
 const MAX_WAITING = 5_000;
 
 interface Waiting {
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Not a `Batcher`, which starts a batch one turn of the event loop later: a report that came before the answer to its
- * submit_sm would be recorded after it.
+ * Does not use `Batcher`, which starts a batch one turn of the event loop later. Some reports arrive before the answer
+ * to their submit_sm. They would then be recorded after it.
  */
 export class ReportBatcher {
   readonly #provider: string;
@@ -28,7 +28,7 @@ export class ReportBatcher {
   readonly #outage: OutageLog;
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
-  /** Whether the log already says that reports are refused. */
+  /** True if the log already says that reports are refused. */
   #isFull = false;
 
   constructor(provider: string, sink: ReportSink, logger: Logger) {
@@ -43,9 +43,9 @@ export class ReportBatcher {
   }
 
   /**
-   * Takes a report for the next batch. `acknowledge` gets ESME_ROK once the sink has resolved. It gets ESME_RX_T_APPN
-   * when the sink rejects, which makes most SMSCs repeat the report, and ESME_RMSGQFUL at once when too many reports
-   * wait.
+   * Adds a report to the next batch. `acknowledge` is called with ESME_ROK when the sink has resolved. It is called
+   * with ESME_RX_T_APPN if the sink rejects, and most SMSCs then repeat the report. It is called at once with
+   * ESME_RMSGQFUL if too many reports wait.
    */
   add(report: DeliveryReport, acknowledge: (status: number) => void): void {
     if (this.#waiting.length >= MAX_WAITING) {
@@ -62,13 +62,13 @@ export class ReportBatcher {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when every report so far has been acknowledged. */
+  /** Resolves when every report so far is acknowledged. */
   async idle(): Promise<void> {
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    // One microtask later, so that all reports of one read from the socket form one batch.
+    // Wait for one microtask, so that all reports of one read from the socket form one batch.
     await undefined;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MAX_BATCH);

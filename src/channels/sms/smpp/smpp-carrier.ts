@@ -1,11 +1,11 @@
 /**
- * An SMPP 3.4 carrier: one transceiver session, or a transmitter and a receiver. Each session is bound again when it
- * ends. Messages are submitted over the first.
+ * An SMPP 3.4 carrier with one transceiver session, or with a transmitter and a receiver. A session that ends is bound
+ * again. Messages are submitted over the first session.
  *
- * **Part**: one submit_sm. The first part of a long message is sent alone. Once it is accepted, the others follow on
- * the same session without waiting for each other: a refusal nearly always concerns the whole message, and then
- * nothing is half sent. If a later part fails, the whole message fails (`rejected`, `unavailable`) although parts of
- * it may have been delivered. The reason says so, and the next try uses the same concatenation reference.
+ * A **part** is one submit_sm. The first part of a long message is sent alone. When it is accepted, the others follow
+ * on the same session without waiting for each other. A refusal nearly always concerns the whole message, and this way
+ * nothing is half sent then. If a later part fails, the whole message fails (`rejected`, `unavailable`), although parts
+ * of it may have been delivered. The reason says so, and a retry uses the same concatenation reference.
  */
 import type { Pdu } from 'smpp';
 import type { Logger } from '../../../domain/ports/logger.ts';
@@ -34,24 +34,24 @@ import type { Answer, SmppSession } from './smpp-session.ts';
 import { type BindRole, parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './submit-sm.ts';
 
-/** Tries of a throttled later part before the whole message fails. */
+/** How often a later part is sent while the carrier throttles it. Then the whole message fails. */
 const LATER_PART_TRIES = 3;
 /**
- * A skipped message waits this many times submitTimeoutMs before its retry: it occupied the window, which others
- * need.
+ * A skipped message (see smpp-session.ts) waits this many times submitTimeoutMs before its retry. It occupied a place
+ * in the window for a long time, and other messages need the place.
  */
 const SKIPPED_PAUSE = 5;
 
 export interface SmppCarrierOptions {
-  /** `smpp://systemId:password@host:2775?window=50`; see `parseSmppUrl`. */
+  /** `smpp://systemId:password@host:2775?window=50`. See `parseSmppUrl`. */
   readonly url: string;
   readonly logger: Logger;
-  /** In milliseconds. Goes before the URL. */
+  /** Timeouts in ms. They take precedence over those in the URL. */
   readonly timing?: Partial<SmppTiming>;
   /** Certificates (PEM) to trust instead of the system's, for smpps. */
   readonly tlsCa?: string;
   readonly now?: (() => Date) | undefined;
-  /** 0 to 1, for jitter. */
+  /** Returns a number from 0 to 1, for random variation of pauses. */
   readonly random?: () => number;
 }
 
@@ -62,10 +62,13 @@ interface Draft {
 }
 
 /**
- * Implements `Provider` for SMS over SMPP (R13 to R16). `unavailable`: not bound within boundWaitMs, throttled, a
- * temporary error, or the session ended without an answer (the reason then says that the outcome is unknown). A slow
- * answer is awaited as long as the session lives. `rejected`: permanent errors, by their SMPP name. Reports are
- * acknowledged once they are in the database or on disk. Throws Error when the URL is bad.
+ * Implements `Provider` for SMS over SMPP (R13 to R16).
+ * - `unavailable`: no session was bound within boundWaitMs, the carrier throttled, it reported a temporary error, or
+ *   the session ended without an answer. In the last case, the reason says that the outcome is unknown.
+ * - `rejected`: a permanent error, with its SMPP name as code.
+ *
+ * A slow answer is awaited as long as the session lives. Reports are acknowledged when they are in the database or on
+ * disk. Throws an Error if the URL is invalid.
  */
 export function createSmppCarrier(options: SmppCarrierOptions): Provider<SmsSubmission> {
   return new SmppCarrier(options);
@@ -78,7 +81,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   readonly #now: () => Date;
   readonly #references: LongMessageReferences;
   readonly #lateAnswers = new LateAnswers();
-  /** Messages are submitted over the first. */
+  /** The links that keep the sessions bound. Messages are submitted over the first one. */
   readonly #links: readonly [SmppLink, ...SmppLink[]];
   #reports: ReportBatcher | undefined;
   #stopped: Promise<void> | undefined;
@@ -124,9 +127,9 @@ class SmppCarrier implements Provider<SmsSubmission> {
         if ('kind' in session) return session;
         if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
         if (signal.aborted) return notSent('the SMPP window was full');
-        // Another carrier can send it before the next session can.
+        // Another carrier can send the message sooner than the next session of this one.
         if (session.isRetired) return notSent('the SMSC does not answer earlier messages');
-        // The session has ended or is stopping. `session()` waits for the next one.
+        // The session has ended or is stopping. The next round waits for a new session.
       }
     } catch (error) {
       this.#logger.error(
@@ -138,8 +141,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   }
 
   /**
-   * Up when all sessions are bound. Without the receiver messages are sent all the same, and their reports wait at
-   * the SMSC.
+   * Up if all sessions are bound. Without the receiver, messages are still sent, and their reports wait at the SMSC.
    */
   health(): ProviderHealth {
     const health =
@@ -185,7 +187,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
     await this.#reports?.idle();
   }
 
-  /** The caller holds a place in the session's window. */
+  /** Sends a message. The caller must hold a place in the session's window. */
   async #begin(
     session: SmppSession,
     submission: SmsSubmission,
@@ -227,7 +229,10 @@ class SmppCarrier implements Provider<SmsSubmission> {
     return outcome;
   }
 
-  /** A partly sent message must be completed: this waits through throttling and ignores the caller's signal. */
+  /**
+   * Sends a later part. A partly sent message should be completed, so this waits while the carrier throttles, and
+   * ignores the caller's signal.
+   */
   async #sendLaterPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
     for (let tries = 1; ; tries++) {
       if (!(await session.window.acquireForLaterPart(this.#settings.timing.submitTimeoutMs))) {
@@ -238,14 +243,14 @@ class SmppCarrier implements Provider<SmsSubmission> {
     }
   }
 
-  /** Releases the place that the caller holds. */
+  /** Sends one part. The caller must hold a place in the window, which is released at the end. */
   async #sendPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
     const { submission, message, reference } = draft;
     try {
       if (this.#now() >= submission.expiresAt)
         return { ...notSent('the message expired before it could be sent'), onlyThis: true };
       const answer = await session.submit(partFields(message, index, reference), (messageId) => {
-        // Parts of a long message are sent again together, under the same reference.
+        // Only for messages of one part. The parts of a long message are sent again together, under the same reference.
         if (message.text.parts.length <= 1)
           this.#lateAnswers.note(submission, sidOf(messageId, submission, index));
       });

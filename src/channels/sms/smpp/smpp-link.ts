@@ -1,13 +1,13 @@
-/** Keeps one session bound: connects, binds, and after each end connects again with a growing pause. */
+/** Keeps one session bound. It connects and binds, and after each end connects again with a growing pause. */
 import type { ProviderHealth, SubmitOutcome } from '../../../domain/ports/provider.ts';
 import { WaitQueue } from '../../../runtime/wait-queue.ts';
 import { type SessionOptions, SmppSession } from './smpp-session.ts';
 
-/** After a session of this length, reconnecting starts with the shortest pause. */
+/** If a session lasted at least this long, in ms, the next pause is the shortest one. */
 const GOOD_SESSION_MS = 10_000;
 
 export interface LinkOptions extends SessionOptions {
-  /** 0 to 1, for jitter. */
+  /** Returns a number from 0 to 1, for random variation of the pause. */
   readonly random: () => number;
 }
 
@@ -20,7 +20,7 @@ export class SmppLink {
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
   #session: SmppSession | undefined;
   #running: Promise<void> | undefined;
-  /** Start of the next attempt, while pausing (performance.now, ms). */
+  /** When the next attempt starts, during a pause (performance.now, ms). */
   #nextAttemptAt: number | undefined;
   #stopping = false;
 
@@ -39,8 +39,8 @@ export class SmppLink {
   }
 
   /**
-   * The bound session. Waits for it until `signal` aborts or boundWaitMs have passed. Does not wait when the next
-   * attempt to bind comes later than that: another carrier can send the message sooner.
+   * Returns the bound session. Waits for it until `signal` aborts or boundWaitMs have passed. Does not wait if the next
+   * attempt to bind is later than that, because another carrier can send the message sooner.
    */
   async session(signal: AbortSignal): Promise<SmppSession | Unavailable> {
     const deadline = performance.now() + this.#options.settings.timing.boundWaitMs;
@@ -55,7 +55,7 @@ export class SmppLink {
     }
   }
 
-  /** Rejects waiting submissions. Messages whose first part was sent may finish. */
+  /** Rejects waiting submissions. A message whose first part was sent may be completed. */
   refuseNew(): void {
     this.#stopping = true;
     this.#waiting.rejectAll();
@@ -105,13 +105,16 @@ export class SmppLink {
 
   async #sleep(delayMs: number): Promise<void> {
     this.#nextAttemptAt = performance.now() + delayMs;
-    // Waiting submissions check whether the pause is too long for them.
+    // Wake the waiting submissions, so that they check whether this pause is too long for them.
     this.#waiting.wakeAll();
     await this.#pause.wait(undefined, delayMs);
     this.#nextAttemptAt = undefined;
   }
 
-  /** Doubles with each failure, with jitter of 50 to 100 %, so that processes do not bind at the same time. */
+  /**
+   * The pause doubles with each failure. Its length varies between 50 and 100 %, so that processes do not bind at the
+   * same time.
+   */
   #backoff(failures: number): number {
     const { reconnectMinMs, reconnectMaxMs } = this.#options.settings.timing;
     const fullMs = Math.min(reconnectMaxMs, reconnectMinMs * 2 ** Math.min(failures - 1, 30));
@@ -124,12 +127,12 @@ export class SmppLink {
   }
 }
 
-/** Not now, and the carrier has nothing of the message. A retry before `retryAfterMs` would fail. */
+/** The outcome of a message that certainly was not sent. A retry before `retryAfterMs` would fail. */
 export function notSent(reason: string, retryAfterMs?: number): Unavailable {
   return { ...unavailable(reason, retryAfterMs), definitelyNotSent: true };
 }
 
-/** Not now. A retry before `retryAfterMs` would fail. */
+/** The outcome of a message that may be retried. A retry before `retryAfterMs` would fail. */
 export function unavailable(reason: string, retryAfterMs?: number): Unavailable {
   return retryAfterMs === undefined
     ? { kind: 'unavailable', reason }

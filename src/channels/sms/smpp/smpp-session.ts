@@ -1,13 +1,13 @@
 /**
- * One connection to an SMSC, from connecting to its end. It is never reused. It handles PDUs, not messages. Answers
- * are matched to requests by sequence_number, in any order.
+ * One connection to an SMSC, from connecting to its end. It is never reused. It handles PDUs, not messages. Answers are
+ * matched to requests by sequence_number and may come in any order.
  *
- * **Overdue**: a submission without an answer for submitTimeoutMs.
- * **Skipped**: an overdue submission while a younger one has been answered. It alone is given up: one message must
- * not end everybody's session. `onLate` is called if the carrier accepts it later.
- * **Retired**: the session after any other overdue submission. That submission is not given up: the carrier may be
- * slow, and its message would be sent twice. Its answer counts as long as the session lives. A retired session takes
- * no new messages, and ends when only overdue submissions are unanswered.
+ * - **Overdue**: a submission that has no answer after submitTimeoutMs.
+ * - **Skipped**: an overdue submission, if a later one has been answered. Only this submission is given up, because one
+ *   message must not end the session for all. `onLate` is called if the carrier accepts it later.
+ * - **Retired**: the session, after any other overdue submission. That submission is not given up, because the carrier
+ *   may only be slow, and a retry would send the message twice. Its answer counts as long as the session lives. A
+ *   retired session takes no new messages. It ends when only overdue submissions are unanswered.
  */
 
 import type net from 'node:net';
@@ -24,20 +24,22 @@ import { SubmitWindow } from './submit-window.ts';
 const INTERFACE_VERSION = 0x34;
 const MAX_SEQUENCE = 0x7fff_ffff;
 const UNBIND_TIMEOUT_MS = 1_000;
-/** Given up submissions whose late answers are awaited: as many as the largest window. */
+/** The most skipped submissions whose late answers are awaited. It equals the largest window. */
 const MAX_SKIPPED = 1_000;
 
 export interface SessionOptions {
   readonly settings: SmppSettings;
   readonly role: BindRole;
   readonly logger: Logger;
-  /** Certificates to trust instead of the system's, PEM. */
+  /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa?: string;
-  /** A deliver_sm or data_sm. `acknowledge` answers it, and does nothing once the session has ended. */
+  /**
+   * Called with each deliver_sm or data_sm. `acknowledge` sends the answer. It does nothing when the session has ended.
+   */
   readonly onIncoming: (pdu: Pdu, acknowledge: (status: number) => void) => void;
 }
 
-/** Called with the message_id of a skipped submission that was accepted later. */
+/** Called with the message_id of a skipped submission that the carrier accepted later. */
 type OnLate = (messageId: string | undefined) => void;
 
 export class SmppSession {
@@ -45,9 +47,9 @@ export class SmppSession {
   /** Resolves with the reason when the session has ended. Never rejects. */
   readonly ended: Promise<string>;
   readonly #options: SessionOptions;
-  /** Handlers of answers, by sequence_number. */
+  /** Functions that handle an answer, by sequence_number. */
   readonly #pending = new TransientMap<number, (answer: Answer) => void>();
-  /** Handlers of late answers to skipped submissions, by sequence_number, oldest first. */
+  /** Functions that handle a late answer to a skipped submission, by sequence_number, oldest first. */
   readonly #skipped = new TransientMap<number, OnLate>();
   readonly #reader = new FrameReader();
   readonly #enquiry: EnquireLink;
@@ -58,9 +60,9 @@ export class SmppSession {
   #endReason: string | undefined;
   #sequence = 0;
   #isRetired = false;
-  /** Unanswered submissions that are not overdue. */
+  /** Number of unanswered submissions that are not overdue. */
   #awaited = 0;
-  /** When the youngest answered submission was sent (performance.now, ms). */
+  /** When the latest of the answered submissions was sent (performance.now, ms). */
   #youngestAnswered = 0;
 
   constructor(options: SessionOptions) {
@@ -78,17 +80,17 @@ export class SmppSession {
     });
   }
 
-  /** True from the first cause of the end, before the socket has closed. */
+  /** True as soon as there is a reason to end, even if the socket is not closed yet. */
   get hasEnded(): boolean {
     return this.#endReason !== undefined;
   }
 
-  /** True after a submission was overdue: no new message may start on this session. */
+  /** True after a submission was overdue. No new message may start on this session. */
   get isRetired(): boolean {
     return this.#isRetired;
   }
 
-  /** Connects and binds within bindTimeoutMs. Never rejects. A session that could not bind has ended. */
+  /** Connects and binds within bindTimeoutMs. Never rejects. If it could not bind, the session has ended. */
   async open(): Promise<BindOutcome> {
     const { settings, role } = this.#options;
     const { bindTimeoutMs } = settings.timing;
@@ -113,8 +115,7 @@ export class SmppSession {
   }
 
   /**
-   * Sends a request and waits for its answer as long as the session lives. Rejects only for a field that cannot be
-   * encoded.
+   * Sends a request and waits for its answer as long as the session lives. Rejects only if a field cannot be encoded.
    */
   request(command: string, fields: PduFields): Promise<Answer> {
     return new Promise((settle) => {
@@ -126,7 +127,7 @@ export class SmppSession {
     });
   }
 
-  /** `request` for submit_sm. An overdue submission is skipped or retires the session. */
+  /** Sends a submit_sm. If it becomes overdue, it is skipped, or it retires the session. */
   async submit(fields: PduFields, onLate: OnLate): Promise<Answer> {
     const { submitTimeoutMs } = this.#options.settings.timing;
     const sentAt = performance.now();
@@ -149,7 +150,7 @@ export class SmppSession {
     }
   }
 
-  /** Sends unbind, waits at most 1 s for the answer, then for the socket to close. */
+  /** Sends unbind, waits at most 1 s for the answer, and then until the socket is closed. */
   async unbind(reason = 'unbound'): Promise<void> {
     const timer = setTimeout(() => this.end(reason), UNBIND_TIMEOUT_MS);
     await this.request('unbind', {});
@@ -158,7 +159,7 @@ export class SmppSession {
     await this.ended;
   }
 
-  /** Ends the session at once. Unanswered requests get `closed`. The first reason counts. */
+  /** Ends the session at once. Unanswered requests get the answer `closed`. Only the first call counts. */
   end(reason: string): void {
     if (this.#endReason !== undefined) return;
     this.#endReason = reason;
@@ -174,7 +175,7 @@ export class SmppSession {
       return;
     }
     socket.once('close', () => this.#resolveEnded(reason));
-    // Lets a last answer out. A peer that does not read must not keep the socket open.
+    // Lets a last answer be sent. A peer that does not read must not keep the socket open.
     socket.destroySoon();
     const timer = setTimeout(() => socket.destroy(), UNBIND_TIMEOUT_MS);
     socket.once('close', () => clearTimeout(timer));
@@ -211,7 +212,8 @@ export class SmppSession {
       this.#options.logger.warn({ reason: this.#overdueReason }, 'SMPP session takes no more messages');
     }
     if (!this.#isRetired || this.#awaited > 0) return;
-    // Later: a long message whose first part was just answered must send its other parts first.
+    // Do it a little later: the first part of a long message may just have been answered, and its other parts must be
+    // sent first.
     setImmediate(() => {
       if (this.#awaited === 0) void this.unbind(this.#overdueReason);
     });
@@ -219,7 +221,7 @@ export class SmppSession {
 
   #read(chunk: Buffer): void {
     this.#enquiry.heard();
-    // A bug in a handler must cost this session at most, never the process.
+    // A bug in a handler may end this session, but never the process.
     try {
       for (const frame of this.#reader.push(chunk)) {
         if (this.#endReason !== undefined) return;
@@ -237,7 +239,7 @@ export class SmppSession {
     } catch (error) {
       const { isResponse, sequence } = frameHeader(frame);
       if (isResponse) throw error;
-      // Ending the session instead would make the SMSC repeat the PDU after each bind.
+      // Refuse only this PDU. If the session ended, the SMSC would send the same PDU again after each bind.
       this.#options.logger.warn({}, 'malformed SMPP request refused');
       this.#write(encodePdu('generic_nack', { command_status: ESME_RINVCMDLEN, sequence_number: sequence }));
       return;
@@ -253,7 +255,7 @@ export class SmppSession {
       return;
     }
     this.#pending.delete(pdu.sequence_number);
-    // Some carriers send generic_nack with status 0. It is a refusal all the same.
+    // Some carriers send generic_nack with status 0. It is a refusal anyway.
     const status = pdu.command === 'generic_nack' ? pdu.command_status || ESME_RINVCMDID : pdu.command_status;
     settle({ kind: 'answered', status, messageId: pdu.message_id });
   }
@@ -281,7 +283,7 @@ export class SmppSession {
         break;
       case 'alert_notification':
       case 'outbind':
-        // Neither has an answer in SMPP 3.4.
+        // SMPP 3.4 defines no answer for these.
         break;
       default:
         this.#write(
@@ -303,17 +305,17 @@ export class SmppSession {
   }
 }
 
-/** The outcome of a request. */
+/** The result of a request. */
 export type Answer =
   | { readonly kind: 'answered'; readonly status: number; readonly messageId: string | undefined }
-  /** The session ended first. Whether the request arrived is unknown. */
+  /** The session ended first. It is unknown whether the request arrived. */
   | { readonly kind: 'closed'; readonly reason: string }
-  /** The carrier answered younger requests. Whether it has this one is unknown. */
+  /** The carrier answered later requests. It is unknown whether it has this one. */
   | { readonly kind: 'skipped'; readonly reason: string }
   /** The session had ended before. Nothing was sent. */
   | { readonly kind: 'unsent' };
 
-/** The outcome of a bind. */
+/** The result of a bind. */
 export type BindOutcome =
   | { readonly bound: true }
   | { readonly bound: false; readonly reason: string; readonly badCredentials: boolean };

@@ -1,41 +1,41 @@
 import { readCaBundle } from '../../pem.ts';
 
-/** The direction of a session: submit, receive, or both. */
+/** The direction of a session: submitting, receiving, or both. */
 export type BindRole = 'transceiver' | 'transmitter' | 'receiver';
 
-/** The settings of an `smpp://` URL, and the client's timeouts. */
+/** The settings in an `smpp://` URL, and the timeouts. */
 export interface SmppSettings {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa: string | undefined;
-  /** The sessions to bind. Messages are submitted over the first. */
+  /** The sessions to bind. Messages are submitted over the first one. */
   readonly sessions: readonly [BindRole, ...BindRole[]];
   readonly systemId: string;
   readonly password: string;
   readonly systemType: string;
-  /** Most submit_sm PDUs without an answer. */
+  /** The most submit_sm PDUs without an answer. */
   readonly window: number;
   readonly sourceTon?: number;
   readonly sourceNpi?: number;
-  /** Whether to send validity_period. */
+  /** True if validity_period is sent. */
   readonly validity: boolean;
   readonly timing: SmppTiming;
 }
 
-/** All in milliseconds. */
+/** Timeouts, all in ms. */
 export interface SmppTiming {
-  /** For connecting and the answer to the bind. */
+  /** Limit for connecting and for the answer to the bind. */
   readonly bindTimeoutMs: number;
-  /** After this time a submission is overdue (see `SmppSession`). */
+  /** A submission without an answer for this long is overdue (see `SmppSession`). */
   readonly submitTimeoutMs: number;
   readonly enquireIntervalMs: number;
-  /** How long the SMSC may be silent while an enquire_link is unanswered. */
+  /** How long the SMSC may send nothing while an enquire_link is unanswered. */
   readonly enquireTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
-  /** How long a submission waits for a session. */
+  /** How long a submission waits for a bound session. */
   readonly boundWaitMs: number;
   readonly throttlePauseMs: number;
   /** How long `stop` waits for submissions in flight and for reports to be recorded. */
@@ -72,8 +72,8 @@ const PARAMETERS = [
 /**
  * Reads `smpp://systemId:password@host:2775?window=50` or `smpps://…` (TLS, default port 3550). Query parameters:
  * window (1 to 1000), systemType, enquireSeconds, bindTimeoutSeconds, submitTimeoutSeconds, sourceTon, sourceNpi,
- * validity (on, off), bind (trx, tx+rx), ca (path of a PEM bundle, which is read). `timing` goes before the URL.
- * Throws Error that names the fault and never the password.
+ * validity (on, off), bind (trx, tx+rx), and ca (path of a PEM bundle, which is read here). `timing` takes precedence
+ * over the URL. Throws an Error that says what is wrong and never contains the password.
  */
 export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): SmppSettings {
   const parsed = URL.parse(url);
@@ -124,7 +124,10 @@ export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): Smp
   };
 }
 
-/** A plus sign in a query is read as a space, unless it is percent-encoded. */
+/**
+ * Returns the sessions to bind. In a query, a plus sign that is not percent-encoded is read as a space, so both are
+ * accepted.
+ */
 function sessionsOf(bind: string): SmppSettings['sessions'] {
   if (bind === 'trx') return ['transceiver'];
   if (/^tx[+ ]rx$/.test(bind)) return ['transmitter', 'receiver'];

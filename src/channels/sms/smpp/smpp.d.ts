@@ -1,6 +1,7 @@
 /**
- * Types for the used parts of `smpp` 0.5.1: its PDU codec, its error names and, in tests, its server. Field types are
- * those without the library's filters, which `pdu.ts` removes: octets stay octets and times stay strings.
+ * Types for the parts of `smpp` 0.5.1 that are used: its PDU codec, its error names and, in tests, its server. The
+ * field types are those without the library's filters, which `pdu.ts` removes: octets stay octets and times stay
+ * strings.
  */
 declare module 'smpp' {
   import type { EventEmitter } from 'node:events';
@@ -47,7 +48,7 @@ declare module 'smpp' {
 
   interface Session extends EventEmitter {
     readonly socket: Socket;
-    /** False when the socket can no longer be written. */
+    /** Returns false if the socket can no longer be written. */
     send(pdu: Pdu, onResponse?: (response: Pdu) => void): boolean;
     destroy(): void;
     on(event: 'pdu', listener: (pdu: Pdu) => void): this;
@@ -62,7 +63,7 @@ declare module 'smpp' {
   const smpp: {
     readonly PDU: {
       new (command: string, fields?: PduFields): Pdu;
-      /** Parses one frame. Throws RangeError when its body is cut short. */
+      /** Parses one frame. Throws RangeError if its body is incomplete. */
       new (frame: Buffer): Pdu;
       maxLength: number;
     };

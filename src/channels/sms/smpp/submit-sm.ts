@@ -1,4 +1,4 @@
-/** From a submission to the submit_sm PDUs of its parts, without I/O. */
+/** Converts a submission to the submit_sm PDUs of its parts, without I/O. */
 import type { PduFields } from 'smpp';
 import type { SmsEncoding } from '../../../domain/messages/sms-text.ts';
 import type { SmsSubmission, SubmitOutcome } from '../../../domain/ports/provider.ts';
@@ -16,8 +16,8 @@ export interface SmppMessage {
 }
 
 /**
- * The fields that all parts share. `rejected` for what no carrier could accept: a bad address, a text outside its
- * alphabet.
+ * Returns the fields that all parts share. Returns `rejected` for what no carrier could accept: an invalid sender or
+ * recipient, or a text outside its alphabet.
  */
 export function toSmppMessage(
   submission: SmsSubmission,
@@ -51,7 +51,7 @@ export function toSmppMessage(
   };
 }
 
-/** The submit_sm of part `index` (from 0). */
+/** Returns the submit_sm of part `index` (counted from 0). */
 export function partFields({ fields, text }: SmppMessage, index: number, reference: number): PduFields {
   const octets = text.parts[index] ?? Buffer.alloc(0);
   const total = text.parts.length;
@@ -62,8 +62,9 @@ export function partFields({ fields, text }: SmppMessage, index: number, referen
 }
 
 /**
- * SMPP absolute time in UTC, `YYMMDDhhmmsst00+`. Empty (the carrier's default) from 48 h ahead, which many carriers
- * refuse. At least a minute ahead, so that a carrier with a fast clock accepts the message.
+ * Returns the time in SMPP's absolute format in UTC, `YYMMDDhhmmsst00+`. From 48 h ahead, which many carriers refuse,
+ * it is empty, so the carrier's default applies. It is at least a minute ahead, so that a carrier whose clock is fast
+ * still accepts the message.
  */
 function validityPeriod(expiresAt: Date, now: Date): string {
   const aheadMs = expiresAt.getTime() - now.getTime();
@@ -77,7 +78,7 @@ function rejected(code: string, reason: string): SubmitOutcome {
   return { kind: 'rejected', code, reason };
 }
 
-/** Type of number (TON), numbering plan (NPI) and up to 20 ASCII characters. */
+/** An address in SMPP: type of number (TON), numbering plan (NPI), and up to 20 ASCII characters. */
 interface SmppAddress {
   readonly ton: number;
   readonly npi: number;
@@ -90,9 +91,9 @@ const ALPHANUMERIC = { ton: 5, npi: 0 };
 const SHORT_CODE_DIGITS = 6;
 
 /**
- * The sender: up to six digits are a short code (TON 3, NPI 0), more digits with or without `+` an international
- * number (TON 1, NPI 1), anything else is alphanumeric (TON 5, NPI 0). `override` replaces both values for carriers
- * with other rules. Undefined when it does not fit the field.
+ * Returns the sender. Up to six digits are a short code (TON 3, NPI 0). More digits, with or without `+`, are an
+ * international number (TON 1, NPI 1). Anything else is alphanumeric (TON 5, NPI 0). `override` replaces TON and NPI
+ * for carriers with other rules. Undefined if the sender does not fit the field.
  */
 function sourceAddress(
   from: string,
@@ -104,7 +105,10 @@ function sourceAddress(
   return { ton: override.ton ?? kind.ton, npi: override.npi ?? kind.npi, address };
 }
 
-/** The recipient, an MSISDN with or without `+` (R34): TON 1, NPI 1, digits only. Undefined when it is no number. */
+/**
+ * Returns the recipient, a phone number with or without `+` (R34), as TON 1, NPI 1 and digits only. Undefined if it is
+ * not a number.
+ */
 function destinationAddress(to: string): SmppAddress | undefined {
   const digits = /^\+?(\d{1,20})$/.exec(to)?.[1];
   return digits === undefined ? undefined : { ...INTERNATIONAL, address: digits };
@@ -126,14 +130,14 @@ const DATA_CODING_UCS2 = 8;
 
 export interface WireText {
   readonly dataCoding: number;
-  /** The octets of each part without UDH, in order. */
+  /** The octets of each part in order, without the concatenation header (UDH). */
   readonly parts: readonly Buffer[];
 }
 
 /**
- * The octets of the text's parts: GSM-7 unpacked at 160, or 153 septets a part; UCS-2 big-endian at 70, or 67 code
- * units a part. Splits neither an extension character nor a surrogate pair. A string says why the text cannot be
- * sent.
+ * Returns the octets of the text's parts. GSM-7, unpacked: 160 septets alone, or 153 in each of several parts. UCS-2,
+ * big-endian: 70 code units alone, or 67 in each part. Neither an extension character nor a surrogate pair is split. If
+ * the text cannot be sent, returns a string that says why.
  */
 export function toWireText(text: string, encoding: SmsEncoding): WireText | string {
   const wire = encoding === 'GSM-7' ? gsm7(text) : ucs2(text);
@@ -143,8 +147,8 @@ export function toWireText(text: string, encoding: SmsEncoding): WireText | stri
 }
 
 /**
- * The short_message of part `index` (from 0) of `total`, with the 8-bit concatenation header that esm_class 0x40
- * announces.
+ * Returns the short_message of part `index` (counted from 0) of `total`. It begins with the 8-bit concatenation header,
+ * which esm_class 0x40 announces.
  */
 export function withConcatenation(octets: Buffer, reference: number, index: number, total: number): Buffer {
   return Buffer.concat([Buffer.from([0x05, 0x00, 0x03, reference, total, index + 1]), octets]);

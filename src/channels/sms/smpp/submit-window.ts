@@ -1,7 +1,8 @@
 /**
- * The submit window of one SMPP session: how many submit_sm may be unanswered at once. The carrier changes it: a
- * throttled PDU halves the limit and pauses submission, and each limit's worth of successes raises it by one, up to
- * the configured maximum. It is no `Semaphore`, since it has two queues and a pause (ADR-0022).
+ * The submit window of one SMPP session: how many submit_sm may be unanswered at the same time. The carrier changes the
+ * limit. When it throttles a PDU, the limit is halved and submission pauses. After as many successes as the limit, the
+ * limit grows by one, up to the configured maximum. It is not a `Semaphore`, because it has two queues and a pause
+ * (ADR-0022).
  */
 import { WaitQueue } from '../../../runtime/wait-queue.ts';
 
@@ -21,19 +22,25 @@ export class SubmitWindow {
   #newRefused = false;
   #closed = false;
 
-  /** `max` in PDUs. `pauseMs` is the first pause after throttling; each further one is twice as long, up to 5 s. */
+  /**
+   * `max` is a number of PDUs. `pauseMs` is the first pause after throttling. Each further pause is twice as long, up
+   * to 5 s.
+   */
   constructor(max: number, pauseMs: number) {
     this.#max = max;
     this.#limit = max;
     this.#pauseMs = pauseMs;
   }
 
-  /** How many PDUs may be unanswered now. */
+  /** Number of PDUs that may be unanswered now. */
   get limit(): number {
     return Math.floor(this.#limit);
   }
 
-  /** For a message's first part. Each true needs one `release`; false: aborted, refused or closed. */
+  /**
+   * Waits for a place for the first part of a message. After each true, call `release` once. False if aborted, refused
+   * or closed.
+   */
   async acquire(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted || this.#newRefused) return false;
     if (this.#take()) return true;
@@ -43,7 +50,9 @@ export class SubmitWindow {
     return false;
   }
 
-  /** For a message's later parts. Waits at most `timeoutMs`, and also while new messages are refused. */
+  /**
+   * Waits for a place for a later part of a message, at most `timeoutMs`. It works even while new messages are refused.
+   */
   async acquireForLaterPart(timeoutMs: number): Promise<boolean> {
     return this.#take() || (!this.#closed && (await this.#laterParts.wait(undefined, timeoutMs)));
   }
@@ -53,16 +62,16 @@ export class SubmitWindow {
     this.#admit();
   }
 
-  /** The carrier accepted a PDU. */
+  /** Call this when the carrier accepted a PDU. */
   succeeded(): void {
     this.#pauses = 0;
     this.#limit = Math.min(this.#max, this.#limit + 1 / this.#limit);
   }
 
-  /** The carrier throttled a PDU: halves the limit and pauses. Returns the rest of the pause, in ms. */
+  /** Call this when the carrier throttled a PDU. Halves the limit and pauses. Returns the rest of the pause in ms. */
   throttled(): number {
     if (this.#closed) return this.#pauseMs;
-    // All PDUs on the wire are throttled together: halve the limit once, not once for each.
+    // The carrier throttles all PDUs on the wire together. So halve the limit once, not once for each PDU.
     if (this.#pauseTimer !== undefined) return Math.max(0, this.#pausedUntil - performance.now());
     this.#limit = Math.max(1, this.#limit / 2);
     const pauseMs = Math.min(MAX_PAUSE_MS, this.#pauseMs * 2 ** Math.min(this.#pauses++, 16));
@@ -74,7 +83,7 @@ export class SubmitWindow {
     return pauseMs;
   }
 
-  /** From now on, admits only later parts of messages whose first part has left. */
+  /** From now on, only later parts of messages whose first part was sent get a place. */
   refuseNew(): void {
     this.#newRefused = true;
     this.#newMessages.rejectAll();
@@ -88,7 +97,10 @@ export class SubmitWindow {
     this.#newMessages.rejectAll();
   }
 
-  /** Needs no look at the queues: `#admit` leaves no room while anybody waits. */
+  /**
+   * Takes a place if there is one. It need not check the queues, because `#admit` leaves no place free while anybody
+   * waits.
+   */
   #take(): boolean {
     if (!this.#hasRoom()) return false;
     this.#used++;
