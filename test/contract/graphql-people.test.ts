@@ -446,7 +446,7 @@ describe('signing in (R233)', () => {
     const invited = await Promise.all(spellings.map((email) => invite(token, email)));
     expect(invited.flatMap(codesOf)).toEqual(['BAD_USER_INPUT', 'BAD_USER_INPUT']);
     const refused = invited.find((answer) => codesOf(answer).length > 0);
-    expect(refused?.body.errors[0].message).toContain('member of this account, or of somebody invited to it');
+    expect(refused?.body.errors[0].message).toContain('member of this account, or by a person invited to it');
     const created = await Promise.allSettled(spellings.map(createWith));
     expect(created.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
     const why = created.flatMap((each) => (each.status === 'rejected' ? [each.reason.code] : []));

@@ -101,7 +101,7 @@ describe('a PostgreSQL of one’s own (R255)', () => {
       onProgress: () => undefined,
     };
     await expect(takeBaseBackup(request)).rejects.toThrow(
-      /may not copy the database: give it the attribute REPLICATION/,
+      /may not copy the database\. Give it the attribute REPLICATION/,
     );
   });
 });
