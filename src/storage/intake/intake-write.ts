@@ -198,8 +198,8 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     return { ...each, message: index + 1, origin: originOf[index] as number };
   });
   const recipients = numbered.flatMap(({ prepared, message, origin }) =>
-    // A message that is due at once is marked as claimed here, which saves the worker an update. A scheduled message is
-    // not claimed, because it can be canceled.
+    // Claimed means that a worker submits the recipient and nobody can cancel it. A message that is due at once is
+    // claimed here, which saves the worker an update. A scheduled message is not claimed yet.
     prepared.recipients.map(({ address, costMinor }, position) => {
       return { message, origin, position, address, costMinor, isClaimed: prepared.scheduledFor === null };
     }),

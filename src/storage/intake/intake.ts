@@ -131,7 +131,7 @@ export class PgIntake implements Intake {
     // A request with the same key may be in progress in this process: wait for it.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
     const isThere = (await findAnswers(this.#sql, [claim])).size > 0;
-    // Another process may have committed the answer without it being on the disk yet. Only a found answer has to wait
+    // Another process may have committed an answer that is not on the disk yet. Only a found answer has to wait
     // for the disk. Most keys have none.
     return isThere
       ? (await findAnswers(this.#sql, [claim], { isTold: true })).get(claimKey(claim))

@@ -24,7 +24,7 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
     for (const routeKey of routeKeys) {
       const recipients = message.recipients.flatMap((recipient, position): OutgoingRecipient[] =>
         recipient.routeKey === routeKey
-          ? // Recipients of a message that is due at once are stored as claimed (intake-write.ts).
+          ? // Intake stores these recipients as claimed: a worker submits them, and they cannot be canceled.
             [{ messageId: message.id, position, address: recipient.address, isClaimed: true }]
           : [],
       );

@@ -20,8 +20,8 @@ export interface SeqFilter extends TimeFilter {
   readonly environment?: Environment | undefined;
   readonly apiKeyId?: string | undefined;
   /**
-   * Text to find in the message text, the sender, or a recipient's address (phone number, email address or device
-   * token).
+   * Text to find in the message text, the sender, or a recipient's address (phone number, email address, or platform
+   * and id of a device).
    */
   readonly search?: string | undefined;
 }

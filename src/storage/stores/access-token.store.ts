@@ -45,7 +45,7 @@ const REVOKE = statement(
    RETURNING ${COLUMNS.join(', ')}, token_hash`,
 );
 
-/** Access tokens of people. They are found by the hash of the token. */
+/** Stores the access tokens of people. They are found by the hash of the token. */
 export class PgAccessTokenStore implements AccessTokenStore {
   readonly #sql: Sql;
 

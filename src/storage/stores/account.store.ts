@@ -112,7 +112,7 @@ interface Locked {
   ledger_seq: number;
 }
 
-/** Accounts, and credits to them. Intake writes the charges (src/storage/intake). */
+/** Stores accounts, and credits to them. Intake writes the charges (src/storage/intake). */
 export class PgAccountStore implements AccountStore {
   readonly #sql: Sql;
 

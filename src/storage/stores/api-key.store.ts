@@ -110,7 +110,7 @@ const MADE_BY = statement(
    ORDER BY k.created_at, k.key_id LIMIT $4`,
 );
 
-/** API keys. The caller announces every change, so that all processes drop their cached copy. */
+/** Stores API keys. The caller announces every change, so that all processes drop their cached copy. */
 export class PgApiKeyStore implements ApiKeyStore {
   readonly #sql: Sql;
 

@@ -70,8 +70,8 @@ export class PgAuditStore implements AuditStore {
     await this.#sql.execute(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
     const head = { logId: end.log_id, seq, hash };
     await this.#sql.execute(MOVE_HEAD, [seq, hash, this.#heads.sign(head)]);
-    // Keep the head outside the database only after the commit. After a rollback it would be ahead of the log, which
-    // would look as if entries had been deleted.
+    // Keep the head outside the database only after the commit. After a rollback that head would be ahead of the log,
+    // as if entries had been deleted.
     this.#sql.onEnd((isCommitted) => {
       if (isCommitted) void this.#heads.keep(head);
     });

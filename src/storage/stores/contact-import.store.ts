@@ -119,7 +119,7 @@ const FORGET = statement(
      AND NOT EXISTS (SELECT FROM contact_import_faults f WHERE f.import_id = i.id)`,
 );
 
-/** Contact imports, the CSV text of unfinished ones, and the faults that their rows have. */
+/** Stores contact imports, the CSV text of unfinished ones, and the faults that their rows have. */
 export class PgContactImportStore implements ContactImportStore {
   readonly #sql: Sql;
 

@@ -185,7 +185,7 @@ function toRows(contacts: readonly Contact[]): string {
   );
 }
 
-/** Contacts (R27). */
+/** Stores contacts (R27). */
 export class PgContactStore implements ContactStore {
   readonly #sql: Sql;
 

@@ -51,7 +51,7 @@ interface StateRow {
   found_restore: string | null;
 }
 
-/** The row that identifies this copy of the data. It changes when a backup was restored (R230). */
+/** Reads and changes the row that identifies this copy of the data, and says whether the copy is held (R230). */
 export class PgCopyStore implements CopyStore {
   readonly #sql: Sql;
 

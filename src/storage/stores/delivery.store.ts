@@ -320,7 +320,7 @@ interface Part {
   readonly limit: number;
 }
 
-/** Webhook deliveries, and the results of their attempts. */
+/** Stores webhook deliveries, and the results of their attempts. */
 export class PgDeliveryStore implements DeliveryStore {
   readonly #sql: Sql;
 
@@ -458,7 +458,7 @@ export class PgDeliveryStore implements DeliveryStore {
   }
 }
 
-/** Lists of webhook deliveries. */
+/** Reads lists of webhook deliveries. */
 export class PgDeliveryListStore implements DeliveryListStore {
   readonly #sql: Sql;
 

@@ -69,7 +69,7 @@ const REMOVE = statement(
    RETURNING id`,
 );
 
-/** Devices for push messages (R24). */
+/** Stores the devices for push messages (R24). */
 export class PgDeviceStore implements DeviceStore {
   readonly #sql: Sql;
 

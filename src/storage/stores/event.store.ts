@@ -186,7 +186,7 @@ const FORGET = statement(
  */
 const DISORDER_MS = 600_000;
 
-/** Events. Each account has a feed, which numbers its events without gaps (R33). */
+/** Stores events. Each account has a feed, which numbers its events without gaps (R33). */
 export class PgEventStore implements EventStore {
   readonly #sql: Sql;
 

@@ -22,7 +22,10 @@ const LAST_WRITERS = statement(
   `SELECT number, account_id FROM whatsapp_writers WHERE number = ANY($1::text[])`,
 );
 
-/** Inbound messages. Also which account last wrote to a number, because a reply belongs to that account (R205). */
+/**
+ * Stores inbound messages. Also stores which account last wrote to a number, because a reply belongs to that account
+ * (R205).
+ */
 export class PgInboundStore implements InboundStore {
   readonly #sql: Sql;
 

@@ -10,7 +10,7 @@ const FIND = statement(
    WHERE l.token_hash = $1 AND l.kind = $2 AND l.expires_at > $3`,
 );
 
-/** Links that were sent by mail. They are found by the hash of their token. */
+/** Stores the links that were sent by mail. They are found by the hash of their token. */
 export class PgMailLinkStore implements MailLinkStore {
   readonly #sql: Sql;
 

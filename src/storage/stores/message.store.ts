@@ -270,7 +270,7 @@ const NOTES_OF = statement(
 
 const keyOf = (row: KeyRow): RecipientKey => ({ messageId: row.message_id, position: row.position });
 
-/** Messages, their recipients and timelines. */
+/** Stores messages, their recipients and timelines. */
 export class PgMessageStore implements MessageStore {
   readonly #sql: Sql;
 
@@ -577,8 +577,8 @@ async function toRecipient(
     .table('recipients')
     .whereRaw(SENT_TO, [to, accountId, accountId, to])
     .select('message_id');
-  // A push message is addressed to users or devices, but its recipient rows have the tokens of the devices. So search
-  // its payload too.
+  // A push message is sent to users or devices, but the addresses of its recipients name only devices. So search its
+  // payload too.
   if (channel === 'push') {
     named.union(sql.table('messages').whereRaw(NAMED_IN_PUSH, [to, accountId]).select('id'));
   }
@@ -637,7 +637,7 @@ const LISTED_RECIPIENTS = statement(
    ORDER BY message_id, position`,
 );
 
-/** Lists of messages, and of recipients and timeline notes of many messages. */
+/** Reads lists of messages, and the recipients and timeline notes of many messages. */
 export class PgMessageListStore implements MessageListStore {
   readonly #sql: Sql;
 

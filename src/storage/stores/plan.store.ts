@@ -30,7 +30,7 @@ function mapRow(row: PlanRow): Plan {
   };
 }
 
-/** Plans, and which accounts have them (R12). */
+/** Stores plans, and which accounts have them (R12). */
 export class PgPlanStore implements PlanStore {
   readonly #sql: Sql;
 

@@ -4,7 +4,7 @@ import type { Sql } from '../postgres/sql.ts';
 
 type PriceColumns = Omit<PriceRow, 'amountMinor'> & { readonly amount_minor: number };
 
-/** Prices (R17). */
+/** Stores prices (R17). */
 export class PgPriceStore implements PriceStore {
   readonly #sql: Sql;
 

@@ -48,7 +48,7 @@ interface RefundRow extends KeyRow {
   amount_minor: number;
 }
 
-/** Refunds that are paid later, if the recipient turns out not to be accepted (R218). */
+/** Stores refunds that wait for 72 hours. A report that the carrier accepted the message cancels them (R218). */
 export class PgRefundStore implements RefundStore {
   readonly #sql: Sql;
 

@@ -87,7 +87,7 @@ interface MatchRow {
   address: string;
 }
 
-/** Sids (the ids that providers give to messages), and the delivery reports for them. */
+/** Stores sids (the ids that providers give to messages), and the delivery reports for them. */
 export class PgReportStore implements ReportStore {
   readonly #sql: Sql;
 

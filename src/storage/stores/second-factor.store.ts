@@ -44,7 +44,7 @@ const FIND_CHALLENGE = statement(
    WHERE c.token_hash = $1 AND c.expires_at > $2`,
 );
 
-/** Second factors, recovery codes, and sign-ins that wait for a second factor. */
+/** Stores second factors, recovery codes, and sign-ins that wait for a second factor. */
 export class PgSecondFactorStore implements SecondFactorStore {
   readonly #sql: Sql;
 

@@ -81,7 +81,7 @@ const FORGET_ATTEMPTS = statement(
    WHERE attempt_id IN (SELECT attempt_id FROM sign_in_failures WHERE bucket = $1)`,
 );
 
-/** Sessions. They are found by the hash of their token. */
+/** Stores sessions. They are found by the hash of their token. */
 export class PgSessionStore implements SessionStore {
   readonly #sql: Sql;
 
@@ -173,7 +173,7 @@ function mapSession(row: SessionColumns) {
   };
 }
 
-/** Failed sign-ins. All processes share them. */
+/** Stores failed sign-ins. All processes count them together. */
 export class PgSignInFailureStore implements SignInFailureStore {
   readonly #sql: Sql;
 

@@ -30,7 +30,7 @@ interface Use {
 const nameOf = (keyId: string, signature: string) => `${keyId} ${signature}`;
 
 /**
- * Signatures that were used once and must not be accepted again. The primary key of the table decides. Concurrent calls
+ * Stores signatures that were used and must not be accepted again. The primary key of the table decides. Concurrent calls
  * share a statement.
  */
 export class PgSpentSignatures implements SpentSignatures {

@@ -17,7 +17,7 @@ const FORGET = statement(
    RETURNING 1`,
 );
 
-/** The progress of the periodic sweeps, which look through whole tables in pages. */
+/** Stores the progress of the periodic sweeps, which look through whole tables in pages. */
 export class PgSweepStore implements SweepStore {
   readonly #sql: Sql;
 

@@ -53,7 +53,7 @@ const FOLD_DELIVERIES = statement(
 // Deliveries are deleted after a month. Their counts become zero and must not stay for ever.
 const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
 
-/** Counts of messages and deliveries by hour. */
+/** Reads the counts of messages by hour and day, and folds the deltas of messages and deliveries into them. */
 export class PgUsageStore implements UsageStore {
   readonly #sql: Sql;
 

@@ -30,7 +30,10 @@ export const USER_COLUMNS = [
   'removed_at',
 ] as const;
 
-/** Returns SQL for the people in `table` who are members: not removed, and without an expired invitation. */
+/**
+ * Returns the SQL condition for people in `table` who are not removed. If they were invited, they must have accepted,
+ * or the invitation must be unexpired.
+ */
 export function presentIn(table: string): string {
   return `${table}.removed_at IS NULL AND (${table}.accepted_at IS NOT NULL
     OR ${table}.invited_at > now() - interval '${ONE_TIME_HOURS} hours')`;
@@ -76,7 +79,7 @@ const FORGET_EXPIRED = statement(
   `UPDATE users SET removed_at = now() WHERE account_id = $1 AND removed_at IS NULL AND NOT (${presentIn('users')})`,
 );
 
-/** People, and the hashes of their passwords. */
+/** Stores people, and the hashes of their passwords. */
 export class PgUserStore implements UserStore {
   readonly #sql: Sql;
 

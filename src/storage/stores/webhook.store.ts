@@ -91,7 +91,7 @@ const FAILING_ON = statement(
    ORDER BY id FOR NO KEY UPDATE`,
 );
 
-/** Webhooks. */
+/** Stores webhooks. */
 export class PgWebhookStore implements WebhookStore {
   readonly #sql: Sql;
 

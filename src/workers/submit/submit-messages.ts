@@ -46,7 +46,8 @@ interface ProviderAnswer {
 }
 
 /**
- * A recipient that this worker has claimed. `neverSubmitted` means that certainly no worker has submitted it before.
+ * A recipient that this worker has claimed, so that nobody can cancel it. `neverSubmitted` means that certainly no
+ * worker has submitted it before.
  */
 interface ClaimedRecipient {
   readonly message: OutgoingMessage;

@@ -87,7 +87,7 @@ function readText(pdu: PduFields): string {
 }
 
 function field(text: string, pattern: RegExp): string | undefined {
-  // The text field repeats the message, which may itself contain "stat:". So search before the text field first.
+  // The text field repeats the message, which may itself contain "stat:". So first search the part before it.
   const end = TEXT_FIELD.exec(text)?.index ?? text.length;
   const found = pattern.exec(text.slice(0, end)) ?? pattern.exec(text.slice(end));
   return found?.[1] ?? found?.[2];
