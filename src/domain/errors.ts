@@ -1,38 +1,43 @@
 import { truncate } from './text.ts';
 
-/** Every refusal that an operation can throw (R3). The edges map codes to statuses. */
-export type ErrorCode =
-  | 'unauthorized'
-  | 'forbidden'
-  | 'rate_limit_exceeded'
-  | 'validation_error'
-  | 'invalid_json'
-  | 'invalid_phone_number'
-  | 'invalid_sender_id'
-  | 'message_too_long'
-  | 'invalid_scheduled_time'
-  | 'invalid_scope'
-  | 'invalid_event_type'
-  | 'invalid_webhook_url'
-  | 'idempotency_key_mismatch'
-  | 'no_target_devices'
-  | 'session_window_closed'
-  | 'unknown_template'
-  | 'unpriced_destination'
-  | 'insufficient_balance'
-  | 'not_found'
-  | 'contact_exists'
-  | 'message_not_cancelable'
-  | 'webhook_limit'
-  | 'key_ended'
-  | 'second_factor_required'
-  | 'step_up_required'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'internal_error'
-  | 'provider_error'
-  | 'service_unavailable'
-  | 'outcome_unknown';
+/** Codes of the refusals that an operation can throw (R3). The edges map codes to statuses. */
+export const ERROR_CODES = [
+  'unauthorized',
+  'forbidden',
+  'rate_limit_exceeded',
+  'validation_error',
+  'invalid_json',
+  'invalid_phone_number',
+  'invalid_sender_id',
+  'message_too_long',
+  'invalid_scheduled_time',
+  'invalid_scope',
+  'invalid_event_type',
+  'invalid_webhook_url',
+  'idempotency_key_mismatch',
+  'no_target_devices',
+  'session_window_closed',
+  'unknown_template',
+  'unpriced_destination',
+  'insufficient_balance',
+  'not_found',
+  'contact_exists',
+  'message_not_cancelable',
+  'webhook_limit',
+  'key_ended',
+  'second_factor_required',
+  'step_up_required',
+  'payload_too_large',
+  'unsupported_media_type',
+  'internal_error',
+  'provider_error',
+  'service_unavailable',
+  'outcome_unknown',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** Path of the pages about error codes: one for each, by its GraphQL spelling in lower case. */
+export const ERROR_DOCS_PATH = '/docs/errors';
 
 /** Why the gateway answers 503. The operator's log, metrics and readiness distinguish them. */
 export type UnavailableReason =
@@ -64,27 +69,76 @@ export class DomainError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** The reason of a `service_unavailable`. Like `cause` it is for the operator and is never sent. */
   readonly kind: UnavailableReason | undefined;
+  readonly #faults: readonly FieldFault[] | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
     details?: Readonly<Record<string, unknown>>,
     retryAfterSeconds?: number,
-    why: { readonly kind?: UnavailableReason; readonly cause?: unknown } = {},
+    why: Reasons = {},
   ) {
     super(message, why.cause === undefined ? undefined : { cause: why.cause });
     this.code = code;
     this.details = details;
     this.retryAfterSeconds = retryAfterSeconds;
     this.kind = why.kind;
+    this.#faults = why.faults;
+  }
+
+  /** The members of the input that are at fault: `details.fields`, or the one of `details.field`. */
+  get faults(): readonly FieldFault[] {
+    const { fields, field } = (this.details ?? {}) as { fields?: readonly FieldFault[]; field?: string };
+    if (fields) return fields;
+    return this.#faults ?? (field === undefined ? [] : [{ path: field, message: this.message }]);
   }
 }
 
-const FAULTS_MAX = 20;
+interface Reasons {
+  readonly kind?: UnavailableReason;
+  readonly cause?: unknown;
+  /** Members at fault, more exactly than `details.field`. */
+  readonly faults?: readonly FieldFault[];
+}
+
+/**
+ * Runs the checks of one input, and returns their results by name. Throws all refusals that name a member of the input
+ * as one (R270): `validation_error` if all are that, else the code and details of the first, with all faults in
+ * `details.fields`. Any other error is thrown at once.
+ */
+export function checkAll<Checks extends Readonly<Record<string, () => unknown>>>(
+  checks: Checks,
+): { readonly [Name in keyof Checks]: ReturnType<Checks[Name]> } {
+  const refused: DomainError[] = [];
+  const results = Object.entries(checks).map(([name, check]) => {
+    try {
+      return [name, check()];
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.faults.length === 0) throw error;
+      refused.push(error);
+      return [name, undefined];
+    }
+  });
+  const refusal = allInOne(refused);
+  if (refusal) throw refusal;
+  return Object.fromEntries(results);
+}
+
+function allInOne(refused: readonly DomainError[]): DomainError | undefined {
+  const [first, ...others] = refused;
+  if (!first || others.length === 0) return first;
+  const all = validationError(refused.flatMap(({ faults }) => faults));
+  if (refused.every(({ code }) => code === 'validation_error')) return all;
+  const message = refused.map((refusal) => refusal.message).join('; ');
+  return new DomainError(first.code, message, { ...first.details, ...all.details });
+}
+
+/** Faults that a refusal names. A hostile input can have 100,000. */
+export const FAULTS_MAX = 20;
 
 export const unauthorized = (message: string) => new DomainError('unauthorized', message);
 export const forbidden = (message: string) => new DomainError('forbidden', message);
-/** Names the first 20 faults. A hostile input can have 100,000. */
+/** Names the first 20 faults. */
 export const validationError = (faults: readonly FieldFault[]) => {
   const fields = faults.slice(0, FAULTS_MAX).map(({ path, message }) => ({ path: truncate(path), message }));
   const message = fields.map((field) => (field.path ? `${field.path}: ${field.message}` : field.message));

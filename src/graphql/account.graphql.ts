@@ -161,7 +161,10 @@ export class AccountResolver {
     return connection(await run(operations.accounts.list, { ...slice, search }));
   }
 
-  @Mutation(() => AccountType, { description: 'Creates an account and its owner. For operators.' })
+  @Mutation(() => AccountType, {
+    description: 'Creates an account and its owner. For operators.',
+    errors: [],
+  })
   async createAccount(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => CreateAccountInput, { description: 'The account.' }) input: CreateAccountInput,
@@ -173,6 +176,7 @@ export class AccountResolver {
   @Mutation(() => AccountType, {
     description:
       'Adds to a balance. Repeating a payment with the same reference and amount changes nothing; another amount under the same reference is refused. For operators.',
+    errors: ['not_found', 'step_up_required'],
   })
   topUpAccount(
     @Ctx() { run, operations }: GraphqlContext,
@@ -187,7 +191,10 @@ export class AccountResolver {
     return run(operations.accounts.topUp, { accountId, amount, reference: reference ?? undefined });
   }
 
-  @Mutation(() => AccountType, { description: 'Puts an account on a plan. For operators.' })
+  @Mutation(() => AccountType, {
+    description: 'Puts an account on a plan. For operators.',
+    errors: ['not_found', 'step_up_required'],
+  })
   setAccountPlan(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('accountId', () => ID, { description: 'The account.' }) accountId: string,
@@ -203,6 +210,7 @@ export class AccountResolver {
   @Mutation(() => RetentionType, {
     description:
       'Sets how long messages are kept. What is deleted cannot be restored. For owners and operators.',
+    errors: ['not_found', 'step_up_required'],
   })
   setRetention(
     @Ctx() { run, operations }: GraphqlContext,

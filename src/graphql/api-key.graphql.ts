@@ -174,7 +174,7 @@ export class ApiKeyResolver {
     return run(operations.apiKeyLists.find, { keyId });
   }
 
-  @Mutation(() => CreatedApiKey, { description: 'Creates a key.' })
+  @Mutation(() => CreatedApiKey, { description: 'Creates a key.', errors: ['not_found', 'step_up_required'] })
   createApiKey(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => CreateApiKeyInput, { description: 'The key.' }) input: CreateApiKeyInput,
@@ -184,6 +184,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => ApiKeyType, {
     description: 'Changes a key. The next request is checked against the change.',
+    errors: ['not_found', 'key_ended', 'step_up_required'],
   })
   updateApiKey(
     @Ctx() { run, operations }: GraphqlContext,
@@ -196,6 +197,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => CreatedApiKey, {
     description: 'Replaces a key by one with the same properties and new secrets.',
+    errors: ['not_found', 'key_ended', 'step_up_required'],
   })
   rotateApiKey(
     @Ctx() { run, operations }: GraphqlContext,
@@ -211,6 +213,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => ApiKeyType, {
     description: 'Revokes a key at once and forever.',
+    errors: ['not_found'],
   })
   async revokeApiKey(
     @Ctx() { run, operations }: GraphqlContext,
@@ -227,6 +230,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => ApiKeyType, {
     description: "Sets a key's own request limits, or clears them with null. For operators.",
+    errors: ['not_found', 'key_ended'],
   })
   setRateLimit(
     @Ctx() { run, operations }: GraphqlContext,

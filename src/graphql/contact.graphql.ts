@@ -119,7 +119,10 @@ export class ContactResolver {
     return run(operations.contacts.get, { id });
   }
 
-  @Mutation(() => ContactType, { description: 'Creates a contact.' })
+  @Mutation(() => ContactType, {
+    description: 'Creates a contact.',
+    errors: ['contact_exists', 'invalid_phone_number'],
+  })
   createContact(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => CreateContactInput, { description: 'The contact.' }) input: CreateContactInput,
@@ -127,7 +130,10 @@ export class ContactResolver {
     return run(operations.contacts.create, { ...input, environment: input.environment ?? undefined });
   }
 
-  @Mutation(() => ContactType, { description: 'Changes a contact.' })
+  @Mutation(() => ContactType, {
+    description: 'Changes a contact.',
+    errors: ['not_found', 'contact_exists', 'invalid_phone_number'],
+  })
   updateContact(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The contact.' }) id: string,
@@ -136,7 +142,7 @@ export class ContactResolver {
     return run(operations.contacts.update, { id, changes: input });
   }
 
-  @Mutation(() => Boolean, { description: 'Deletes a contact.' })
+  @Mutation(() => Boolean, { description: 'Deletes a contact.', errors: ['not_found'] })
   async deleteContact(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The contact.' }) id: string,

@@ -96,7 +96,7 @@ export class DeviceResolver {
     );
   }
 
-  @Mutation(() => DeviceType, { description: 'Registers a device for push notifications.' })
+  @Mutation(() => DeviceType, { description: 'Registers a device for push notifications.', errors: [] })
   registerDevice(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => RegisterDeviceInput, { description: 'The device.' }) input: RegisterDeviceInput,
@@ -105,7 +105,7 @@ export class DeviceResolver {
     return run(operations.devices.register, { ...input, keys, environment });
   }
 
-  @Mutation(() => Boolean, { description: 'Deletes a device.' })
+  @Mutation(() => Boolean, { description: 'Deletes a device.', errors: ['not_found'] })
   async removeDevice(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The device.' }) id: string,

@@ -1,24 +1,22 @@
 import { ApolloServerErrorCode, unwrapResolverError } from '@apollo/server/errors';
 import {
-  type ArgumentNode,
   type ASTNode,
   type DocumentNode,
   type FormattedExecutionResult,
   GraphQLError,
   type GraphQLFormattedError,
-  type ObjectFieldNode,
-  visit,
 } from 'graphql';
-import { DomainError, doneButUnread, type ErrorCode } from '../domain/errors.ts';
+import {
+  DomainError,
+  doneButUnread,
+  type ErrorCode,
+  type FieldFault,
+  validationError,
+} from '../domain/errors.ts';
 import { truncate, truncateQuotes } from '../domain/text.ts';
+import { valuePaths } from './argument-paths.ts';
+import { codeOf, docUrlOf } from './error-codes.ts';
 
-/** Codes of GraphQL's own (R223); any other code is the REST code in capitals. */
-const CODES: Partial<Record<ErrorCode, string>> = {
-  unauthorized: 'UNAUTHENTICATED',
-  rate_limit_exceeded: 'RATE_LIMITED',
-  validation_error: 'BAD_USER_INPUT',
-  internal_error: 'INTERNAL_SERVER_ERROR',
-};
 /** HTTP statuses of refusals before GraphQL runs. */
 const STATUSES: Partial<Record<ErrorCode, number>> = {
   payload_too_large: 413,
@@ -37,11 +35,15 @@ const SHOWN: ReadonlySet<unknown> = new Set([
 
 /** A refusal of the value at `path`, before anything runs; `node` is its place in the document. */
 export function badUserInput(path: string, message: string, node?: ASTNode): GraphQLError {
-  const place = truncate(path);
-  const fields = [{ path: place, message }];
-  return new GraphQLError(place === '' ? message : `${place}: ${message}`, {
+  return badInput([{ path, message }], node);
+}
+
+/** A refusal of several values, before anything runs. */
+export function badInput(faults: readonly FieldFault[], node?: ASTNode): GraphQLError {
+  const { message, details } = validationError(faults);
+  return new GraphQLError(message, {
     nodes: node,
-    extensions: { code: 'BAD_USER_INPUT', details: { fields }, http: { status: 400 } },
+    extensions: { code: 'BAD_USER_INPUT', details, http: { status: 400 } },
   });
 }
 
@@ -90,14 +92,11 @@ export function isUnforeseen(
   );
 }
 
-/** GraphQL's spelling of a domain code. */
-function codeOf(code: ErrorCode): string {
-  return CODES[code] ?? code.toUpperCase();
-}
-
 function extensionsOf(error: DomainError): Record<string, unknown> {
+  const code = codeOf(error.code);
   return {
-    code: codeOf(error.code),
+    code,
+    docUrl: docUrlOf(code),
     ...(error.details === undefined ? {} : { details: error.details }),
     ...(error.retryAfterSeconds === undefined ? {} : { retryAfter: error.retryAfterSeconds }),
   };
@@ -116,12 +115,14 @@ export function formatError(
   if (refused) return { message: refused.message, ...where, extensions: extensionsOf(refused) };
   const { code, details, limit, requestId } = formatted.extensions ?? {};
   if (SHOWN.has(code) && code !== ApolloServerErrorCode.INTERNAL_SERVER_ERROR) {
+    // A value that does not fit its type is a mistake of the caller, in a document or in variables.
+    const shown = details === undefined ? String(code) : 'BAD_USER_INPUT';
     return {
       message,
       ...where,
       extensions: {
-        // A value that does not fit its type is a mistake of the caller, in a document or in variables.
-        code: details === undefined ? code : 'BAD_USER_INPUT',
+        code: shown,
+        docUrl: docUrlOf(shown),
         ...(details === undefined ? {} : { details }),
         ...(limit === undefined ? {} : { limit }),
       },
@@ -130,7 +131,7 @@ export function formatError(
   return {
     message: `Something went wrong here. Quote request ${requestId}.`,
     ...where,
-    extensions: { code: 'INTERNAL_SERVER_ERROR', requestId },
+    extensions: { code: 'INTERNAL_SERVER_ERROR', docUrl: docUrlOf('INTERNAL_SERVER_ERROR'), requestId },
   };
 }
 
@@ -156,29 +157,4 @@ export function markValueErrors(document: DocumentNode, errors: readonly GraphQL
     if (inside === undefined && missing === undefined) continue;
     error.extensions.details = { fields: [{ path: truncate(path), message }] };
   }
-}
-
-/** Paths of the wanted values in the arguments of a document, such as `input.scopes`. */
-function valuePaths(document: DocumentNode, wanted: ReadonlySet<ASTNode>): Map<ASTNode, string> {
-  const paths = new Map<ASTNode, string>();
-  const names: string[] = [];
-  const note = (node: ASTNode) => {
-    if (wanted.has(node)) paths.set(node, names.join('.'));
-  };
-  const named = {
-    enter: (node: ArgumentNode | ObjectFieldNode) => {
-      names.push(node.name.value);
-      note(node);
-      note(node.value);
-    },
-    leave: () => void names.pop(),
-  };
-  visit(document, {
-    Argument: named,
-    ObjectField: named,
-    ListValue: (list) => {
-      for (const value of list.values) note(value);
-    },
-  });
-  return paths;
 }

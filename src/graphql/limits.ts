@@ -17,6 +17,7 @@ import {
   visit,
 } from 'graphql';
 import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
+import { valuePaths, variablePath } from './argument-paths.ts';
 import { badUserInput } from './error-format.ts';
 import { coerceVariables, type Variables } from './variables.ts';
 
@@ -68,29 +69,36 @@ export function checkLimits(
     Directive: () => {
       directives += 1;
     },
-    StringValue: ({ value }) => checkText(value, ''),
+    StringValue: (node) => checkText(node.value, () => valuePaths(document, new Set([node])).get(node) ?? ''),
   });
-  checkText(variables, '');
+  for (const [name, value] of Object.entries(variables)) {
+    checkText(name, () => '');
+    checkText(value, (path) => [variablePath(document, name), ...path].join('.'));
+  }
   refuseOver('aliases', aliases);
   refuseOver('directives', directives);
   const type = schema.getRootType(operation.operation);
   if (!type) return;
-  const meter = new Meter(schema, document, coerceVariables(schema, operation, variables));
+  const meter = new Meter(schema, document, coerceVariables(schema, document, operation, variables));
   if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
   const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
   refuseOver('depth', depth);
   refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
 
-/** Refuses text that cannot be stored, at any place (R5). */
-function checkText(value: unknown, path: string): void {
+/** Refuses text that cannot be stored, at any place (R5). `placeOf` makes the path of a member. */
+function checkText(
+  value: unknown,
+  placeOf: (path: readonly string[]) => string,
+  path: readonly string[] = [],
+): void {
   if (typeof value === 'string') {
-    if (value.includes('\0')) throw badUserInput(path, 'must not contain U+0000');
-    if (!value.isWellFormed()) throw badUserInput(path, 'contains half of a surrogate pair');
+    if (value.includes('\0')) throw badUserInput(placeOf(path), 'must not contain U+0000');
+    if (!value.isWellFormed()) throw badUserInput(placeOf(path), 'contains half of a surrogate pair');
   } else if (typeof value === 'object' && value !== null) {
     for (const [name, member] of Object.entries(value)) {
-      checkText(name, path);
-      checkText(member, path === '' ? name : `${path}.${name}`);
+      checkText(name, placeOf, path);
+      checkText(member, placeOf, [...path, name]);
     }
   }
 }

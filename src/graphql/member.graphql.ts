@@ -117,6 +117,7 @@ export class MemberResolver {
 
   @Mutation(() => SessionType, {
     description: 'Signs in. After ten failures in 15 minutes for an email or an address: RATE_LIMITED.',
+    errors: ['rate_limit_exceeded', 'second_factor_required'],
   })
   async signIn(
     @Ctx() context: GraphqlContext,
@@ -134,6 +135,7 @@ export class MemberResolver {
 
   @Mutation(() => SessionType, {
     description: 'Completes a sign-in that waits for a second factor, within 5 minutes of the password.',
+    errors: ['rate_limit_exceeded', 'second_factor_required'],
   })
   async answerChallenge(
     @Ctx() context: GraphqlContext,
@@ -148,6 +150,7 @@ export class MemberResolver {
   @Mutation(() => Boolean, {
     description:
       'Asks for a mail with a link to choose another password. True for known and unknown emails alike; false where the gateway cannot send mails.',
+    errors: ['rate_limit_exceeded'],
   })
   requestPasswordReset(
     @Ctx() { passwordLinks, client }: GraphqlContext,
@@ -159,6 +162,7 @@ export class MemberResolver {
   @Mutation(() => Boolean, {
     description:
       'Sets another password with the token of a mail, within an hour and once, and ends all sessions of the person.',
+    errors: ['rate_limit_exceeded'],
   })
   async resetPassword(
     @Ctx() { passwordLinks, client }: GraphqlContext,
@@ -172,6 +176,7 @@ export class MemberResolver {
 
   @Mutation(() => Boolean, {
     description: 'Accepts an invitation with the token of a mail, within 72 hours, and sets the password.',
+    errors: ['rate_limit_exceeded'],
   })
   async acceptInvitation(
     @Ctx() { passwordLinks, client }: GraphqlContext,
@@ -182,14 +187,17 @@ export class MemberResolver {
     return true;
   }
 
-  @Mutation(() => Boolean, { description: 'Ends the session of the request.' })
+  @Mutation(() => Boolean, { description: 'Ends the session of the request.', errors: [] })
   async signOut(@Ctx() context: GraphqlContext) {
     await context.sessions.signOut(sessionOf(context));
     context.setCookie(undefined);
     return true;
   }
 
-  @Mutation(() => Boolean, { description: 'Sets a new password and ends your other sessions.' })
+  @Mutation(() => Boolean, {
+    description: 'Sets a new password and ends your other sessions.',
+    errors: ['rate_limit_exceeded'],
+  })
   async changePassword(
     @Ctx() context: GraphqlContext,
     @Arg('current', () => String, { description: 'Your current password.' }) current: string,
@@ -204,6 +212,7 @@ export class MemberResolver {
   @Mutation(() => InvitedMember, {
     description:
       'Invites a person to the account. It is pending until they choose their own password, by the link of the mail that they get, or by changing the one-time password. It ends after 72 hours.',
+    errors: [],
   })
   inviteMember(
     @Ctx() { run, operations }: GraphqlContext,
@@ -217,6 +226,7 @@ export class MemberResolver {
   @Mutation(() => InvitedMember, {
     description:
       'Replaces a lost password by a one-time password and ends the sessions of the person. For operators.',
+    errors: ['not_found', 'step_up_required'],
   })
   async resetUserPassword(
     @Ctx() { run, operations }: GraphqlContext,
@@ -233,6 +243,7 @@ export class MemberResolver {
 
   @Mutation(() => UserType, {
     description: 'Changes the role of a member. Their next request has the new role.',
+    errors: ['not_found', 'step_up_required'],
   })
   setMemberRole(
     @Ctx() { run, operations }: GraphqlContext,
@@ -251,6 +262,7 @@ export class MemberResolver {
   @Mutation(() => Boolean, {
     description:
       'Removes a member or an invitation, ends their sessions and revokes their keys. `dismissMember` does the same and returns the person.',
+    errors: ['not_found'],
   })
   async removeMember(
     @Ctx() { run, operations }: GraphqlContext,
@@ -263,6 +275,7 @@ export class MemberResolver {
 
   @Mutation(() => UserType, {
     description: 'Does the same as `removeMember`, and returns the person with their keys.',
+    errors: ['not_found'],
   })
   dismissMember(
     @Ctx() { run, operations }: GraphqlContext,

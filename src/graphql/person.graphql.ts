@@ -132,6 +132,7 @@ export class PersonResolver {
 
   @Mutation(() => StartedTotp, {
     description: 'Begins to add an authenticator app; `confirmTotp` adds it.',
+    errors: ['step_up_required'],
   })
   startTotp(
     @Ctx() { run, operations }: GraphqlContext,
@@ -144,6 +145,7 @@ export class PersonResolver {
   @Mutation(() => RecoveryCodesType, {
     description:
       'Adds the authenticator app that was begun, and ends the other sessions of the person. The recovery codes replace those before.',
+    errors: ['rate_limit_exceeded', 'step_up_required'],
   })
   confirmTotp(
     @Ctx() context: GraphqlContext,
@@ -153,13 +155,17 @@ export class PersonResolver {
     return context.run(context.operations.secondFactors.confirmTotp, { code, sessionHash });
   }
 
-  @Mutation(() => RecoveryCodesType, { description: 'Ten new recovery codes; those before end.' })
+  @Mutation(() => RecoveryCodesType, {
+    description: 'Ten new recovery codes; those before end.',
+    errors: ['step_up_required'],
+  })
   renewRecoveryCodes(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.secondFactors.renewRecoveryCodes, {});
   }
 
   @Mutation(() => Boolean, {
     description: 'Removes a second factor of the person who asks, and ends their other sessions.',
+    errors: ['not_found', 'step_up_required'],
   })
   async removeFactor(
     @Ctx() context: GraphqlContext,
@@ -173,6 +179,7 @@ export class PersonResolver {
   @Mutation(() => UserType, {
     description:
       'Removes the second factors of a person who has lost them, and ends their sessions: for owners, those of other members; for operators, those of members.',
+    errors: ['not_found', 'step_up_required'],
   })
   resetFactors(
     @Ctx() { run, operations }: GraphqlContext,
@@ -183,6 +190,7 @@ export class PersonResolver {
 
   @Mutation(() => AccountType, {
     description: 'Whether the members of the account must have a second factor, from their next request on.',
+    errors: ['not_found', 'step_up_required'],
   })
   setSecurityPolicy(
     @Ctx() { run, operations }: GraphqlContext,
@@ -195,6 +203,7 @@ export class PersonResolver {
   @Mutation(() => Boolean, {
     description:
       'Confirms who the person is, for 10 minutes: by a code where they have a second factor, else by the password. What moves money or access asks for it with STEP_UP_REQUIRED.',
+    errors: ['rate_limit_exceeded', 'step_up_required'],
   })
   async stepUp(
     @Ctx() context: GraphqlContext,
@@ -217,7 +226,7 @@ export class PersonResolver {
     return context.run(context.operations.personSessions.list, { sessionHash });
   }
 
-  @Mutation(() => Boolean, { description: 'Ends a session of the person who asks.' })
+  @Mutation(() => Boolean, { description: 'Ends a session of the person who asks.', errors: ['not_found'] })
   async endSession(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The session.' }) id: string,
@@ -226,7 +235,10 @@ export class PersonResolver {
     return true;
   }
 
-  @Mutation(() => Boolean, { description: 'Ends every session of the person but the one that asks.' })
+  @Mutation(() => Boolean, {
+    description: 'Ends every session of the person but the one that asks.',
+    errors: [],
+  })
   async endOtherSessions(@Ctx() context: GraphqlContext) {
     const { tokenHash: sessionHash } = sessionOf(context);
     await context.run(context.operations.personSessions.endOthers, { sessionHash });
@@ -243,6 +255,7 @@ export class PersonResolver {
 
   @Mutation(() => CreatedAccessToken, {
     description: 'Makes a token with a part of what the person may do over GraphQL.',
+    errors: ['step_up_required'],
   })
   createAccessToken(
     @Ctx() { run, operations }: GraphqlContext,
@@ -252,7 +265,10 @@ export class PersonResolver {
     return run(operations.accessTokens.create, input);
   }
 
-  @Mutation(() => AccessTokenType, { description: 'Ends an access token of the person who asks, at once.' })
+  @Mutation(() => AccessTokenType, {
+    description: 'Ends an access token of the person who asks, at once.',
+    errors: ['not_found'],
+  })
   revokeAccessToken(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The token.' }) id: string,

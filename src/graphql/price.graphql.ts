@@ -63,7 +63,10 @@ export class PriceResolver {
     return SCOPES;
   }
 
-  @Mutation(() => Price, { description: 'Sets a price for new messages. For operators.' })
+  @Mutation(() => Price, {
+    description: 'Sets a price for new messages. For operators.',
+    errors: ['step_up_required'],
+  })
   setPrice(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => SetPriceInput, { description: 'The price.' }) input: SetPriceInput,

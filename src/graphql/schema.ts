@@ -11,6 +11,7 @@ import {
   MessageActorResolver,
 } from './actor.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
+import { nameArguments } from './argument-paths.ts';
 import { AuditResolver, AuditTargetResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
 import { ContactImportErrorResolver, ContactImportResolver } from './contact-import.graphql.ts';
@@ -20,6 +21,7 @@ import { boundLists } from './list-bound.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
+import { printErrors, withErrorsDirective } from './mutation-errors.ts';
 import { NodeResolver } from './node.graphql.ts';
 import { PersonResolver } from './person.graphql.ts';
 import { PlanResolver } from './plan.graphql.ts';
@@ -83,10 +85,11 @@ export function createSchema(): GraphQLSchema {
     pubSub: NO_PUB_SUB,
     validate: false,
   });
-  return makeAccountRoot(boundLists(schema));
+  return nameArguments(makeAccountRoot(boundLists(withErrorsDirective(schema))));
 }
 
 /** The sorted schema as text, committed as schema/schema.graphql. */
 export function schemaText(): string {
-  return `${printSchema(lexicographicSortSchema(createSchema()))}\n`;
+  const schema = createSchema();
+  return `${printErrors(schema, printSchema(lexicographicSortSchema(schema)))}\n`;
 }

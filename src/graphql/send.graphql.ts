@@ -99,7 +99,18 @@ export class SendResolver {
     return estimateOf(await run(operations.messages.quoteSms, { ...input }));
   }
 
-  @Mutation(() => MessageType, { description: 'Sends an SMS.' })
+  @Mutation(() => MessageType, {
+    description: 'Sends an SMS.',
+    errors: [
+      'rate_limit_exceeded',
+      'invalid_scheduled_time',
+      'unpriced_destination',
+      'insufficient_balance',
+      'invalid_phone_number',
+      'invalid_sender_id',
+      'message_too_long',
+    ],
+  })
   sendSms(
     @Ctx() context: GraphqlContext,
     @Arg('input', () => SendSmsInput, { description: 'The SMS.' }) input: SendSmsInput,
@@ -107,7 +118,10 @@ export class SendResolver {
     return send(context, 'sms', context.operations.messages.sendSms, input);
   }
 
-  @Mutation(() => MessageType, { description: 'Sends an email.' })
+  @Mutation(() => MessageType, {
+    description: 'Sends an email.',
+    errors: ['rate_limit_exceeded', 'invalid_scheduled_time', 'unpriced_destination', 'insufficient_balance'],
+  })
   sendEmail(
     @Ctx() context: GraphqlContext,
     @Arg('input', () => SendEmailInput, { description: 'The email.' }) input: SendEmailInput,
@@ -115,7 +129,16 @@ export class SendResolver {
     return send(context, 'email', context.operations.messages.sendEmail, input);
   }
 
-  @Mutation(() => MessageType, { description: 'Sends a push notification.' })
+  @Mutation(() => MessageType, {
+    description: 'Sends a push notification.',
+    errors: [
+      'rate_limit_exceeded',
+      'invalid_scheduled_time',
+      'unpriced_destination',
+      'insufficient_balance',
+      'no_target_devices',
+    ],
+  })
   sendPush(
     @Ctx() context: GraphqlContext,
     @Arg('input', () => SendPushInput, { description: 'The push notification.' }) input: SendPushInput,
@@ -123,7 +146,17 @@ export class SendResolver {
     return send(context, 'push', context.operations.messages.sendPush, input);
   }
 
-  @Mutation(() => MessageType, { description: 'Sends a WhatsApp message.' })
+  @Mutation(() => MessageType, {
+    description: 'Sends a WhatsApp message.',
+    errors: [
+      'rate_limit_exceeded',
+      'invalid_scheduled_time',
+      'unpriced_destination',
+      'insufficient_balance',
+      'invalid_phone_number',
+      'session_window_closed',
+    ],
+  })
   sendWhatsApp(
     @Ctx() context: GraphqlContext,
     @Arg('input', () => SendWhatsAppInput, { description: 'The message.' }) input: SendWhatsAppInput,
@@ -133,6 +166,7 @@ export class SendResolver {
 
   @Mutation(() => MessageType, {
     description: 'Cancels a message that has not left yet, and refunds its cost.',
+    errors: ['not_found', 'message_not_cancelable'],
   })
   async cancelMessage(
     @Ctx() { run, operations }: GraphqlContext,

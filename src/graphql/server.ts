@@ -33,6 +33,7 @@ import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import { type AnswerForm, answerFormOf, isSubscription, namesGraphql } from './answer-form.ts';
 import { createContext, type GraphqlContext } from './context.ts';
+import { docUrlOf } from './error-codes.ts';
 import {
   domainErrorOf,
   earlyRefusal,
@@ -298,7 +299,7 @@ const STREAM_WANTED =
   'Accept: multipart/mixed;subscriptionSpec=1.0 as Apollo Client does.';
 
 function badRequest(message: string): FormattedExecutionResult {
-  return { errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] };
+  return { errors: [{ message, extensions: { code: 'BAD_REQUEST', docUrl: docUrlOf('BAD_REQUEST') } }] };
 }
 
 /**

@@ -11,7 +11,9 @@ import {
   FieldResolver as DeclareFieldResolver,
   Mutation as DeclareMutation,
   Query as DeclareQuery,
+  Extensions,
 } from 'type-graphql';
+import type { MutationExtensions } from './mutation-errors.ts';
 
 /** A union type, as decorators name it. `Value` is what resolvers return for it. */
 interface UnionOf<Value> {
@@ -116,9 +118,18 @@ export function Query<const Type, const Given extends Options>(type: TypeThunk<T
   return DeclareQuery(type as () => object, given) as ResolverDecorator<Type, Given>;
 }
 
-/** A field of `Mutation`. */
-export function Mutation<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
-  return DeclareMutation(type as () => object, given) as ResolverDecorator<Type, Given>;
+/** A field of `Mutation`. `errors` are its codes besides those of every mutation; `@errors` shows all. */
+export function Mutation<const Type, const Given extends Options & Required<MutationExtensions>>(
+  type: TypeThunk<Type>,
+  { errors, ...given }: Given,
+) {
+  const declare = DeclareMutation(type as () => object, given);
+  const extend = Extensions({ errors });
+  const decorate: MethodDecorator = (target, key, descriptor) => {
+    declare(target, key, descriptor);
+    extend(target, key, descriptor);
+  };
+  return decorate as ResolverDecorator<Type, Given>;
 }
 
 /** A union of object types. Resolvers return its members with their `__typename`. */

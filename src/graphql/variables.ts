@@ -1,5 +1,6 @@
 import {
   coerceInputValue,
+  type DocumentNode,
   type GraphQLInputType,
   type GraphQLSchema,
   isInputType,
@@ -9,46 +10,73 @@ import {
   type VariableDefinitionNode,
   valueFromAST,
 } from 'graphql';
+import { FAULTS_MAX, type FieldFault } from '../domain/errors.ts';
 import { truncateQuotes } from '../domain/text.ts';
-import { badUserInput } from './error-format.ts';
+import { variablePath } from './argument-paths.ts';
+import { badInput } from './error-format.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**
- * The variables of an operation with their defaults. Throws `BAD_USER_INPUT` for the first value that does not fit,
- * with its path. graphql-js itself continues, and prints the whole value with each further error.
+ * The variables of an operation with their defaults. Throws `BAD_USER_INPUT` with the first 20 values that do not fit,
+ * each with its path from the argument. graphql-js itself continues, and prints the whole value with each further error.
  */
 export function coerceVariables(
   schema: GraphQLSchema,
+  document: DocumentNode,
   operation: OperationDefinitionNode,
   given: Variables,
 ): Variables {
   const coerced: [string, unknown][] = [];
+  const faults = new Faults(document);
   for (const definition of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, definition.type);
     // Validation has refused any other type.
     if (!isInputType(type)) continue;
     const name = definition.variable.name.value;
-    if (Object.hasOwn(given, name)) coerced.push([name, coerceVariable(definition, type, given[name])]);
+    if (Object.hasOwn(given, name))
+      coerced.push([name, coerceVariable(definition, type, given[name], faults)]);
     else if (definition.defaultValue) coerced.push([name, valueFromAST(definition.defaultValue, type)]);
     else if (isNonNullType(type))
-      throw badUserInput(name, `is a variable of type ${type}, which must be given`, definition);
+      faults.add(definition, [], `is a variable of type ${type}, which must be given`);
   }
+  faults.throwIfAny();
   return Object.fromEntries(coerced);
 }
 
-function coerceVariable(definition: VariableDefinitionNode, type: GraphQLInputType, value: unknown): unknown {
+function coerceVariable(
+  definition: VariableDefinitionNode,
+  type: GraphQLInputType,
+  value: unknown,
+  faults: Faults,
+): unknown {
   return coerceInputValue(
     value,
     type,
-    (path, _value, error) => {
-      throw badUserInput(
-        [definition.variable.name.value, ...path].join('.'),
-        truncateQuotes(error.message),
-        definition,
-      );
-    },
+    (path, _value, error) => faults.add(definition, path, truncateQuotes(error.message)),
     // Suggestions would reveal the schema, and finding similar names takes time for long ones.
     true,
   );
+}
+
+/** Faults of variables. At the twentieth the rest is not read. */
+class Faults {
+  readonly #document: DocumentNode;
+  readonly #found: FieldFault[] = [];
+  #first: VariableDefinitionNode | undefined;
+
+  constructor(document: DocumentNode) {
+    this.#document = document;
+  }
+
+  add(definition: VariableDefinitionNode, path: readonly (string | number)[], message: string): void {
+    this.#first ??= definition;
+    const start = variablePath(this.#document, definition.variable.name.value);
+    this.#found.push({ path: [start, ...path].join('.'), message });
+    if (this.#found.length >= FAULTS_MAX) this.throwIfAny();
+  }
+
+  throwIfAny(): void {
+    if (this.#found.length > 0) throw badInput(this.#found, this.#first);
+  }
 }

@@ -107,6 +107,7 @@ export class WebhookDeliveriesResolver {
 export class WebhookDeliveryResolver {
   @Mutation(() => WebhookDeliveryType, {
     description: 'Sends a `webhook.test` event in one attempt, now.',
+    errors: ['not_found'],
   })
   async sendTestEvent(
     @Ctx() { run, operations }: GraphqlContext,
@@ -115,7 +116,10 @@ export class WebhookDeliveryResolver {
     return (await run(operations.webhooks.test, { id })).delivery;
   }
 
-  @Mutation(() => WebhookDeliveryType, { description: 'Retries a delivery now, with the same id.' })
+  @Mutation(() => WebhookDeliveryType, {
+    description: 'Retries a delivery now, with the same id.',
+    errors: ['not_found'],
+  })
   async redeliver(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('deliveryId', () => ID, { description: 'The delivery.' }) id: string,

@@ -199,7 +199,10 @@ export class WebhookResolver {
     return run(operations.events.simulatorUrl, {});
   }
 
-  @Mutation(() => WebhookWithSecret, { description: 'Registers a webhook.' })
+  @Mutation(() => WebhookWithSecret, {
+    description: 'Registers a webhook.',
+    errors: ['invalid_event_type', 'invalid_webhook_url', 'webhook_limit'],
+  })
   registerWebhook(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => RegisterWebhookInput, { description: 'The webhook.' }) input: RegisterWebhookInput,
@@ -208,7 +211,10 @@ export class WebhookResolver {
     return run(operations.webhooks.register, { ...given(input), url, events });
   }
 
-  @Mutation(() => WebhookType, { description: 'Changes a webhook. The next attempt uses the change.' })
+  @Mutation(() => WebhookType, {
+    description: 'Changes a webhook. The next attempt uses the change.',
+    errors: ['not_found', 'invalid_event_type', 'invalid_webhook_url'],
+  })
   updateWebhook(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
@@ -217,7 +223,10 @@ export class WebhookResolver {
     return run(operations.webhooks.update, { ...given(input), id, description: input.description });
   }
 
-  @Mutation(() => Boolean, { description: 'Deletes a webhook and cancels its pending deliveries.' })
+  @Mutation(() => Boolean, {
+    description: 'Deletes a webhook and cancels its pending deliveries.',
+    errors: ['not_found'],
+  })
   async deleteWebhook(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
@@ -226,7 +235,10 @@ export class WebhookResolver {
     return true;
   }
 
-  @Mutation(() => WebhookWithSecret, { description: 'Replaces the secret. The old one ends at once.' })
+  @Mutation(() => WebhookWithSecret, {
+    description: 'Replaces the secret. The old one ends at once.',
+    errors: ['not_found'],
+  })
   rotateWebhookSecret(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
@@ -236,6 +248,7 @@ export class WebhookResolver {
 
   @Mutation(() => Redelivery, {
     description: 'Queues failed deliveries, and events that were recorded while the webhook was inactive.',
+    errors: ['not_found'],
   })
   redeliverFailed(
     @Ctx() { run, operations }: GraphqlContext,

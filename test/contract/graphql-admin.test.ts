@@ -146,7 +146,7 @@ describe('administration over GraphQL (R238)', () => {
       { id, text: 'x'.repeat(501) },
     );
     expect(tooLong.body.errors[0].extensions.details.fields).toEqual([
-      { path: 'description', message: 'must have at most 500 characters' },
+      { path: 'input.description', message: 'must have at most 500 characters' },
     ]);
     const unknown = await ask(
       'mutation { registerWebhook(input: { url: "https://x.example", events: ["sms.gone"] }) { secret } }',
@@ -225,7 +225,7 @@ describe('administration over GraphQL (R238)', () => {
     ]) {
       const refused = await ask(email, { headers: { 'X-Order': value } });
       expect(codesOf(refused)).toEqual(['BAD_USER_INPUT']);
-      expect(refused.body.errors[0].message).toBe('headers.X-Order: must be text');
+      expect(refused.body.errors[0].message).toBe('input.headers.X-Order: must be text');
     }
     expect((await data(email, { headers: { 'X-Order': '1' } })).sendEmail).toEqual({
       channel: 'EMAIL',
@@ -323,12 +323,12 @@ describe('administration over GraphQL (R238)', () => {
     );
     const price = (amount: number) =>
       `mutation { setPrice(input: { currency: "UGX", channel: SMS, prefix: "999", amount: ${amount} }) { amount } }`;
-    expect(await refused(price(1_000_000_001))).toBe('amount: must be at most 1000000000 UGX');
-    expect(await refused(price(-1))).toBe('amount: must be at least 0 UGX');
+    expect(await refused(price(1_000_000_001))).toBe('input.amount: must be at most 1000000000 UGX');
+    expect(await refused(price(-1))).toBe('input.amount: must be at least 0 UGX');
     const create = (name: string) =>
       `mutation { createAccount(input: { email: "bounds@shop.example", currency: "UGX", name: "${name}" }) { id } }`;
     for (const name of ['', `${'a'.repeat(200)}😀`]) {
-      expect(await refused(create(name))).toBe('name: must have 1 to 200 characters');
+      expect(await refused(create(name))).toBe('input.name: must have 1 to 200 characters');
     }
     // The refusal does not mention a field that was not sent.
     const email = `long@${`${'a'.repeat(60)}.`.repeat(4)}example`;
@@ -403,7 +403,7 @@ describe('administration over GraphQL (R238)', () => {
       const refused = await ask(set, other, operator);
       expect(codesOf(refused)).toEqual(['BAD_USER_INPUT']);
       expect(refused.body.errors[0].message).toBe(
-        'reference: is the reference of the change of UGX sms 25671 to 45; use a new reference for another change',
+        'input.reference: is the reference of the change of UGX sms 25671 to 45; use a new reference for another change',
       );
     }
     expect(await cost()).toBe(50);

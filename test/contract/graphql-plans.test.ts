@@ -155,7 +155,7 @@ describe('plans (R12)', () => {
   ])('are refused with a bad %s', async (path, input) => {
     const answer = await set(input);
     expect(codesOf(answer)).toEqual(['BAD_USER_INPUT']);
-    expect(answer.body.errors[0].extensions.details.fields[0].path).toBe(path);
+    expect(answer.body.errors[0].extensions.details.fields[0].path).toBe(`input.${path}`);
   });
 
   it('must exist, and so must the account', async () => {

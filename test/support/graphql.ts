@@ -1,6 +1,38 @@
+import { isEnumType, Kind, parse } from 'graphql';
+import { codesOfMutation } from '../../src/graphql/mutation-errors.ts';
+import { createSchema } from '../../src/graphql/schema.ts';
 import type { Answer, TestGateway } from './gateway.ts';
 
-/** One GraphQL request. `body` replaces query and variables. */
+const schema = createSchema();
+
+/** Codes of a mutation's own errors that its `@errors` does not list, and codes that are no `ErrorCode` (R272). */
+function unlistedCodes(query: string, errors: readonly FoundError[] = []): string[] {
+  const known = schema.getType('ErrorCode');
+  const isCode = (code: string) => isEnumType(known) && known.getValue(code) !== undefined;
+  return errors.flatMap(({ path = [], extensions: { code = 'none' } = {} }) => {
+    if (!isCode(code)) return [code];
+    const name = path.length === 1 ? mutationAt(query, path[0]) : undefined;
+    return name === undefined || codesOfMutation(schema, name).includes(code) ? [] : [`${name}: ${code}`];
+  });
+}
+
+interface FoundError {
+  readonly path?: readonly unknown[];
+  readonly extensions?: { readonly code?: string };
+}
+
+/** The mutation that answers at a response key; undefined for a query. */
+function mutationAt(query: string, key: unknown): string | undefined {
+  for (const definition of parse(query).definitions) {
+    if (definition.kind !== Kind.OPERATION_DEFINITION || definition.operation !== 'mutation') continue;
+    for (const field of definition.selectionSet.selections) {
+      if (field.kind === Kind.FIELD && (field.alias ?? field.name).value === key) return field.name.value;
+    }
+  }
+  return undefined;
+}
+
+/** One GraphQL request. `body` replaces query and variables. Throws when an error has a code that the schema does not announce. */
 export async function graphql(
   gateway: Pick<TestGateway, 'url'>,
   query: string,
@@ -16,6 +48,8 @@ export async function graphql(
     body: JSON.stringify({ query, variables: options.variables }),
   });
   const text = await response.text();
+  const unlisted = unlistedCodes(query, JSON.parse(text).errors);
+  if (unlisted.length > 0) throw new Error(`codes that @errors does not list: ${unlisted.join('; ')}`);
   return { status: response.status, headers: response.headers, body: JSON.parse(text), text };
 }
 

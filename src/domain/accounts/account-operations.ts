@@ -1,7 +1,7 @@
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, accountIdOf, actorOf, type Caller, type MemberCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type DomainError, forbidden, notFound, validationError } from '../errors.ts';
+import { checkAll, type DomainError, forbidden, notFound, validationError } from '../errors.ts';
 import { BALANCE_MAX_MINOR, checkAmount, checkReference, fromMinor, isCurrency } from '../money/money.ts';
 import { operation } from '../operation.ts';
 import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
@@ -9,7 +9,7 @@ import type { LedgerFilter } from '../ports/account-stores.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import { isUuid } from '../uuid.ts';
 import type { Account, LedgerEntry, RetentionDays } from './account.ts';
-import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
+import { addUser, checkEmail, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 
 const NAME_MAX_LENGTH = 200;
 /** The longest email address; longer than any name. */
@@ -147,12 +147,18 @@ export function accountOperations(deps: Dependencies) {
 
     /** Creates an account and its owner. An opening balance is the first ledger entry. */
     create: operation('account.create', { operator: true }, async (caller, input: CreateAccountInput) => {
-      if (!isCurrency(input.currency)) {
-        throw validationError([{ path: 'currency', message: 'must be an ISO 4217 code such as UGX' }]);
-      }
+      const { name, openingMinor } = checkAll({
+        email: () => checkEmail(input.email),
+        name: () => checkName(input.name ?? input.email.slice(0, NAME_MAX_LENGTH)),
+        // The currency decides how many decimals the balance has.
+        openingMinor: () => {
+          if (!isCurrency(input.currency)) {
+            throw validationError([{ path: 'currency', message: 'must be an ISO 4217 code such as UGX' }]);
+          }
+          return checkAmount('balance', input.balance ?? 0, input.currency, [0, BALANCE_MAX_MINOR]);
+        },
+      });
       await refuseTakenEmail(deps, input.email);
-      const name = checkName(input.name ?? input.email.slice(0, NAME_MAX_LENGTH));
-      const openingMinor = checkAmount('balance', input.balance ?? 0, input.currency, [0, BALANCE_MAX_MINOR]);
       const account: Account = {
         id: ids.uuid(),
         name,
@@ -190,8 +196,10 @@ export function accountOperations(deps: Dependencies) {
     topUp: operation('account.topUp', { operator: true, stepUp: true }, async (caller, input: TopUpInput) => {
       const account = await stores.accounts.find(input.accountId);
       if (!account) throw notFound('Account');
-      const minor = checkAmount('amount', input.amount, account.currency, [1, BALANCE_MAX_MINOR]);
-      const reference = checkReference(input.reference);
+      const { minor, reference } = checkAll({
+        minor: () => checkAmount('amount', input.amount, account.currency, [1, BALANCE_MAX_MINOR]),
+        reference: () => checkReference(input.reference),
+      });
       return uow.run(async (tx) => {
         const entry = credit(caller, account.id, 'topup', minor, reference, clock.now());
         const entries = await tx.accounts.credit([entry]);
@@ -225,8 +233,10 @@ export function accountOperations(deps: Dependencies) {
       { roles: ['OWNER'], operator: true, stepUp: true },
       async (caller, { accountId, contentDays, messageDays }: SetRetentionInput): Promise<RetentionDays> => {
         const id = namedAccountId(caller, accountId);
-        checkDays('contentDays', contentDays);
-        checkDays('messageDays', messageDays);
+        checkAll({
+          contentDays: () => checkDays('contentDays', contentDays),
+          messageDays: () => checkDays('messageDays', messageDays),
+        });
         if (contentDays !== null && messageDays !== null && messageDays < contentDays) {
           throw validationError([{ path: 'messageDays', message: 'must not be fewer than contentDays' }]);
         }

@@ -3,7 +3,7 @@ import { revokeActive } from '../api-keys/api-key-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
+import { checkAll, DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { checkNewPassword } from '../people/password-rules.ts';
 import { ALL_IDS } from '../ports/changes.ts';
@@ -177,9 +177,11 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         input: { readonly email: string; readonly role: string },
       ): Promise<NewUser & { readonly mailed: boolean }> => {
         const accountId = accountIdOf(caller);
-        const role = checkRole(input.role);
+        const { role } = checkAll({
+          role: () => checkRole(input.role),
+          email: () => checkEmail(input.email),
+        });
         if (role === 'OWNER') onlyOwners(caller);
-        checkEmail(input.email);
         const invited = await newUser(deps, { email: input.email, role, accountId }, true);
         await uow.run(async (tx) => {
           await tx.users.forgetExpired(accountId);

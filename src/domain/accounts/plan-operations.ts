@@ -1,7 +1,7 @@
 import { checkLimit } from '../api-keys/api-key-rules.ts';
 import { recordChange } from '../audit/record-change.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { notFound, validationError } from '../errors.ts';
+import { checkAll, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import type { Account, Plan } from './account.ts';
@@ -18,13 +18,16 @@ export function planOperations(deps: Dependencies) {
     /** Creates or changes the plan of that name. Its accounts get the new limits within a second. */
     set: operation('plan.set', { ...OPERATORS, stepUp: true }, async (caller, plan: Plan): Promise<Plan> => {
       const { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } = plan;
-      if (name.length < 1 || name.length > NAME_MAX_LENGTH) {
-        throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
-      }
-      checkLimit('perMinute', perMinute, 1);
-      checkLimit('perSecond', perSecond, 0);
-      checkLimit('webhooksPerMinute', webhooksPerMinute, 1);
-      checkLimit('sessionPerMinute', sessionPerMinute, 1);
+      checkAll({
+        name: () => {
+          if (name.length >= 1 && name.length <= NAME_MAX_LENGTH) return;
+          throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
+        },
+        perMinute: () => checkLimit('perMinute', perMinute, 1),
+        perSecond: () => checkLimit('perSecond', perSecond, 0),
+        webhooksPerMinute: () => checkLimit('webhooksPerMinute', webhooksPerMinute, 1),
+        sessionPerMinute: () => checkLimit('sessionPerMinute', sessionPerMinute, 1),
+      });
       const after: Plan = { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute };
       await uow.run(async (tx) => {
         const before = await tx.plans.set(ids.uuid(), after, clock.now());

@@ -11,7 +11,7 @@ import {
   requireStepUp,
 } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { forbidden, notFound, unauthorized } from '../errors.ts';
+import { checkAll, forbidden, notFound, unauthorized } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { PageRequest } from '../paging.ts';
 import type { ApiKeyPatch } from '../ports/api-key-stores.ts';
@@ -175,15 +175,17 @@ export function apiKeyOperations(deps: Dependencies) {
         const now = clock.now();
         const properties = {
           accountId: account.id,
-          name: checkKeyName(input.name),
-          scopes: checkScopes(input.scopes),
-          environment: checkEnvironment(input.environment),
+          ...checkAll({
+            name: () => checkKeyName(input.name),
+            scopes: () => checkScopes(input.scopes),
+            environment: () => checkEnvironment(input.environment),
+            ipAllowlist: () => checkIpAllowlist(input.ipAllowlist ?? []),
+            rateLimit: () => checkRateLimit(input.rateLimit ?? { perMinute: null, perSecond: null }),
+            expiresAt: () => checkExpiry(input.expiresAt ?? null, now),
+          }),
           enableHmac: input.enableHmac ?? false,
-          ipAllowlist: checkIpAllowlist(input.ipAllowlist ?? []),
-          rateLimit: checkRateLimit(input.rateLimit ?? { perMinute: null, perSecond: null }),
           createdAt: now,
           createdBy: actorOf(caller),
-          expiresAt: checkExpiry(input.expiresAt ?? null, now),
         };
         if (properties.scopes.includes('FULL_ACCESS')) requireStepUp(caller);
         return uow.run(async (tx) => {
@@ -202,13 +204,13 @@ export function apiKeyOperations(deps: Dependencies) {
      */
     update: operation('apiKey.update', MANAGE, async (caller, input: UpdateApiKeyInput) => {
       const { keyId, name, scopes, environment, ipAllowlist, expiresAt } = input;
-      const patch = {
-        ...(name === undefined ? {} : { name: checkKeyName(name) }),
-        ...(scopes === undefined ? {} : { scopes: checkScopes(scopes) }),
-        ...(environment === undefined ? {} : { environment: checkEnvironment(environment) }),
-        ...(ipAllowlist === undefined ? {} : { ipAllowlist: checkIpAllowlist(ipAllowlist) }),
-        ...(expiresAt === undefined ? {} : { expiresAt: checkExpiry(expiresAt, clock.now()) }),
-      };
+      const patch: ApiKeyPatch = checkAll({
+        ...(name === undefined ? {} : { name: () => checkKeyName(name) }),
+        ...(scopes === undefined ? {} : { scopes: () => checkScopes(scopes) }),
+        ...(environment === undefined ? {} : { environment: () => checkEnvironment(environment) }),
+        ...(ipAllowlist === undefined ? {} : { ipAllowlist: () => checkIpAllowlist(ipAllowlist) }),
+        ...(expiresAt === undefined ? {} : { expiresAt: () => checkExpiry(expiresAt, clock.now()) }),
+      });
       return uow.run(async (tx) => {
         const { apiKey: before, granter } = await lockKey(tx, caller, keyId);
         refuseEnded(before, clock.now());

@@ -1,7 +1,7 @@
 /** Rules for the properties of an API key (R5, R7, R67, R120), and limits on what a key can grant (R202). */
 import type { Plan } from '../accounts/account.ts';
 import { ENVIRONMENTS, type Environment, SCOPES, type Scope } from '../caller.ts';
-import { DomainError, forbidden, validationError } from '../errors.ts';
+import { checkAll, DomainError, forbidden, validationError } from '../errors.ts';
 import { holdsIpNetwork, type IpNetwork, parseIpNetwork } from '../ip-network.ts';
 import { parseIsoTime } from '../iso-time.ts';
 import { quote, truncate } from '../text.ts';
@@ -27,10 +27,21 @@ const refuse = (path: string, message: string) => validationError([{ path, messa
 export function checkScopes(scopes: readonly string[]): Scope[] {
   if (scopes.length === 0) throw refuse('scopes', 'must name at least one scope');
   const known: readonly string[] = SCOPES;
-  const unknown = scopes.find((scope) => !known.includes(scope));
-  if (unknown !== undefined) {
-    const message = `Unknown scope ${quote(unknown)}. Known: ${SCOPES.join(', ')}`;
-    throw new DomainError('invalid_scope', message, { field: 'scopes', value: truncate(unknown) });
+  const faults = scopes.flatMap((scope, index) =>
+    known.includes(scope)
+      ? []
+      : [
+          {
+            path: `scopes.${index}`,
+            message: `Unknown scope ${quote(scope)}. Known: ${SCOPES.join(', ')}`,
+            value: truncate(scope),
+          },
+        ],
+  );
+  const [first] = faults;
+  if (first) {
+    const details = { field: 'scopes', value: first.value };
+    throw new DomainError('invalid_scope', first.message, details, undefined, { faults });
   }
   return [...new Set(scopes)] as Scope[];
 }
@@ -72,8 +83,10 @@ export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
 
 /** A key's own limits. Null uses the plan's limit; 0 in `perSecond` means unlimited (R12). */
 export function checkRateLimit(rateLimit: ApiKey['rateLimit']): ApiKey['rateLimit'] {
-  checkLimit('perMinute', rateLimit.perMinute, 1);
-  checkLimit('perSecond', rateLimit.perSecond, 0);
+  checkAll({
+    perMinute: () => checkLimit('perMinute', rateLimit.perMinute, 1),
+    perSecond: () => checkLimit('perSecond', rateLimit.perSecond, 0),
+  });
   return rateLimit;
 }
 

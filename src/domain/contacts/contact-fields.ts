@@ -1,4 +1,4 @@
-import { DomainError, type FieldFault, validationError } from '../errors.ts';
+import { checkAll, DomainError, type FieldFault, validationError } from '../errors.ts';
 import { parseMsisdn } from '../messages/msisdn.ts';
 import { truncate } from '../text.ts';
 import {
@@ -39,11 +39,16 @@ const EMAIL = /^[^\s\p{C}@,;<>"]{1,64}@[^\s\p{C}@,;<>"]{1,189}$/u;
  * accepts.
  */
 export function changedFields(before: ContactFields, input: ContactInput): ContactFields {
-  const faults = faultsOf(input);
-  if (faults.length > 0) throw validationError(faults);
+  const { phone } = checkAll({
+    others: () => {
+      const faults = faultsOf(input);
+      if (faults.length > 0) throw validationError(faults);
+    },
+    phone: () => (input.phone === undefined ? before.phone : phoneOf(input.phone)),
+  });
   const after: ContactFields = {
     name: input.name === undefined ? before.name : input.name,
-    phone: input.phone === undefined ? before.phone : phoneOf(input.phone),
+    phone,
     email: input.email === undefined ? before.email : input.email,
     externalId: input.externalId === undefined ? before.externalId : input.externalId,
     tags: input.tags === undefined ? before.tags : [...new Set(input.tags ?? [])],

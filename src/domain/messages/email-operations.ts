@@ -1,4 +1,4 @@
-import { validationError } from '../errors.ts';
+import { checkAll, validationError } from '../errors.ts';
 import { listFault, parseAddresses } from './email-address.ts';
 import { checkEmailContent, type EmailContentInput } from './email-content.ts';
 import type { PricedMessage } from './message.ts';
@@ -38,19 +38,13 @@ async function priceEmail(
   request: EmailRequest,
   accountId: string,
 ): Promise<PricedMessage> {
-  const { from, preview, payload, body } = checkEmailContent(request, context.emailFrom);
-  const scheduledFor = checkSchedule(request.scheduledFor, context.clock.now());
-  const fault = listFault(request.to);
-  if (fault !== undefined) throw validationError([{ path: 'to', message: fault }]);
-  const { valid, invalid, duplicatesRemoved } = parseAddresses(request.to);
-  if (valid.length === 0) {
-    throw validationError([
-      { path: 'to', message: 'no valid address; give addresses such as ann@example.com' },
-    ]);
-  }
-  if (valid.length > EMAIL_MAX_RECIPIENTS) {
-    throw validationError([{ path: 'to', message: `at most ${EMAIL_MAX_RECIPIENTS} recipients a request` }]);
-  }
+  const { content, scheduledFor, to } = checkAll({
+    content: () => checkEmailContent(request, context.emailFrom),
+    scheduledFor: () => checkSchedule(request.scheduledFor, context.clock.now()),
+    to: () => checkRecipients(request.to),
+  });
+  const { from, preview, payload, body } = content;
+  const { valid, invalid, duplicatesRemoved } = to;
   const price = await unitPriceOf(context, accountId, 'email', '');
   // Each recipient gets a mail of its own and needs no copy.
   const seen = new Set(valid.map((address) => address.toLowerCase()));
@@ -67,4 +61,17 @@ async function priceEmail(
     duplicatesRemoved,
     scheduledFor,
   };
+}
+
+/** The recipients of a request: at least one valid address, and no more than `EMAIL_MAX_RECIPIENTS`. */
+function checkRecipients(to: EmailRequest['to']) {
+  const refuse = (message: string) => validationError([{ path: 'to', message }]);
+  const fault = listFault(to);
+  if (fault !== undefined) throw refuse(fault);
+  const parsed = parseAddresses(to);
+  if (parsed.valid.length === 0) throw refuse('no valid address; give addresses such as ann@example.com');
+  if (parsed.valid.length > EMAIL_MAX_RECIPIENTS) {
+    throw refuse(`at most ${EMAIL_MAX_RECIPIENTS} recipients a request`);
+  }
+  return parsed;
 }

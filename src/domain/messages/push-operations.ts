@@ -1,7 +1,7 @@
 import type { AccountEnvironment, Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Device, deviceAddress } from '../devices/device.ts';
-import { DomainError, validationError } from '../errors.ts';
+import { checkAll, DomainError, validationError } from '../errors.ts';
 import type { DeviceStore } from '../ports/device-store.ts';
 import { truncate } from '../text.ts';
 import { isUuid } from '../uuid.ts';
@@ -54,9 +54,11 @@ async function pricePush(
   request: PushRequest,
   owner: AccountEnvironment,
 ): Promise<PricedMessage> {
-  const content = checkPushContent(request);
-  const scheduledFor = checkSchedule(request.scheduledFor, context.clock.now());
-  const named = namedTargets(request);
+  const { content, scheduledFor, named } = checkAll({
+    content: () => checkPushContent(request),
+    scheduledFor: () => checkSchedule(request.scheduledFor, context.clock.now()),
+    named: () => namedTargets(request),
+  });
   const targets = await targetsOf(devices, owner, named);
   const { routable, skipped } = splitByRoute(context, owner.environment, targets);
   const price = await unitPriceOf(context, owner.accountId, 'push', '');

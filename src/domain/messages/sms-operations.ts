@@ -1,6 +1,6 @@
 import { type Environment, environmentOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, notFound, validationError } from '../errors.ts';
+import { checkAll, DomainError, notFound, validationError } from '../errors.ts';
 import type { Tariff } from '../money/tariff.ts';
 import { operation } from '../operation.ts';
 import { truncate } from '../text.ts';
@@ -100,18 +100,22 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
 }
 
 /**
- * Every rule of an SMS before its route and its charge (R90 to R101; R17, R18, R22, R34). Throws the refusal of the first
- * broken rule.
+ * Every rule of an SMS before its route and its charge (R90 to R101; R17, R18, R22, R34). Throws the refusal of all
+ * broken rules (R270).
  */
 export function priceSms(
   request: SmsRequest,
   context: { tariff: Tariff; currency: string; defaultSenderId: string; now: Date },
 ): PricedMessage {
   const { currency } = context;
-  const { billingUnits } = checkText(request.message);
-  const from = checkSenderId(request.from, context.defaultSenderId);
-  const scheduledFor = checkSchedule(request.scheduledFor, context.now);
-  const { valid, invalid, duplicatesRemoved } = checkRecipients(request.to);
+  const { text, from, scheduledFor, to } = checkAll({
+    text: () => checkText(request.message),
+    from: () => checkSenderId(request.from, context.defaultSenderId),
+    scheduledFor: () => checkSchedule(request.scheduledFor, context.now),
+    to: () => checkRecipients(request.to),
+  });
+  const { billingUnits } = text;
+  const { valid, invalid, duplicatesRemoved } = to;
   let firstPriceMinor: number | undefined;
   const recipients = valid.map((address) => {
     const unitPriceMinor = context.tariff.unitPrice(currency, 'sms', address);

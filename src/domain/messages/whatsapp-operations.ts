@@ -1,6 +1,6 @@
 import { ACCOUNT_ROLES, type AccountEnvironment, accountEnvironmentOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, validationError } from '../errors.ts';
+import { checkAll, DomainError, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp.ts';
@@ -34,10 +34,12 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
    * `invalid_phone_number`, `invalid_scheduled_time`, `session_window_closed` and `unpriced_destination`.
    */
   async function price(request: WhatsAppRequest, owner: AccountEnvironment): Promise<PricedMessage> {
-    const content = checkWhatsAppContent(request);
     const now = clock.now();
-    const scheduledFor = checkSchedule(request.scheduledFor, now);
-    const to = oneNumber(request.to);
+    const { content, scheduledFor, to } = checkAll({
+      content: () => checkWhatsAppContent(request),
+      scheduledFor: () => checkSchedule(request.scheduledFor, now),
+      to: () => oneNumber(request.to),
+    });
     if (content.type === 'media') await checkMediaUrl(content.url);
     if (content.type !== 'template') {
       const window = await sessionWindow(stores.inbound, owner, to, scheduledFor ?? now);

@@ -1,7 +1,7 @@
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type DomainError, validationError } from '../errors.ts';
+import { checkAll, type DomainError, validationError } from '../errors.ts';
 import { CHANNELS, type Channel } from '../messages/message.ts';
 import { operation } from '../operation.ts';
 import { checkAmount, checkReference, fromMinor, isCurrency } from './money.ts';
@@ -39,8 +39,10 @@ export function priceOperations(deps: Dependencies) {
       'price.set',
       { operator: true, stepUp: true },
       async (caller, input: SetPriceInput): Promise<PriceRow> => {
-        const row = checkPrice(input);
-        const reference = checkReference(input.reference);
+        const { row, reference } = checkAll({
+          row: () => checkPrice(input),
+          reference: () => checkReference(input.reference),
+        });
         return uow.run(async (tx) => {
           if (reference !== null && !(await tx.prices.claimReference(reference, row, clock.now()))) {
             const made = (await tx.prices.byReference(reference)) ?? row;
@@ -76,10 +78,19 @@ function otherChange(made: PriceRow): DomainError {
 function checkPrice(input: SetPriceInput): PriceRow {
   const { currency, channel, prefix, amount } = input;
   const refuse = (path: string, message: string) => validationError([{ path, message }]);
-  if (!isCurrency(currency)) throw refuse('currency', 'must be an ISO 4217 code such as UGX');
-  if (!CHANNELS.includes(channel)) throw refuse('channel', `must be one of ${CHANNELS.join(', ')}`);
-  if (!/^[0-9]{0,15}$/.test(prefix))
-    throw refuse('prefix', 'must be the leading digits of a number, without +');
-  const amountMinor = checkAmount('amount', amount, currency, [0, PRICE_MAX_MINOR]);
+  const { amountMinor } = checkAll({
+    channel: () => {
+      if (!CHANNELS.includes(channel)) throw refuse('channel', `must be one of ${CHANNELS.join(', ')}`);
+    },
+    prefix: () => {
+      if (/^[0-9]{0,15}$/.test(prefix)) return;
+      throw refuse('prefix', 'must be the leading digits of a number, without +');
+    },
+    // The currency decides how many decimals the amount has.
+    amountMinor: () => {
+      if (!isCurrency(currency)) throw refuse('currency', 'must be an ISO 4217 code such as UGX');
+      return checkAmount('amount', amount, currency, [0, PRICE_MAX_MINOR]);
+    },
+  });
   return { currency, channel, prefix, amountMinor };
 }

@@ -10,7 +10,7 @@ import {
   visibilityOf,
 } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, notFound, validationError } from '../errors.ts';
+import { checkAll, DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { EMPTY_PAGE, type Page, type PageRequest } from '../paging.ts';
 import type { WebhookPatch } from '../ports/webhook-stores.ts';
@@ -111,9 +111,11 @@ export function webhookOperations(deps: Dependencies) {
       MANAGE_WEBHOOKS,
       async (caller, input: RegisterWebhookInput): Promise<WebhookWithSecret> => {
         const owner = accountEnvironmentOf(caller, input.environment);
-        const events = checkEvents(input.events);
-        const maxRetries = checkMaxRetries(input.maxRetries ?? DEFAULT_MAX_RETRIES);
-        const description = checkDescription(input.description ?? null);
+        const { events, maxRetries, description } = checkAll({
+          events: () => checkEvents(input.events),
+          maxRetries: () => checkMaxRetries(input.maxRetries ?? DEFAULT_MAX_RETRIES),
+          description: () => checkDescription(input.description ?? null),
+        });
         const url = await checkUrl(input.url);
         const secret = newWebhookSecret(ids);
         const webhook: Webhook = {
@@ -185,9 +187,12 @@ export function webhookOperations(deps: Dependencies) {
     update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
       const { isActive } = input;
-      const description = input.description === undefined ? undefined : checkDescription(input.description);
-      const events = input.events && checkEvents(input.events);
-      const maxRetries = input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries);
+      const { description, events, maxRetries } = checkAll({
+        description: () =>
+          input.description === undefined ? undefined : checkDescription(input.description),
+        events: () => input.events && checkEvents(input.events),
+        maxRetries: () => (input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries)),
+      });
       // Found before its URL is resolved: an unknown id must not make this process resolve names.
       const known = await stores.webhooks.find(visibilityOf(caller), input.id);
       if (!known) throw notFound('Webhook');
@@ -271,13 +276,21 @@ function checkEvents(events: readonly string[]): EventType[] {
   if (events.length === 0)
     throw validationError([{ path: 'events', message: 'must name at least one event' }]);
   const known: readonly string[] = EVENT_TYPES;
-  const unknown = events.find((event) => !known.includes(event));
-  if (unknown !== undefined) {
-    throw new DomainError(
-      'invalid_event_type',
-      `Unknown event type ${truncate(unknown)}. Known: ${EVENT_TYPES.join(', ')}`,
-      { field: 'events', value: truncate(unknown) },
-    );
+  const faults = events.flatMap((event, index) =>
+    known.includes(event)
+      ? []
+      : [
+          {
+            path: `events.${index}`,
+            message: `Unknown event type ${truncate(event)}. Known: ${EVENT_TYPES.join(', ')}`,
+            value: truncate(event),
+          },
+        ],
+  );
+  const [first] = faults;
+  if (first) {
+    const details = { field: 'events', value: first.value };
+    throw new DomainError('invalid_event_type', first.message, details, undefined, { faults });
   }
   return [...new Set(events)] as EventType[];
 }

@@ -1,0 +1,69 @@
+import {
+  DirectiveLocation,
+  GraphQLDirective,
+  GraphQLEnumType,
+  GraphQLList,
+  GraphQLNonNull,
+  GraphQLSchema,
+  isObjectType,
+  Kind,
+  parse,
+} from 'graphql';
+import type { ErrorCode } from '../domain/errors.ts';
+import { ERROR_CODE_DESCRIPTIONS, GRAPHQL_ERROR_CODES, graphqlCodeOf, mutationCodes } from './error-codes.ts';
+
+/** Set by the decorator of a mutation (typed.ts). */
+export interface MutationExtensions {
+  /** Codes of its own, besides those of every mutation. */
+  readonly errors?: readonly ErrorCode[];
+}
+
+/** The schema with the directive by which code generators know the errors of each mutation. */
+export function withErrorsDirective(schema: GraphQLSchema): GraphQLSchema {
+  const codes = new GraphQLEnumType({
+    name: 'ErrorCode',
+    description: 'What went wrong: `extensions.code` of an error.',
+    values: Object.fromEntries(
+      GRAPHQL_ERROR_CODES.map((code) => [
+        graphqlCodeOf(code),
+        { value: code, description: ERROR_CODE_DESCRIPTIONS[code] },
+      ]),
+    ),
+  });
+  const errors = new GraphQLDirective({
+    name: 'errors',
+    description: 'Every code that the errors of a mutation can have (`extensions.code`).',
+    locations: [DirectiveLocation.FIELD_DEFINITION],
+    args: {
+      codes: {
+        type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(codes))),
+        description: 'The codes.',
+      },
+    },
+  });
+  return new GraphQLSchema({ ...schema.toConfig(), directives: [...schema.getDirectives(), errors] });
+}
+
+/** Codes that a mutation can answer. */
+export function codesOfMutation(schema: GraphQLSchema, name: string): readonly string[] {
+  const extensions: MutationExtensions | undefined = schema.getMutationType()?.getFields()[name]?.extensions;
+  return mutationCodes(extensions?.errors ?? []);
+}
+
+/** Writes `@errors` into a printed schema; graphql-js prints no directives of fields. */
+export function printErrors(schema: GraphQLSchema, text: string): string {
+  const mutation = schema.getMutationType();
+  if (!isObjectType(mutation)) return text;
+  const fields = parse(text).definitions.flatMap((node) =>
+    node.kind === Kind.OBJECT_TYPE_DEFINITION && node.name.value === mutation.name ? (node.fields ?? []) : [],
+  );
+  let printed = '';
+  let from = 0;
+  for (const { name, type } of fields) {
+    const end = type.loc?.end ?? from;
+    const codes = codesOfMutation(schema, name.value);
+    printed += `${text.slice(from, end)} @errors(codes: [${codes.join(', ')}])`;
+    from = end;
+  }
+  return printed + text.slice(from);
+}
