@@ -22,6 +22,7 @@ import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import { keepSignedHead } from './domain/audit/signed-head.ts';
 import type { Dependencies } from './domain/dependencies.ts';
+import { DryRuns } from './domain/dry-run.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
 import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
@@ -48,6 +49,7 @@ import { migrateDatabase } from './storage/postgres/migrate.ts';
 import { PgChanges } from './storage/postgres/pg-changes.ts';
 import { PgListener } from './storage/postgres/pg-listener.ts';
 import { PgLiveFeed } from './storage/postgres/pg-live.ts';
+import { PgRolledBackTransactions } from './storage/postgres/rolled-back.ts';
 import { checkServer } from './storage/postgres/server-check.ts';
 import { checkDatabaseUrl, createKnex, type DatabaseConnection, Sql } from './storage/postgres/sql.ts';
 import { createStores, createUnitOfWork } from './storage/postgres/unit-of-work.ts';
@@ -219,7 +221,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const auditHeads = createAuditHeads(config.dataDir, secrets, config.lostMasterKeys, logger);
   const stores = createStores(sql, auditHeads);
   const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
-  const uow = createUnitOfWork(sql, jobsFor, changes, auditHeads);
+  const uow = createUnitOfWork(sql, jobsFor, changes, (inside) => createStores(inside, auditHeads));
   const intake = new PgIntake(sql, jobsFor, INTAKE);
   const holdGate = new HoldGate(stores.copy, await settleCopy(uow, { clock, ids }, config.mustHold));
   changes.subscribe('hold', () => void holdGate.refresh().catch(() => undefined));
@@ -310,6 +312,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     migration,
     stores,
     operations: createOperations(deps, sessions),
+    dryRuns: new DryRuns(deps, sessions, new PgRolledBackTransactions(sql, jobsFor, auditHeads, INTAKE)),
     sessions,
     passwordLinks: new PasswordLinks(deps),
     security,

@@ -13,6 +13,7 @@ import type { Dependencies } from './dependencies.ts';
 import { deviceOperations } from './devices/device-operations.ts';
 import { liveOperations } from './live/live-operations.ts';
 import { emailOperations } from './messages/email-operations.ts';
+import { explainOperations } from './messages/explain-operations.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
 import { providerOperations } from './messages/provider-health.ts';
@@ -49,6 +50,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
       ...emailOperations(context),
       ...pushOperations(deps, context),
       ...whatsAppOperations(deps, context),
+      ...explainOperations(deps, context),
     },
     devices: deviceOperations(deps),
     contacts: contactOperations(deps),

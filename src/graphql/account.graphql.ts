@@ -163,6 +163,7 @@ export class AccountResolver {
 
   @Mutation(() => AccountType, {
     description: 'Creates an account and its owner. For operators.',
+    canDryRun: true,
     errors: [],
   })
   async createAccount(
@@ -176,6 +177,7 @@ export class AccountResolver {
   @Mutation(() => AccountType, {
     description:
       'Adds to a balance. Repeating a payment with the same reference and amount changes nothing; another amount under the same reference is refused. For operators.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   topUpAccount(
@@ -193,6 +195,7 @@ export class AccountResolver {
 
   @Mutation(() => AccountType, {
     description: 'Puts an account on a plan. For operators.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   setAccountPlan(
@@ -210,6 +213,7 @@ export class AccountResolver {
   @Mutation(() => RetentionType, {
     description:
       'Sets how long messages are kept. What is deleted cannot be restored. For owners and operators.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   setRetention(

@@ -174,7 +174,11 @@ export class ApiKeyResolver {
     return run(operations.apiKeyLists.find, { keyId });
   }
 
-  @Mutation(() => CreatedApiKey, { description: 'Creates a key.', errors: ['not_found', 'step_up_required'] })
+  @Mutation(() => CreatedApiKey, {
+    description: 'Creates a key.',
+    canDryRun: true,
+    errors: ['not_found', 'step_up_required'],
+  })
   createApiKey(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => CreateApiKeyInput, { description: 'The key.' }) input: CreateApiKeyInput,
@@ -184,6 +188,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => ApiKeyType, {
     description: 'Changes a key. The next request is checked against the change.',
+    canDryRun: true,
     errors: ['not_found', 'key_ended', 'step_up_required'],
   })
   updateApiKey(
@@ -197,6 +202,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => CreatedApiKey, {
     description: 'Replaces a key by one with the same properties and new secrets.',
+    canDryRun: true,
     errors: ['not_found', 'key_ended', 'step_up_required'],
   })
   rotateApiKey(
@@ -213,6 +219,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => ApiKeyType, {
     description: 'Revokes a key at once and forever.',
+    canDryRun: true,
     errors: ['not_found'],
   })
   async revokeApiKey(
@@ -230,6 +237,7 @@ export class ApiKeyResolver {
 
   @Mutation(() => ApiKeyType, {
     description: "Sets a key's own request limits, or clears them with null. For operators.",
+    canDryRun: true,
     errors: ['not_found', 'key_ended'],
   })
   setRateLimit(

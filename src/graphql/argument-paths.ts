@@ -8,6 +8,7 @@ import {
   type GraphQLSchema,
   getNamedType,
   isInputObjectType,
+  isObjectType,
   Kind,
   visit,
 } from 'graphql';
@@ -65,8 +66,11 @@ export function variablePath(document: DocumentNode, name: string): string {
 
 /** Makes refusals of the domain name their faults from the arguments of the field that was asked for. */
 export function nameArguments(schema: GraphQLSchema): GraphQLSchema {
-  for (const root of [schema.getQueryType(), schema.getMutationType()]) {
-    for (const field of Object.values(root?.getFields() ?? {})) field.resolve = named(field);
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__')) continue;
+    for (const field of Object.values(type.getFields())) {
+      if (field.args.length > 0) field.resolve = named(field);
+    }
   }
   return schema;
 }

@@ -96,6 +96,7 @@ export class ContactImportResolver {
       'externalId, or without both the contact with its email; otherwise it creates one. Empty cells change nothing.',
       'A second row about the same contact is reported and changes nothing.',
     ].join(' '),
+    canDryRun: true,
     errors: ['rate_limit_exceeded', 'payload_too_large'],
   })
   importContacts(

@@ -1,6 +1,8 @@
 import type { Client, Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
 import type { Caller } from '../domain/caller.ts';
+import type { DryRun, DryRuns } from '../domain/dry-run.ts';
 import { unauthorized } from '../domain/errors.ts';
+import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { PasswordLinks } from '../domain/people/password-links.ts';
 import { ListAllowance } from './list-bound.ts';
@@ -14,12 +16,14 @@ export interface GraphqlContext {
   readonly operations: Operations;
   readonly sessions: Sessions;
   readonly passwordLinks: PasswordLinks;
+  readonly dryRuns: Pick<DryRuns, 'open'>;
   /** The session; undefined without one. An object of its own, because Apollo copies the context. */
   readonly auth: { session: Session | undefined };
   /** Aborts when the client no longer waits. */
   readonly ended: AbortSignal;
   readonly run: Run;
-  readonly loaders: ReturnType<typeof createLoaders>;
+  readonly loaders: Loaders;
+  readonly dryRun: RequestDryRun;
   /** Bounds the lists of the response. */
   readonly allowance: ListAllowance;
   /** Contexts in which an operator reads accounts, by the name of their root field in the answer. */
@@ -28,14 +32,59 @@ export interface GraphqlContext {
   setCookie(signedIn: Pick<SignedIn, 'token' | 'expiresAt'> | undefined): void;
 }
 
+type Loaders = ReturnType<typeof createLoaders>;
+
+/** The dry run of a request, if it has one: from its beginning on, operations and loaders have no effect (R273). */
+export class RequestDryRun {
+  readonly #dryRuns: Pick<DryRuns, 'open'>;
+  readonly #loadersFor: () => Loaders;
+  #open: DryRun | undefined;
+  #loaders: Loaders;
+
+  constructor(dryRuns: Pick<DryRuns, 'open'>, loadersFor: () => Loaders) {
+    this.#dryRuns = dryRuns;
+    this.#loadersFor = loadersFor;
+    this.#loaders = loadersFor();
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  get loaders(): Loaders {
+    return this.#loaders;
+  }
+
+  /** The operation, without effect in a dry run. */
+  of<Input, Output>(operation: Operation<Input, Output>): Operation<Input, Output> {
+    return this.#open?.of(operation) ?? operation;
+  }
+
+  /** Throws `service_unavailable` when too many dry runs are open. */
+  async begin(): Promise<void> {
+    this.#open = await this.#dryRuns.open();
+    // What the request has loaded before may be changed here.
+    this.#loaders = this.#loadersFor();
+  }
+
+  /** Rolls back. The request has been answered: nothing of it runs later. */
+  async end(): Promise<void> {
+    await this.#open?.end();
+  }
+}
+
 /** The context of one request. Without a session every operation is refused as `unauthorized`. */
 export function createContext(
-  parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance' | 'inspections'>,
+  parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance' | 'inspections' | 'dryRun'>,
 ): GraphqlContext {
-  const run: Run = async (operation, input) => operation.run(sessionOf(parts).caller, input);
   const allowance = new ListAllowance();
-  const loaders = createLoaders(run, parts.operations, allowance);
-  return { ...parts, run, allowance, inspections: new Map(), loaders };
+  const run: Run = async (operation, input) => dryRun.of(operation).run(sessionOf(parts).caller, input);
+  const dryRun = new RequestDryRun(parts.dryRuns, () => createLoaders(run, parts.operations, allowance));
+  // Apollo copies the context, and with it the value of a property.
+  const loaders = new Proxy(dryRun.loaders, {
+    get: (_first, name) => dryRun.loaders[name as keyof Loaders],
+  });
+  return { ...parts, run, allowance, inspections: new Map(), dryRun, loaders };
 }
 
 /** The context in which an operator reads an account. The first read is recorded in the audit log (R290). */

@@ -4,6 +4,7 @@ import { AUDIT_TARGET_KINDS } from '../domain/audit/audit-entry.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
+import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../domain/messages/explain-message.ts';
 import { CHANNELS, MESSAGE_STATUSES, STATUS_REASONS } from '../domain/messages/message.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
@@ -188,3 +189,42 @@ export const HoldReasonEnum = enumOf('HoldReason', 'Why a gateway sends nothing.
   restored: 'The data was restored from a backup.',
   copied: 'The database is a copy of the one that was used before.',
 });
+export const MessageCauseEnum = enumOf(
+  'MessageCause',
+  'Why recipients of a message have their status.',
+  MESSAGE_CAUSES,
+  {
+    sandbox: 'A sandbox message is checked and recorded, and never sent.',
+    scheduled: 'It waits for its time.',
+    queued: 'It waits for its turn at the provider.',
+    retrying: 'Attempts found no provider that took it; it is tried again.',
+    awaiting_report: 'The provider accepted it; no delivery report has come yet.',
+    delivery_unconfirmed: 'The provider accepted it; no delivery report came within 72 hours.',
+    delivered: 'The provider reported its delivery.',
+    canceled: 'It was canceled before it left.',
+    expired: 'No provider took it before its deadline.',
+    rejected: 'The provider refused it.',
+    recipient_gone: 'The device was removed before the message could leave.',
+    undeliverable: 'The provider accepted it, and reported later that it could not deliver it.',
+    possibly_sent: 'It failed, but an earlier attempt got no answer and may have arrived.',
+  },
+);
+export const EvidenceKindEnum = enumOf('EvidenceKind', 'What was seen of a message.', EVIDENCE_KINDS, {
+  attempt: 'An attempt that no provider took, or a note about one.',
+  answer: 'The answer of a provider to a submission.',
+  report: 'A later report of a provider.',
+  webhook: 'A delivery of an event of the message to a webhook.',
+});
+export const MessageActionEnum = enumOf(
+  'MessageAction',
+  'What can be done about a message.',
+  MESSAGE_ACTIONS,
+  {
+    wait: 'Nothing: it goes on by itself.',
+    cancel: '`cancelMessage`.',
+    send_again: 'Send a new message.',
+    check_recipient: 'Check the address, or ask the recipient.',
+    ask_operator: 'Ask the operator of the gateway.',
+    redeliver_webhook: '`redeliver` the failed deliveries.',
+  },
+);

@@ -212,6 +212,7 @@ export class MemberResolver {
   @Mutation(() => InvitedMember, {
     description:
       'Invites a person to the account. It is pending until they choose their own password, by the link of the mail that they get, or by changing the one-time password. It ends after 72 hours.',
+    canDryRun: true,
     errors: [],
   })
   inviteMember(
@@ -226,6 +227,7 @@ export class MemberResolver {
   @Mutation(() => InvitedMember, {
     description:
       'Replaces a lost password by a one-time password and ends the sessions of the person. For operators.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   async resetUserPassword(
@@ -243,6 +245,7 @@ export class MemberResolver {
 
   @Mutation(() => UserType, {
     description: 'Changes the role of a member. Their next request has the new role.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   setMemberRole(
@@ -262,6 +265,7 @@ export class MemberResolver {
   @Mutation(() => Boolean, {
     description:
       'Removes a member or an invitation, ends their sessions and revokes their keys. `dismissMember` does the same and returns the person.',
+    canDryRun: true,
     errors: ['not_found'],
   })
   async removeMember(
@@ -275,6 +279,7 @@ export class MemberResolver {
 
   @Mutation(() => UserType, {
     description: 'Does the same as `removeMember`, and returns the person with their keys.',
+    canDryRun: true,
     errors: ['not_found'],
   })
   dismissMember(

@@ -165,6 +165,7 @@ export class PersonResolver {
 
   @Mutation(() => Boolean, {
     description: 'Removes a second factor of the person who asks, and ends their other sessions.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   async removeFactor(
@@ -179,6 +180,7 @@ export class PersonResolver {
   @Mutation(() => UserType, {
     description:
       'Removes the second factors of a person who has lost them, and ends their sessions: for owners, those of other members; for operators, those of members.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   resetFactors(
@@ -190,6 +192,7 @@ export class PersonResolver {
 
   @Mutation(() => AccountType, {
     description: 'Whether the members of the account must have a second factor, from their next request on.',
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   setSecurityPolicy(
@@ -237,6 +240,7 @@ export class PersonResolver {
 
   @Mutation(() => Boolean, {
     description: 'Ends every session of the person but the one that asks.',
+    canDryRun: true,
     errors: [],
   })
   async endOtherSessions(@Ctx() context: GraphqlContext) {
@@ -255,6 +259,7 @@ export class PersonResolver {
 
   @Mutation(() => CreatedAccessToken, {
     description: 'Makes a token with a part of what the person may do over GraphQL.',
+    canDryRun: true,
     errors: ['step_up_required'],
   })
   createAccessToken(
@@ -267,6 +272,7 @@ export class PersonResolver {
 
   @Mutation(() => AccessTokenType, {
     description: 'Ends an access token of the person who asks, at once.',
+    canDryRun: true,
     errors: ['not_found'],
   })
   revokeAccessToken(

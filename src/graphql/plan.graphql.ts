@@ -62,6 +62,7 @@ export class PlanResolver {
 
   @Mutation(() => PlanType, {
     description: 'Creates a plan, or changes it for every account on it. For operators.',
+    canDryRun: true,
     errors: ['step_up_required'],
   })
   setPlan(

@@ -65,6 +65,7 @@ export class PriceResolver {
 
   @Mutation(() => Price, {
     description: 'Sets a price for new messages. For operators.',
+    canDryRun: true,
     errors: ['step_up_required'],
   })
   setPrice(

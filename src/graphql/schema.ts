@@ -16,6 +16,8 @@ import { AuditResolver, AuditTargetResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
 import { ContactImportErrorResolver, ContactImportResolver } from './contact-import.graphql.ts';
 import { DeviceResolver } from './device.graphql.ts';
+import { beginDryRuns } from './dry-run.ts';
+import { ExplanationResolver } from './explanation.graphql.ts';
 import { HoldResolver } from './hold.graphql.ts';
 import { boundLists } from './list-bound.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
@@ -55,6 +57,7 @@ export function createSchema(): GraphQLSchema {
       PersonResolver,
       ApiKeyResolver,
       MessageResolver,
+      ExplanationResolver,
       RecipientResolver,
       MessageEventResolver,
       SendResolver,
@@ -85,7 +88,7 @@ export function createSchema(): GraphQLSchema {
     pubSub: NO_PUB_SUB,
     validate: false,
   });
-  return nameArguments(makeAccountRoot(boundLists(withErrorsDirective(schema))));
+  return nameArguments(beginDryRuns(makeAccountRoot(boundLists(withErrorsDirective(schema)))));
 }
 
 /** The sorted schema as text, committed as schema/schema.graphql. */

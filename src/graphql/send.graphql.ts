@@ -101,6 +101,7 @@ export class SendResolver {
 
   @Mutation(() => MessageType, {
     description: 'Sends an SMS.',
+    canDryRun: true,
     errors: [
       'rate_limit_exceeded',
       'invalid_scheduled_time',
@@ -120,6 +121,7 @@ export class SendResolver {
 
   @Mutation(() => MessageType, {
     description: 'Sends an email.',
+    canDryRun: true,
     errors: ['rate_limit_exceeded', 'invalid_scheduled_time', 'unpriced_destination', 'insufficient_balance'],
   })
   sendEmail(
@@ -131,6 +133,7 @@ export class SendResolver {
 
   @Mutation(() => MessageType, {
     description: 'Sends a push notification.',
+    canDryRun: true,
     errors: [
       'rate_limit_exceeded',
       'invalid_scheduled_time',
@@ -148,6 +151,7 @@ export class SendResolver {
 
   @Mutation(() => MessageType, {
     description: 'Sends a WhatsApp message.',
+    canDryRun: true,
     errors: [
       'rate_limit_exceeded',
       'invalid_scheduled_time',
@@ -166,6 +170,7 @@ export class SendResolver {
 
   @Mutation(() => MessageType, {
     description: 'Cancels a message that has not left yet, and refunds its cost.',
+    canDryRun: true,
     errors: ['not_found', 'message_not_cancelable'],
   })
   async cancelMessage(

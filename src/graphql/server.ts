@@ -17,6 +17,7 @@ import {
 import type { Budgets } from '../domain/accounts/budgets.ts';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
 import { refusal } from '../domain/caller.ts';
+import type { DryRuns } from '../domain/dry-run.ts';
 import {
   DomainError,
   payloadTooLarge,
@@ -81,6 +82,7 @@ type HttpResponse = Parameters<Middleware>[1];
 
 export interface GraphqlOptions {
   readonly operations: Operations;
+  readonly dryRuns: Pick<DryRuns, 'open'>;
   readonly sessions: Sessions;
   readonly passwordLinks: PasswordLinks;
   readonly security: SecurityWatch;
@@ -385,9 +387,11 @@ function guard({
           response.http.status = 503;
           response.http.headers.set('Retry-After', String(outage.retryAfterSeconds));
         },
-        async willSendResponse({ response }) {
+        async willSendResponse({ response, contextValue: { dryRun } }) {
+          await dryRun.end();
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
+          if (dryRun.isOpen) result.extensions = { ...result.extensions, dryRun: true };
           if (result.errors) result.errors = result.errors.slice(0, ERRORS_MAX);
         },
       };
@@ -427,12 +431,13 @@ async function contextOf(
     const made = await options.sessions.newDevice(session);
     if (made !== undefined) response.append('Set-Cookie', deviceCookie(made, options.isSecure));
   }
-  const { operations, sessions, passwordLinks } = options;
+  const { operations, sessions, dryRuns, passwordLinks } = options;
   const { signal: ended } = new AbortController();
   return createContext({
     requestId,
     client: { address: clientOf(request.ip), userAgent: request.headers['user-agent'] ?? '', device },
     operations,
+    dryRuns,
     sessions,
     passwordLinks,
     auth: { session },

@@ -118,16 +118,31 @@ export function Query<const Type, const Given extends Options>(type: TypeThunk<T
   return DeclareQuery(type as () => object, given) as ResolverDecorator<Type, Given>;
 }
 
-/** A field of `Mutation`. `errors` are its codes besides those of every mutation; `@errors` shows all. */
-export function Mutation<const Type, const Given extends Options & Required<MutationExtensions>>(
-  type: TypeThunk<Type>,
-  { errors, ...given }: Given,
-) {
+/** Behind every parameter of a method; `length` leaves out those with a default. */
+const DRY_RUN_PLACE = 20;
+const DRY_RUN =
+  'Whether to only answer what it would do: everything is checked and done, then undone. Ids and secrets in the answer never exist. Default: false.';
+
+/**
+ * A field of `Mutation`. `errors` are its codes besides those of every mutation; `@errors` shows all. With `canDryRun` it
+ * has the argument `dryRun` (dry-run.ts), which the method does not see.
+ */
+export function Mutation<
+  const Type,
+  const Given extends Options & Required<MutationExtensions> & { readonly canDryRun?: boolean },
+>(type: TypeThunk<Type>, { errors, canDryRun, ...given }: Given) {
   const declare = DeclareMutation(type as () => object, given);
   const extend = Extensions({ errors });
   const decorate: MethodDecorator = (target, key, descriptor) => {
     declare(target, key, descriptor);
     extend(target, key, descriptor);
+    if (!canDryRun || typeof key !== 'string') return;
+    const { length } = descriptor.value as unknown as (...given: unknown[]) => unknown;
+    DeclareArg('dryRun', () => Boolean, { nullable: true, description: DRY_RUN })(
+      target,
+      key,
+      length + DRY_RUN_PLACE,
+    );
   };
   return decorate as ResolverDecorator<Type, Given>;
 }

@@ -225,6 +225,7 @@ export class WebhookResolver {
 
   @Mutation(() => Boolean, {
     description: 'Deletes a webhook and cancels its pending deliveries.',
+    canDryRun: true,
     errors: ['not_found'],
   })
   async deleteWebhook(
@@ -248,6 +249,7 @@ export class WebhookResolver {
 
   @Mutation(() => Redelivery, {
     description: 'Queues failed deliveries, and events that were recorded while the webhook was inactive.',
+    canDryRun: true,
     errors: ['not_found'],
   })
   redeliverFailed(

@@ -34,6 +34,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
   ledger: { by: 'account.ledger', document: '{ ledger { nodes { seq } } }' },
   members: { by: 'member.list', document: '{ members { id } }' },
   message: { by: 'message.find', document: `{ message(id: "${NOBODY}") { id } }` },
+  explainMessage: { by: 'message.explain', document: `{ explainMessage(id: "${NOBODY}") { cause } }` },
   messages: { by: 'message.list', document: '{ messages { nodes { id } } }' },
   apiKeys: { by: 'apiKey.list', document: '{ apiKeys { keyId } }' },
   apiKey: { by: 'apiKey.find', document: '{ apiKey(id: "0123456789abcdef") { keyId } }' },

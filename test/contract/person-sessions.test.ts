@@ -132,7 +132,7 @@ describe('access tokens', () => {
       },
     });
     expect(answer.body.errors[0].extensions.details.fields.map(({ path }: { path: string }) => path)).toEqual(
-      ['name', 'permissions.1', 'permissions.2', 'permissions.3', 'expiresAt'],
+      ['name', 'permissions.1', 'permissions.2', 'permissions.3', 'expiresAt'].map((path) => `input.${path}`),
     );
   });
 

@@ -15,7 +15,12 @@ export async function withUnitOfWork<T>(
     const sql = new Sql(knex);
     const changes = new PgChanges(new PgListener(gateway.database.connection, silentLogger));
     const { auditHeads, queue } = gateway.parts;
-    const uow = createUnitOfWork(sql, (transaction) => queue.sinkFor(transaction), changes, auditHeads);
+    const uow = createUnitOfWork(
+      sql,
+      (transaction) => queue.sinkFor(transaction),
+      changes,
+      (inside) => createStores(inside, auditHeads),
+    );
     return work(uow, createStores(sql, auditHeads));
   });
 }

@@ -456,13 +456,18 @@ class MessagesResource:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get(self, id: str) -> types.MessageDetails:
+    def get(self, id: str, *, explain: Union[str, Absent] = ABSENT) -> types.ExplainableMessage:
         """One message of any channel, with its recipients and timeline.
 
         Scope: "READ_MESSAGES" or "FULL_ACCESS".
+
+        explain: "true" adds "explanation": why the message is as it is, and what can be done.
         """
         operation = Operation("GET", f"/developers/messages/{segment(id)}", "always")
-        return self._transport.call(operation)
+        given = {
+            "explain": explain,
+        }
+        return self._transport.call(operation, query=given)
 
     def cancel(self, id: str) -> types.MessageDetails:
         """Cancel a message that has not left yet, and refund it.

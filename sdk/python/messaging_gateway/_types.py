@@ -191,6 +191,38 @@ EventType = TypedDict(
     total=False,
 )
 
+ExplainQuery = TypedDict(
+    "ExplainQuery",
+    {
+        "explain": "str",
+    },
+    total=False,
+)
+
+ExplainableMessage = TypedDict(
+    "ExplainableMessage",
+    {
+        "id": "str",
+        "sid": "Optional[str]",
+        "channel": "str",
+        "to": "List[str]",
+        "from": "str",
+        "content": "str",
+        "status": "MessageStatus",
+        "cost": "float",
+        "currency": "str",
+        "sandbox": "bool",
+        "createdAt": "str",
+        "scheduledFor": "str",
+        "statusReason": "str",
+        "metadata": "Dict[str, Any]",
+        "recipients": "List[Dict[str, Any]]",
+        "timeline": "List[Dict[str, Any]]",
+        "explanation": "MessageExplanation",
+    },
+    total=False,
+)
+
 FeedQuery = TypedDict(
     "FeedQuery",
     {
@@ -310,6 +342,20 @@ MessageDetails = TypedDict(
         "metadata": "Dict[str, Any]",
         "recipients": "List[Dict[str, Any]]",
         "timeline": "List[Dict[str, Any]]",
+    },
+    total=False,
+)
+
+MessageExplanation = TypedDict(
+    "MessageExplanation",
+    {
+        "cause": "str",
+        "summary": "str",
+        "causes": "List[Dict[str, Any]]",
+        "evidence": "List[Dict[str, Any]]",
+        "actions": "List[Dict[str, Any]]",
+        "retryCost": "Optional[float]",
+        "currency": "str",
     },
     total=False,
 )

@@ -17,6 +17,8 @@ import type {
   EmailMessage,
   EmailToSend,
   EventType,
+  ExplainQuery,
+  ExplainableMessage,
   FeedQuery,
   FeedSlice,
   HistoryEntry,
@@ -285,8 +287,8 @@ export class MessagesResource {
    *
    * Scope: `READ_MESSAGES` or `FULL_ACCESS`.
    */
-  get(id: string, options?: CallOptions): Promise<MessageDetails> {
-    return this.#transport.call<MessageDetails>({ method: 'GET', path: `/developers/messages/${segment(id)}`, repeat: 'always' }, {}, options);
+  get(id: string, query: ExplainQuery = {}, options?: CallOptions): Promise<ExplainableMessage> {
+    return this.#transport.call<ExplainableMessage>({ method: 'GET', path: `/developers/messages/${segment(id)}`, repeat: 'always' }, { query }, options);
   }
 
   /**

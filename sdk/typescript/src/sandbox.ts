@@ -49,7 +49,7 @@ export class Testing {
     const { timeoutMs = SETTLED_TIMEOUT_MS, signal } = options;
     const deadline = Date.now() + timeoutMs;
     for (;;) {
-      const message = await this.#messages.get(id, { signal });
+      const message = await this.#messages.get(id, {}, { signal });
       if (message.status === 'delivered' || message.status === 'failed') return message;
       if (Date.now() >= deadline)
         throw new Error(`Message ${id} is still ${message.status} after ${timeoutMs} ms.`);

@@ -229,6 +229,76 @@ interface components {
                 readonly [key: string]: unknown;
             };
         };
+        readonly ExplainQuery: {
+            /**
+             * @description `true` adds `explanation`: why the message is as it is, and what can be done.
+             * @enum {string}
+             */
+            readonly explain?: "true" | "false";
+        };
+        readonly ExplainableMessage: {
+            readonly id: string;
+            /** @description The carrier's identifier; null until a carrier accepts the message. */
+            readonly sid: string | null;
+            readonly channel: string;
+            /** @description Recipients, without invalid ones and duplicates. */
+            readonly to: readonly string[];
+            /** @description The sender that recipients see. */
+            readonly from: string;
+            readonly content: string;
+            readonly status: components["schemas"]["MessageStatus"];
+            /** @description The whole charge, in `currency`; 0 with a sandbox key. */
+            readonly cost: number;
+            readonly currency: string;
+            /** @description True for a message of a sandbox key. */
+            readonly sandbox: boolean;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time in UTC.
+             */
+            readonly createdAt: string;
+            /**
+             * Format: date-time
+             * @description When it will be sent; absent when it was sent at once.
+             */
+            readonly scheduledFor?: string;
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            readonly statusReason?: string;
+            readonly metadata: {
+                readonly [key: string]: number | string;
+            };
+            readonly recipients: readonly {
+                readonly to: string;
+                readonly status: components["schemas"]["MessageStatus"];
+                readonly sid: string | null;
+                readonly cost: number;
+                /** @description The refunded part of `cost`: all of it when no carrier accepted the message. */
+                readonly refunded: number;
+                /**
+                 * Format: date-time
+                 * @description When it is refunded. It failed, but an earlier attempt may have reached the recipient.
+                 */
+                readonly refundDueAt?: string;
+                readonly error: {
+                    readonly code: string;
+                    readonly message: string;
+                } | null;
+            }[];
+            readonly timeline: readonly {
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time in UTC.
+                 */
+                readonly at: string;
+                readonly status: string;
+                readonly recipient?: string;
+                readonly detail?: string;
+            }[];
+            /** @description Present with `explain=true`. */
+            readonly explanation?: components["schemas"]["MessageExplanation"];
+        } & {
+            readonly [key: string]: unknown;
+        };
         readonly FeedQuery: {
             /** @description Entries on a page. */
             readonly limit?: number;
@@ -404,6 +474,39 @@ interface components {
             }[];
         } & {
             readonly [key: string]: unknown;
+        };
+        readonly MessageExplanation: {
+            /** @enum {string} */
+            readonly cause: "sandbox" | "scheduled" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+            /** @description The causes of all recipients in words. */
+            readonly summary: string;
+            readonly causes: readonly {
+                /** @enum {string} */
+                readonly cause: "sandbox" | "scheduled" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+                readonly text: string;
+                readonly recipients: number;
+            }[];
+            /** @description What shows it, the newest 50. */
+            readonly evidence: readonly {
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time in UTC.
+                 */
+                readonly at: string;
+                /** @enum {string} */
+                readonly kind: "attempt" | "answer" | "report" | "webhook";
+                readonly recipient: string | null;
+                readonly text: string;
+            }[];
+            /** @description What can be done, the best first. */
+            readonly actions: readonly {
+                /** @enum {string} */
+                readonly action: "wait" | "cancel" | "send_again" | "check_recipient" | "ask_operator" | "redeliver_webhook";
+                readonly text: string;
+            }[];
+            /** @description What sending it again to the recipients that may not have it would cost now, in `currency`. */
+            readonly retryCost: number | null;
+            readonly currency: string;
         };
         /**
          * @description `pending`: queued for delivery. `sent`: handed to the carrier. `delivered`: delivered. `failed`: not delivered.
@@ -876,6 +979,8 @@ export type DeviceToRegister = components['schemas']['DeviceToRegister'];
 export type EmailMessage = components['schemas']['EmailMessage'];
 export type EmailToSend = components['schemas']['EmailToSend'];
 export type EventType = components['schemas']['EventType'];
+export type ExplainQuery = components['schemas']['ExplainQuery'];
+export type ExplainableMessage = components['schemas']['ExplainableMessage'];
 export type FeedQuery = components['schemas']['FeedQuery'];
 export type FeedSlice = components['schemas']['FeedSlice'];
 export type GatewayEvent = components['schemas']['GatewayEvent'];
@@ -886,6 +991,7 @@ export type KeyRevocation = components['schemas']['KeyRevocation'];
 export type KeyRotation = components['schemas']['KeyRotation'];
 export type KeyToCreate = components['schemas']['KeyToCreate'];
 export type MessageDetails = components['schemas']['MessageDetails'];
+export type MessageExplanation = components['schemas']['MessageExplanation'];
 export type MessageStatus = components['schemas']['MessageStatus'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type PageQuery = components['schemas']['PageQuery'];

@@ -32,13 +32,8 @@ const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 /** Reading and canceling messages of any channel. */
 export function messageOperations(deps: Dependencies) {
   const { stores } = deps;
-  async function detailsOf(visibility: Visibility, id: string, channel?: Channel): Promise<MessageDetails> {
-    const message = isUuid(id) ? await stores.messages.find(visibility, id) : undefined;
-    if (!message || (channel && message.channel !== channel)) throw notFound('Message');
-    const recipients = await stores.messages.recipients([message.id]);
-    const notes = await stores.messages.timelineNotes(message.id);
-    return { message, recipients, timeline: timelineOf(message, recipients, notes) };
-  }
+  const detailsOf = (visibility: Visibility, id: string, channel?: Channel) =>
+    readDetails(stores, visibility, id, channel);
 
   return {
     /** The answer that an idempotency key got in the last 24 hours, if any (R19). */
@@ -98,6 +93,20 @@ export function messageOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+/** One message with its recipients and timeline. Throws `not_found`. */
+export async function readDetails(
+  stores: Pick<Dependencies['stores'], 'messages'>,
+  visibility: Visibility,
+  id: string,
+  channel?: Channel,
+): Promise<MessageDetails> {
+  const message = isUuid(id) ? await stores.messages.find(visibility, id) : undefined;
+  if (!message || (channel && message.channel !== channel)) throw notFound('Message');
+  const recipients = await stores.messages.recipients([message.id]);
+  const notes = await stores.messages.timelineNotes(message.id);
+  return { message, recipients, timeline: timelineOf(message, recipients, notes) };
 }
 
 /**

@@ -18,6 +18,7 @@ import type { ChangeKind, LiveKind, LiveObject } from './changes.ts';
 import type { ContactImportStore, ContactStore } from './contact-stores.ts';
 import type { CopyStore } from './copy-store.ts';
 import type { DeviceStore } from './device-store.ts';
+import type { Intake } from './intake.ts';
 import type { JobSink } from './job-queue.ts';
 import type { DeliveryListStore, MessageListStore } from './list-stores.ts';
 import type { MessageStore, RefundStore } from './message-stores.ts';
@@ -84,4 +85,18 @@ export interface Tx extends Stores {
 /** Runs `work` in one transaction. Inside, use only `tx` and never wait for the network. */
 export interface UnitOfWork {
   run<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+}
+
+/** A transaction that is never committed. What is written through its parts is seen through them only. */
+export interface RolledBackTransaction {
+  readonly stores: Stores;
+  readonly uow: UnitOfWork;
+  readonly intake: Intake;
+  /** Rolls it back. Never rejects. */
+  end(): Promise<void>;
+}
+
+export interface RolledBackTransactions {
+  /** Throws `service_unavailable` when too many are open. */
+  open(): Promise<RolledBackTransaction>;
 }

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../../domain/messages/explain-message.ts';
+import type { ExplainedMessage } from '../../domain/messages/explain-operations.ts';
 import type { SmsQuote } from '../../domain/messages/sms-operations.ts';
 import { fromMinor } from '../../domain/money/money.ts';
 import { defineRoute, type Route } from '../define-route.ts';
-import { idParams, phoneNumbers } from '../schemas.ts';
+import { idParams, isoTime, phoneNumbers } from '../schemas.ts';
 import {
   detailMembers,
   detailsOf,
@@ -97,6 +99,58 @@ function quoteResource({
   };
 }
 
+const explainQuery = z.object({
+  explain: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('`true` adds `explanation`: why the message is as it is, and what can be done.'),
+});
+
+const messageExplanation = z
+  .object({
+    cause: z.enum(MESSAGE_CAUSES),
+    summary: z.string().describe('The causes of all recipients in words.'),
+    causes: z.array(z.object({ cause: z.enum(MESSAGE_CAUSES), text: z.string(), recipients: z.int() })),
+    evidence: z
+      .array(
+        z.object({
+          at: isoTime,
+          kind: z.enum(EVIDENCE_KINDS),
+          recipient: z.string().nullable(),
+          text: z.string(),
+        }),
+      )
+      .describe('What shows it, the newest 50.'),
+    actions: z
+      .array(z.object({ action: z.enum(MESSAGE_ACTIONS), text: z.string() }))
+      .describe('What can be done, the best first.'),
+    retryCost: z
+      .number()
+      .nullable()
+      .describe(
+        'What sending it again to the recipients that may not have it would cost now, in `currency`.',
+      ),
+    currency: z.string(),
+  })
+  .meta({ id: 'MessageExplanation' });
+
+const explainedDetails = messageDetails
+  .extend({ explanation: messageExplanation.optional().describe('Present with `explain=true`.') })
+  .meta({ id: 'ExplainableMessage' });
+
+function explanationResource({ message: { currency }, explanation }: ExplainedMessage) {
+  const { retryCostMinor, cause, summary, causes, evidence, actions } = explanation;
+  return {
+    cause,
+    summary,
+    causes: [...causes],
+    evidence: evidence.map((one) => ({ ...one, at: one.at.toISOString() })),
+    actions: [...actions],
+    retryCost: retryCostMinor === null ? null : fromMinor(retryCostMinor, currency),
+    currency,
+  };
+}
+
 /** Errors of an SMS before it is charged. */
 const SMS_REFUSALS = [
   'invalid_phone_number',
@@ -151,10 +205,15 @@ export const messageRoutes: readonly Route[] = [
     tag: 'Messages',
     operation: (operations) => operations.messages.get,
     params: idParams,
+    query: explainQuery,
     examples: { sent: { params: { id: { route: 'POST /developers/sms', at: 'id' } } } },
-    response: messageDetails,
-    async handle({ caller, operations, params }) {
-      return { body: detailsOf(await operations.messages.get.run(caller, { id: params.id })) };
+    response: explainedDetails,
+    async handle({ caller, operations, params, query }) {
+      const input = { id: params.id };
+      if (query.explain !== 'true')
+        return { body: detailsOf(await operations.messages.get.run(caller, input)) };
+      const explained = await operations.messages.explain.run(caller, input);
+      return { body: { ...detailsOf(explained), explanation: explanationResource(explained) } };
     },
   }),
   defineRoute({

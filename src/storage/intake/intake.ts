@@ -39,6 +39,11 @@ export interface IntakeOptions {
    * nothing of them is stored.
    */
   readonly maxWaitingRecipients: number;
+  /**
+   * Whether each batch is decided before it is written. A part of a transaction needs it, because a refused write would
+   * end the transaction.
+   */
+  readonly decidesFirst?: boolean;
 }
 
 /** A batch with more recipients than this is cut in half. One half is then answered while the other one commits. */
@@ -167,7 +172,8 @@ export class PgIntake implements Intake {
     batch: PreparedMessage[],
     takeMore: TakeMore<PreparedMessage>,
   ): Promise<Answers | undefined> {
-    if (batch.some(({ accountId }) => this.#careful.has(accountId))) return undefined;
+    const isCareful = batch.some(({ accountId }) => this.#careful.has(accountId));
+    if (isCareful || this.#options.decidesFirst) return undefined;
     const [accountId, ...others] = accountsOf(batch);
     try {
       return await this.#transaction(async (sql) => {

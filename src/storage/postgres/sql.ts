@@ -291,8 +291,17 @@ export class Sql {
     this.#onEnd.push(callback);
   }
 
-  /** Runs `work` as one transaction on one connection. Rolls back if `work` throws. */
+  /**
+   * Runs `work` as one transaction on one connection; rolls back when it throws. Inside a transaction `work` is a part of
+   * it: it ends with the outer one, and after a failed statement nothing more can be done there.
+   */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
+    if (this.#connection) {
+      const result = await work(this, this.#connection);
+      const failure = await this.#failure();
+      if (failure) throw failure.error;
+      return result;
+    }
     return this.#onConnection(async (connection) => {
       const pipeline = Pipeline.of(connection);
       const inside = new Sql(this.#knex, connection);

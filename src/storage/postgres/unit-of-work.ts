@@ -88,15 +88,15 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
 export function createUnitOfWork(
   sql: Sql,
   jobsFor: JobSinkFor,
-  changes: PgChanges,
-  heads: AuditHeads,
+  changes: Pick<PgChanges, 'deliver'>,
+  storesOn: (sql: Sql) => Stores,
 ): UnitOfWork {
   return {
     async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       const announced: Change[] = [];
       const result = await sql.transaction(async (inside) => {
         return work({
-          ...createStores(inside, heads),
+          ...storesOn(inside),
           jobs: jobsFor({ connection: inside.sender, onEnd: (callback) => inside.onEnd(callback) }),
           announce: (kind, id) => {
             announced.push({ kind, id });

@@ -1,0 +1,53 @@
+/**
+ * A **dry run** does an operation in a transaction that is always rolled back (R273): all its checks and writes happen,
+ * later reads of the same dry run see them, and nobody else ever does.
+ */
+
+import { operationsOf } from './accounts/permission-operations.ts';
+import type { Sessions } from './accounts/sessions.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { Operation } from './operation.ts';
+import { createOperations } from './operations.ts';
+import type { Cache } from './ports/changes.ts';
+import type { RolledBackTransactions } from './ports/stores.ts';
+
+/** Runs operations without effect, until it ends. */
+export interface DryRun {
+  /** The same operation without effect. */
+  of<Input, Output>(operation: Operation<Input, Output>): Operation<Input, Output>;
+  /** Rolls everything back. Never rejects. */
+  end(): Promise<void>;
+}
+
+/** Opens dry runs. */
+export class DryRuns {
+  readonly #deps: Dependencies;
+  readonly #sessions: Sessions;
+  readonly #transactions: RolledBackTransactions;
+
+  constructor(deps: Dependencies, sessions: Sessions, transactions: RolledBackTransactions) {
+    this.#deps = deps;
+    this.#sessions = sessions;
+    this.#transactions = transactions;
+  }
+
+  /** Throws `service_unavailable` when as many are open as may be. */
+  async open(): Promise<DryRun> {
+    const { end, ...parts } = await this.#transactions.open();
+    const operations = createOperations({ ...this.#deps, ...parts, createCache: uncached }, this.#sessions);
+    const byName = new Map(operationsOf(operations).map((operation) => [operation.name, operation]));
+    return {
+      end,
+      of<Input, Output>({ name }: Operation<Input, Output>) {
+        const found = byName.get(name);
+        if (!found) throw new Error(`there is no operation ${name}`);
+        return found as unknown as Operation<Input, Output>;
+      },
+    };
+  }
+}
+
+/** What a cache would keep may be of this transaction only. */
+function uncached<Value>(_kind: unknown, load: (id: string) => Promise<Value>): Cache<Value> {
+  return { get: load, renew: load };
+}

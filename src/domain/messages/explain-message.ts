@@ -1,0 +1,299 @@
+/** Why a message is as it is, in words, with what shows it and what can be done (R274). */
+import type { DeliveryStatus } from '../webhooks/webhook.ts';
+import {
+  type Channel,
+  type Message,
+  REPORT_DEADLINE_MS,
+  type Recipient,
+  type TimelineEntry,
+} from './message.ts';
+
+/** Why recipients have their status: one for each status and reason. */
+export const MESSAGE_CAUSES = [
+  'sandbox',
+  'scheduled',
+  'queued',
+  'retrying',
+  'awaiting_report',
+  'delivery_unconfirmed',
+  'delivered',
+  'canceled',
+  'expired',
+  'rejected',
+  'recipient_gone',
+  'undeliverable',
+  'possibly_sent',
+] as const;
+export type MessageCause = (typeof MESSAGE_CAUSES)[number];
+
+export const EVIDENCE_KINDS = ['attempt', 'answer', 'report', 'webhook'] as const;
+export const MESSAGE_ACTIONS = [
+  'wait',
+  'cancel',
+  'send_again',
+  'check_recipient',
+  'ask_operator',
+  'redeliver_webhook',
+] as const;
+
+/** Something that was seen of a message. */
+export interface Evidence {
+  readonly at: Date;
+  /** An attempt that no provider took, a provider's answer, its later report, or a webhook delivery. */
+  readonly kind: (typeof EVIDENCE_KINDS)[number];
+  readonly recipient: string | null;
+  readonly text: string;
+}
+
+interface Advice {
+  readonly action: (typeof MESSAGE_ACTIONS)[number];
+  readonly text: string;
+}
+
+export interface MessageExplanation {
+  /** The cause of most recipients; of those that count first in the status of the message where there are as many. */
+  readonly cause: MessageCause;
+  readonly summary: string;
+  readonly causes: readonly {
+    readonly cause: MessageCause;
+    readonly text: string;
+    readonly recipients: number;
+  }[];
+  /** The newest 50, oldest first. */
+  readonly evidence: readonly Evidence[];
+  readonly actions: readonly Advice[];
+}
+
+/** What is known of a message. */
+export interface KnownOfMessage {
+  readonly message: Message;
+  readonly recipients: readonly Recipient[];
+  readonly timeline: readonly TimelineEntry[];
+  /** Deliveries of its events; none for callers who may not see them. */
+  readonly deliveries: readonly {
+    readonly event: string;
+    readonly status: DeliveryStatus;
+    readonly attempts: number;
+    readonly errorMessage: string | null;
+    readonly createdAt: Date;
+  }[];
+}
+
+const EVIDENCE_MAX = 50;
+const HOUR_MS = 3_600_000;
+const PROVIDER: Readonly<Record<Channel, string>> = {
+  sms: 'carrier',
+  email: 'mail server',
+  push: 'push service',
+  whatsapp: 'platform',
+};
+
+/** Explains a message as of `now`. Pure; costs are the caller's to add. */
+export function explainMessage(known: KnownOfMessage, now: Date): MessageExplanation {
+  const { message, recipients } = known;
+  const groups = Map.groupBy(recipients, (recipient) => causeOf(message, recipient, now));
+  const causes = MESSAGE_CAUSES.flatMap((cause) => {
+    const own = groups.get(cause);
+    return own?.[0] ? [{ cause, text: textOf(cause, message, own), recipients: own.length }] : [];
+  }).sort((left, right) => right.recipients - left.recipients);
+  const summary = causes
+    .map(({ text, recipients: count }) =>
+      recipients.length === 1 ? text : `${count} of ${recipients.length} recipients: ${text}`,
+    )
+    .join(' ');
+  const advice = causes.flatMap(({ cause }) => adviceFor(cause, message, groups.get(cause) ?? []));
+  return {
+    cause: causes[0]?.cause ?? 'queued',
+    summary,
+    causes,
+    evidence: evidenceOf(known),
+    actions: onceEach([...advice, ...webhookAdvice(known)]),
+  };
+}
+
+/** The recipients to whom sending again may help. */
+export function retryable(
+  message: Message,
+  recipients: readonly Recipient[],
+  now: Date,
+): readonly Recipient[] {
+  return recipients.filter((recipient) => SENT_AGAIN.has(causeOf(message, recipient, now)));
+}
+
+const SENT_AGAIN: ReadonlySet<MessageCause> = new Set([
+  'canceled',
+  'expired',
+  'rejected',
+  'undeliverable',
+  'possibly_sent',
+  'delivery_unconfirmed',
+]);
+
+function causeOf(message: Message, recipient: Recipient, now: Date): MessageCause {
+  if (message.environment === 'sandbox') return 'sandbox';
+  switch (recipient.status) {
+    case 'pending':
+      if (recipient.attempts > 0) return 'retrying';
+      return message.scheduledFor && message.scheduledFor > now ? 'scheduled' : 'queued';
+    case 'sent':
+      return message.statusReason === 'delivery_unconfirmed' ? 'delivery_unconfirmed' : 'awaiting_report';
+    case 'delivered':
+      return 'delivered';
+    case 'failed':
+      return failureOf(recipient);
+  }
+}
+
+function failureOf({ error, sentAt, refundDueAt }: Recipient): MessageCause {
+  if (refundDueAt !== null) return 'possibly_sent';
+  if (sentAt !== null) return 'undeliverable';
+  switch (error?.code) {
+    case 'canceled':
+    case 'expired':
+    case 'recipient_gone':
+      return error.code;
+    default:
+      return 'rejected';
+  }
+}
+
+/** One or two sentences about recipients of one cause. */
+function textOf(cause: MessageCause, message: Message, [first]: readonly Recipient[]): string {
+  const provider = PROVIDER[message.channel];
+  const reason = first?.error ? ` The reason: ${ended(first.error.message)}` : '';
+  switch (cause) {
+    case 'sandbox':
+      return 'It is a sandbox message: it was checked and recorded, and nothing was sent or charged.';
+    case 'scheduled':
+      return `It waits for its time, ${message.scheduledFor?.toISOString()}.`;
+    case 'queued':
+      return `It waits for its turn. No ${provider} was asked yet.`;
+    case 'retrying':
+      return `No ${provider} has taken it yet. It is tried again until ${message.expiresAt.toISOString()}, and is refunded if it fails.`;
+    case 'awaiting_report':
+      return `The ${provider} accepted it. No delivery report has come yet; reports are waited for ${REPORT_DEADLINE_MS / HOUR_MS} hours.`;
+    case 'delivery_unconfirmed':
+      return `The ${provider} accepted it, but no delivery report came within ${REPORT_DEADLINE_MS / HOUR_MS} hours. It may have arrived.`;
+    case 'delivered':
+      return `The ${provider} reported its delivery.`;
+    case 'canceled':
+      return 'It was canceled before it left, and refunded.';
+    case 'expired':
+      return `No ${provider} took it before its deadline, so it failed and was refunded.${reason}`;
+    case 'rejected':
+      return `The ${provider} refused it, so it was refunded.${reason}`;
+    case 'recipient_gone':
+      return 'The device was removed before the message could leave, so it was refunded.';
+    case 'undeliverable':
+      return `The ${provider} accepted it and reported later that it could not be delivered. It was charged.${reason}`;
+    case 'possibly_sent':
+      return `It failed, but an earlier attempt got no answer and may have arrived. It is refunded at ${first?.refundDueAt?.toISOString()} unless a report of its delivery comes before.${reason}`;
+  }
+}
+
+const ended = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+const SEND_AGAIN: Advice = {
+  action: 'send_again',
+  text: 'Send it again. That is a new message and costs anew.',
+};
+const CANCEL: Advice = { action: 'cancel', text: 'Cancel it. Nothing has left yet, so it is refunded.' };
+
+function adviceFor(
+  cause: MessageCause,
+  { channel }: Message,
+  recipients: readonly Recipient[],
+): readonly Advice[] {
+  const canCancel = recipients.every(({ isClaimed }) => !isClaimed) ? [CANCEL] : [];
+  const operator = (text: string): Advice => ({ action: 'ask_operator', text });
+  const check = (text: string): Advice => ({ action: 'check_recipient', text });
+  const wait = (text: string): Advice => ({ action: 'wait', text });
+  const provider = PROVIDER[channel];
+  switch (cause) {
+    case 'sandbox':
+      return [{ action: 'send_again', text: 'Send it with a production key to have it delivered.' }];
+    case 'scheduled':
+      return [wait('Wait until its time.'), ...canCancel];
+    case 'queued':
+      return [wait('Wait: it is usually asked within seconds.'), ...canCancel];
+    case 'retrying':
+      return [
+        wait('Wait: it is tried again by itself. Sending it again could deliver it twice.'),
+        ...canCancel,
+        operator(`If this lasts, ask the operator whether the ${provider} is down.`),
+      ];
+    case 'awaiting_report':
+      return [wait('Wait for the delivery report. Sending it again would deliver it twice.')];
+    case 'delivery_unconfirmed':
+      return [
+        check('Ask the recipient whether it arrived before you send it again: it could arrive twice.'),
+        SEND_AGAIN,
+      ];
+    case 'delivered':
+      return [];
+    case 'canceled':
+      return [SEND_AGAIN];
+    case 'expired':
+      return [operator(`Ask the operator why no ${provider} took it.`), SEND_AGAIN];
+    case 'rejected':
+      return [check('Check the address and the sender against the reason.'), SEND_AGAIN];
+    case 'recipient_gone':
+      return [check('Register the device again, then send to it.')];
+    case 'undeliverable':
+      return [check('Check that the address is right and in use.'), SEND_AGAIN];
+    case 'possibly_sent':
+      return [
+        wait('Wait for the report or the refund. Sending it again before could deliver it twice.'),
+        SEND_AGAIN,
+      ];
+  }
+}
+
+function webhookAdvice({ deliveries }: KnownOfMessage): readonly Advice[] {
+  const failed = deliveries.filter(({ status }) => status === 'failed').length;
+  if (failed === 0) return [];
+  const text = `${failed} of its webhook deliveries failed. Repair the endpoint and deliver them again.`;
+  return [{ action: 'redeliver_webhook', text }];
+}
+
+function onceEach(advice: readonly Advice[]): readonly Advice[] {
+  return [...new Map(advice.map((one) => [one.action, one])).values()];
+}
+
+function evidenceOf({ message, recipients, timeline, deliveries }: KnownOfMessage): readonly Evidence[] {
+  const provider = PROVIDER[message.channel];
+  const isLive = message.environment !== 'sandbox';
+  const found: Evidence[] = [
+    ...timeline.flatMap(({ at, status, recipient = null, detail }): Evidence[] =>
+      detail !== undefined && status !== 'failed' ? [{ at, kind: 'attempt', recipient, text: detail }] : [],
+    ),
+    ...(isLive ? recipients : []).flatMap((recipient) => answersOf(recipient, provider)),
+    ...deliveries.map(({ createdAt: at, event, status, attempts, errorMessage }): Evidence => {
+      const why = errorMessage === null ? '' : ` The last error: ${ended(errorMessage)}`;
+      return {
+        at,
+        kind: 'webhook',
+        recipient: null,
+        text: `The delivery of ${event} is ${status} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}.${why}`,
+      };
+    }),
+  ];
+  return found.sort((left, right) => left.at.getTime() - right.at.getTime()).slice(-EVIDENCE_MAX);
+}
+
+function answersOf(recipient: Recipient, provider: string): Evidence[] {
+  const { address, sid, error, sentAt, deliveredAt, readAt, failedAt } = recipient;
+  const one = (at: Date | null, kind: Evidence['kind'], text: string): Evidence[] =>
+    at ? [{ at, kind, recipient: address, text }] : [];
+  const failure = error ? `${error.code}: ${error.message}` : 'It failed without a reason.';
+  return [
+    ...one(
+      sentAt,
+      'answer',
+      sid === null ? `The ${provider} accepted it.` : `The ${provider} accepted it as ${sid}.`,
+    ),
+    ...one(deliveredAt, 'report', `The ${provider} reported its delivery.`),
+    ...one(readAt, 'report', `The ${provider} reported that it was read.`),
+    ...one(failedAt, sentAt ? 'report' : 'answer', failure),
+  ];
+}

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { withKnex } from '../support/database.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+
+/** Tables that requests and background work change by themselves. Sign-ins are audited a moment later. */
+const CHANGING = [
+  'rate_',
+  'session',
+  'audit_',
+  'list_counts',
+  'provider_health',
+  'heartbeat',
+  'ledger_check',
+];
+const AUDITED = `SELECT count(*)::int AS count FROM audit_entries WHERE action NOT LIKE 'member.signIn%'`;
+
+describe('dry runs (R273)', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  let operator: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ ROLES: 'api' });
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+    operator = await signInOperator(gateway);
+  });
+  afterAll(() => gateway?.stop());
+
+  /** A checksum of every table. */
+  const state = () =>
+    withKnex(gateway.database.connection, async (knex) => {
+      const { rows } = await knex.raw(
+        `SELECT relname AS name FROM pg_stat_user_tables WHERE schemaname = 'public'`,
+      );
+      const names: string[] = rows.map(({ name }: { name: string }) => name);
+      const kept = names.filter((name) => !CHANGING.some((part) => name.includes(part)));
+      expect(kept).toEqual(expect.arrayContaining(['messages', 'ledger_entries', 'api_keys', 'job_leases']));
+      const sums: Record<string, unknown> = {};
+      for (const name of [...kept, 'pgboss.job']) {
+        const found = await knex.raw(
+          `SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) AS sum FROM ${name} t`,
+        );
+        sums[name] = found.rows[0].sum;
+      }
+      const audited = await knex.raw(AUDITED);
+      return { ...sums, audited: audited.rows[0].count };
+    });
+
+  /** Runs a mutation dry; checks that it is marked, and that no row of any table changed. */
+  const dry = async (query: string, variables: object = {}, as = token) => {
+    const before = await state();
+    const { body } = await graphql(gateway, query, { token: as, variables });
+    if (body.errors) throw new Error(JSON.stringify(body.errors));
+    expect(body.extensions).toMatchObject({ dryRun: true });
+    expect(await state()).toEqual(before);
+    return body.data;
+  };
+
+  it('of a send answer the message and its cost, and charge and send nothing', async () => {
+    const query = `mutation ($dry: Boolean) {
+      sendSms(input: { to: "+256700000001,+256700000002", message: "hello", idempotencyKey: "one" }, dryRun: $dry) {
+        id status cost to recipients { to status } timeline { status } apiKey { keyId } sentBy { __typename }
+      }
+    }`;
+    const expected = {
+      status: 'PENDING',
+      cost: 60,
+      to: ['+256700000001', '+256700000002'],
+      recipients: [
+        { to: '+256700000001', status: 'PENDING' },
+        { to: '+256700000002', status: 'PENDING' },
+      ],
+      sentBy: { __typename: 'User' },
+    };
+    const { sendSms } = await dry(query, { dry: true });
+    expect(sendSms).toMatchObject(expected);
+    // The key is not used up, and a second dry run answers the same.
+    expect((await dry(query, { dry: true })).sendSms).toMatchObject(expected);
+    const { body } = await graphql(gateway, query, { token, variables: { dry: false } });
+    expect(body.data.sendSms).toMatchObject(expected);
+    expect(body.extensions?.dryRun).toBeUndefined();
+    const again = await dry(query, { dry: true });
+    expect(again.sendSms.id).toBe(body.data.sendSms.id);
+  });
+
+  it('refuse what the real one refuses', async () => {
+    const poor = await gateway.createAccount(10);
+    const query = `mutation { sendSms(input: { to: "+256700000001", message: "hello" }, dryRun: true) { id } }`;
+    const answer = await graphql(gateway, query, { token: await signIn(gateway, poor) });
+    expect(codesOf(answer)).toEqual(['INSUFFICIENT_BALANCE']);
+    const viewer = await signIn(gateway, await inviteMember(gateway, token, 'VIEWER'));
+    expect(codesOf(await graphql(gateway, query, { token: viewer }))).toEqual(['FORBIDDEN']);
+    const topUp = 'mutation ($a: ID!) { topUpAccount(accountId: $a, amount: 5, dryRun: true) { balance } }';
+    const forbidden = await graphql(gateway, topUp, { token, variables: { a: account.accountId } });
+    expect(codesOf(forbidden)).toEqual(['FORBIDDEN']);
+  });
+
+  it('of money show the balance that would be', async () => {
+    const { body } = await graphql(gateway, '{ account { balance } }', { token });
+    const topUp = `mutation ($a: ID!) { topUpAccount(accountId: $a, amount: 500, reference: "r1", dryRun: true) { balance } }`;
+    expect((await dry(topUp, { a: account.accountId }, operator)).topUpAccount.balance).toBe(
+      body.data.account.balance + 500,
+    );
+    const create = `mutation { createAccount(input: { email: "new@dry.example", currency: "UGX", balance: 7 }, dryRun: true) { id balance } }`;
+    expect((await dry(create, {}, operator)).createAccount.balance).toBe(7);
+    const price = `mutation { setPrice(input: { currency: "UGX", channel: SMS, prefix: "256", amount: 99 }, dryRun: true) { amount } }`;
+    expect((await dry(price, {}, operator)).setPrice.amount).toBe(99);
+    const plan = `mutation { setPlan(input: { name: "dry", perMinute: 5 }, dryRun: true) { perMinute } }`;
+    expect((await dry(plan, {}, operator)).setPlan.perMinute).toBe(5);
+  });
+
+  it('of access show who would lose what, and leave keys and people as they are', async () => {
+    const create = `mutation { createApiKey(input: { name: "k", scopes: [SEND_SMS], environment: PRODUCTION }, dryRun: true) { key apiKey { keyId scopeUse { scope } } } }`;
+    const made = (await dry(create)).createApiKey;
+    expect(made.apiKey.scopeUse).toEqual([{ scope: 'SEND_SMS' }]);
+    expect((await gateway.call('GET', '/account', { key: made.key })).status).toBe(401);
+
+    const { keyId, key } = await gateway.createKey(account.accountId, {});
+    const variables = { k: keyId };
+    const rotate = 'mutation ($k: ID!) { rotateApiKey(keyId: $k, dryRun: true) { apiKey { keyId } } }';
+    expect((await dry(rotate, variables)).rotateApiKey.apiKey.keyId).not.toBe(keyId);
+    const revoke =
+      'mutation ($k: ID!) { revokeApiKey(keyId: $k, withDescendants: true, dryRun: true) { revokedAt } }';
+    expect((await dry(revoke, variables)).revokeApiKey.revokedAt).not.toBeNull();
+    expect((await gateway.call('GET', '/account', { key })).status).toBe(200);
+
+    const member = await inviteMember(gateway, token, 'ADMIN');
+    const own = await signIn(gateway, member);
+    const mine = `mutation { createApiKey(input: { name: "mine", scopes: [SEND_SMS], environment: SANDBOX }) { key } }`;
+    const { body } = await graphql(gateway, mine, { token: own });
+    const remove = 'mutation ($u: ID!) { dismissMember(userId: $u, dryRun: true) { apiKeys { revokedAt } } }';
+    expect((await dry(remove, { u: member.id })).dismissMember.apiKeys).toEqual([
+      { revokedAt: expect.any(String) },
+    ]);
+    const { status } = await gateway.call('GET', '/account', { key: body.data.createApiKey.key });
+    expect([status, codesOf(await graphql(gateway, '{ viewer { id } }', { token: own }))]).toEqual([200, []]);
+  });
+
+  it('of many rows answer how many', async () => {
+    const registered = await gateway.call('POST', '/developers/webhooks', {
+      key: account.key,
+      body: { url: 'http://127.0.0.1:9/', events: ['sms.failed'], maxRetries: 0 },
+    });
+    const { id } = registered.body.webhook;
+    const redeliver =
+      'mutation ($w: ID!) { redeliverFailed(webhookId: $w, since: "2020-01-01T00:00:00Z", dryRun: true) { queued } }';
+    expect((await dry(redeliver, { w: id })).redeliverFailed.queued).toBe(0);
+    const remove = 'mutation ($w: ID!) { deleteWebhook(id: $w, dryRun: true) }';
+    expect((await dry(remove, { w: id })).deleteWebhook).toBe(true);
+    const load = `mutation { importContacts(csv: "name,phone\\nAnn,+256700000001\\nBob,+256700000002", dryRun: true) { progress { rowsTotal } } }`;
+    expect((await dry(load)).importContacts.progress.rowsTotal).toBe(2);
+  });
+
+  it('end when the request does, so that any number can follow', async () => {
+    const query = `mutation { sendSms(input: { to: "+256700000001", message: "hello" }, dryRun: true) { id status } }`;
+    const answers = await Promise.all([...Array(12).keys()].map(() => graphql(gateway, query, { token })));
+    expect(answers.flatMap(codesOf)).toEqual([]);
+    const real = await graphql(gateway, query.replace(', dryRun: true', ''), { token });
+    expect(codesOf(real)).toEqual([]);
+  });
+});
