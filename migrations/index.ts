@@ -4,6 +4,7 @@ import * as dataCopy from './0002_data_copy.ts';
 import * as oneCharge from './0003_one_charge.ts';
 import * as people from './0010_people.ts';
 import * as inboundRetention from './0020_inbound_retention.ts';
+import * as keyRequests from './0030_key_requests.ts';
 import * as mailLinks from './0060_mail_links.ts';
 import * as knownDevices from './0061_known_devices.ts';
 
@@ -23,6 +24,7 @@ export const migrations: readonly Migration[] = [
   { name: '0003_one_charge', up: oneCharge.up, down: oneCharge.down },
   { name: '0010_people', up: people.up, down: people.down },
   { name: '0020_inbound_retention', up: inboundRetention.up, down: inboundRetention.down },
+  { name: '0030_key_requests', up: keyRequests.up, down: keyRequests.down },
   { name: '0060_mail_links', up: mailLinks.up, down: mailLinks.down },
   { name: '0061_known_devices', up: knownDevices.up, down: knownDevices.down },
 ];

@@ -49,6 +49,18 @@ CREATE INDEX accounts_search ON accounts USING gin (search_terms(''::text, ((low
 '::text) || lower(email)), '{}'::text[]));
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF id ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
 
+CREATE TABLE api_key_requests (
+  day date NOT NULL,
+  requests bigint NOT NULL,
+  key_id text NOT NULL,
+  operation text NOT NULL,
+  address text NOT NULL,
+  CONSTRAINT api_key_requests_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(key_id) ON DELETE CASCADE,
+  CONSTRAINT api_key_requests_pkey PRIMARY KEY (key_id, day, operation, address)
+) WITH (fillfactor=80);
+CREATE INDEX api_key_requests_day ON api_key_requests USING btree (day);
+CREATE UNIQUE INDEX api_key_requests_pkey ON api_key_requests USING btree (key_id, day, operation, address);
+
 CREATE TABLE api_key_scope_uses (
   key_id text NOT NULL,
   scope text NOT NULL,
@@ -77,6 +89,7 @@ CREATE TABLE api_keys (
   revoked_at timestamp with time zone,
   issued_by text NOT NULL,
   rotated_at timestamp with time zone,
+  replaces text,
   CONSTRAINT api_keys_check CHECK ((enable_hmac = (signing_secret_sealed IS NOT NULL))),
   CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT api_keys_key_id_check CHECK ((key_id ~ '^[0-9a-f]{16}$'::text)),
@@ -91,6 +104,7 @@ CREATE INDEX api_keys_account ON api_keys USING btree (account_id, created_at DE
 CREATE INDEX api_keys_created_by ON api_keys USING btree (created_by);
 CREATE INDEX api_keys_issued_by ON api_keys USING btree (issued_by);
 CREATE UNIQUE INDEX api_keys_pkey ON api_keys USING btree (key_id);
+CREATE UNIQUE INDEX api_keys_replaces ON api_keys USING btree (replaces) WHERE (replaces IS NOT NULL);
 CREATE TRIGGER count_rows_delete_old AFTER DELETE ON api_keys REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('-1');
 CREATE TRIGGER count_rows_insert_new AFTER INSERT ON api_keys REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('1');
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF key_id ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_deletion();

@@ -4,6 +4,7 @@ import { memberOperations } from './accounts/member-operations.ts';
 import { operationsOf, permissionOperations } from './accounts/permission-operations.ts';
 import { planOperations } from './accounts/plan-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
+import { apiKeyBulkOperations } from './api-keys/api-key-bulk-operations.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
 import { auditOperations } from './audit/audit-operations.ts';
@@ -68,8 +69,10 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     secondFactors: secondFactorOperations(deps),
     personSessions: sessionOperations(deps),
   };
-  const accessTokens = accessTokenOperations(deps, operationsOf(nouns));
-  return { ...nouns, accessTokens, permissions: permissionOperations({ ...nouns, accessTokens }) };
+  const apiKeyBulk = apiKeyBulkOperations(deps, operationsOf(nouns));
+  const known = { ...nouns, apiKeyBulk };
+  const accessTokens = accessTokenOperations(deps, operationsOf(known));
+  return { ...known, accessTokens, permissions: permissionOperations({ ...known, accessTokens }) };
 }
 
 export type Operations = ReturnType<typeof createOperations>;

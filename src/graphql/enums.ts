@@ -1,5 +1,7 @@
 import { registerEnumType } from 'type-graphql';
 import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
+import { REFUSAL_REASONS } from '../domain/api-keys/key-requests.ts';
+import { SCOPE_RISKS } from '../domain/api-keys/scope-catalog.ts';
 import { AUDIT_TARGET_KINDS } from '../domain/audit/audit-entry.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
@@ -12,6 +14,7 @@ import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { USAGE_GROUPS, USAGE_INTERVALS } from '../domain/usage/usage.ts';
 import { EVENT_CHANNELS } from '../domain/webhooks/event-catalog.ts';
 import { DELIVERY_STATUSES } from '../domain/webhooks/webhook.ts';
+import { ERROR_CODE_DESCRIPTIONS, GRAPHQL_ERROR_CODES, graphqlCodeOf } from './error-codes.ts';
 
 type NameOf<Word extends string> = (word: Word) => string;
 const inCapitals = (word: string) => word.toUpperCase();
@@ -32,6 +35,28 @@ function enumOf<Word extends string>(
   return values;
 }
 
+export const ErrorCodeEnum = enumOf(
+  'ErrorCode',
+  'What went wrong: `extensions.code` of an error.',
+  GRAPHQL_ERROR_CODES,
+  ERROR_CODE_DESCRIPTIONS,
+  graphqlCodeOf,
+);
+export const ScopeRiskEnum = enumOf('ScopeRisk', 'What a stranger with a key could do.', SCOPE_RISKS, {
+  low: 'Little.',
+  medium: "Read people's data, or spend money.",
+  high: 'Redirect events, or take over the account.',
+});
+export const RefusalReasonEnum = enumOf(
+  'RequestRefusalReason',
+  'Why a past request of a key would be refused now.',
+  REFUSAL_REASONS,
+  {
+    scope: 'No scope of the key admits it.',
+    address: 'It came from outside the allowlist.',
+    unknown_address: 'Its address was not recorded, and the allowlist may refuse it.',
+  },
+);
 export const ScopeEnum = enumOf('Scope', 'A permission of an API key.', SCOPES, {
   SEND_SMS: 'Send SMS.',
   SEND_EMAIL: 'Send email.',

@@ -2,6 +2,7 @@ import DataLoader from 'dataloader';
 import type { Account } from '../domain/accounts/account.ts';
 import type { Actor } from '../domain/accounts/actor.ts';
 import type { ApiKey, ScopeUse } from '../domain/api-keys/api-key.ts';
+import type { KeyPermissions } from '../domain/api-keys/api-key-operations.ts';
 import type { ContactImport, ReportedFault } from '../domain/contacts/contact-import.ts';
 import type { Message, Recipient, TimelineEntry } from '../domain/messages/message.ts';
 import type { FoundObject } from '../domain/objects/object-operations.ts';
@@ -106,6 +107,16 @@ export function createLoaders(
     apiKey: byKey<string, ApiKey | null>(async (keyIds) => {
       const found = new Map((await run(apiKeyLists.findMany, { keyIds })).map((row) => [row.keyId, row]));
       return (keyId) => found.get(keyId) ?? null;
+    }),
+    successor: byKey<string, ApiKey | null>(async (keyIds) => {
+      const found = new Map(
+        (await run(apiKeyLists.successorsOf, { keyIds })).map((row) => [row.replaces, row]),
+      );
+      return (keyId) => found.get(keyId) ?? null;
+    }),
+    keyPermissions: byKey<ApiKey, KeyPermissions | undefined>(async (keys) => {
+      const found = await run(apiKeyLists.permissionsOn, { keys });
+      return ({ keyId }) => found.get(keyId);
     }),
     descendants: byKey<string, readonly ApiKey[]>(async (keyIds) => {
       const rows = await allowance.load((limit) => run(apiKeyLists.descendantsOf, { keyIds, limit }));

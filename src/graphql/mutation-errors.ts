@@ -1,16 +1,16 @@
 import {
   DirectiveLocation,
   GraphQLDirective,
-  GraphQLEnumType,
   GraphQLList,
   GraphQLNonNull,
   GraphQLSchema,
+  isEnumType,
   isObjectType,
   Kind,
   parse,
 } from 'graphql';
 import type { ErrorCode } from '../domain/errors.ts';
-import { ERROR_CODE_DESCRIPTIONS, GRAPHQL_ERROR_CODES, graphqlCodeOf, mutationCodes } from './error-codes.ts';
+import { mutationCodes } from './error-codes.ts';
 
 /** Set by the decorator of a mutation (typed.ts). */
 export interface MutationExtensions {
@@ -20,16 +20,8 @@ export interface MutationExtensions {
 
 /** The schema with the directive by which code generators know the errors of each mutation. */
 export function withErrorsDirective(schema: GraphQLSchema): GraphQLSchema {
-  const codes = new GraphQLEnumType({
-    name: 'ErrorCode',
-    description: 'What went wrong: `extensions.code` of an error.',
-    values: Object.fromEntries(
-      GRAPHQL_ERROR_CODES.map((code) => [
-        graphqlCodeOf(code),
-        { value: code, description: ERROR_CODE_DESCRIPTIONS[code] },
-      ]),
-    ),
-  });
+  const codes = schema.getType('ErrorCode');
+  if (!isEnumType(codes)) throw new Error('the schema has no ErrorCode');
   const errors = new GraphQLDirective({
     name: 'errors',
     description: 'Every code that the errors of a mutation can have (`extensions.code`).',

@@ -11,6 +11,7 @@ import {
   MessageActorResolver,
 } from './actor.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
+import { ApiKeyAdminResolver } from './api-key-admin.graphql.ts';
 import { nameArguments } from './argument-paths.ts';
 import { AuditResolver, AuditTargetResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
@@ -56,6 +57,7 @@ export function createSchema(): GraphQLSchema {
       MemberResolver,
       PersonResolver,
       ApiKeyResolver,
+      ApiKeyAdminResolver,
       MessageResolver,
       ExplanationResolver,
       RecipientResolver,

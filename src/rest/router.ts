@@ -194,6 +194,14 @@ function refusedFor(
   );
 }
 
+/** Longest text of an IP address. */
+const ADDRESS_MAX_LENGTH = 45;
+
+/** The client's address for the counts of requests; a proxy may have named anything. */
+function addressOf({ ip = '' }: Request): string {
+  return ip.length <= ADDRESS_MAX_LENGTH ? ip : '';
+}
+
 /** The order of checks is R9's: admission, then scope, then body. */
 async function answer(
   options: RestOptions,
@@ -211,9 +219,10 @@ async function answer(
     readBody: read,
     isWebhookRegistration: route.isWebhookRegistration ?? false,
   });
-  const refused = refusal(route.operation(operations).access, caller);
+  const operation = route.operation(operations);
+  const refused = refusal(operation.access, caller);
   if (refused) throw refused;
-  options.authenticator.noteScope(caller, route.operation(operations).access);
+  options.authenticator.noteRequest(caller, operation, addressOf(request));
   if (findTextFault(request.params)) refuseAddress(request);
   const idempotencyKey = headerOf(request, 'idempotency-key');
   const raw = route.body && (rawBody ?? bufferedBody(request, maxBodyBytes) ?? (await read()));

@@ -42,6 +42,7 @@ const HEALTH_MS = 5_000;
 const SWEEPS_MS = 60_000;
 const RETENTION_MS = 10_000;
 const REQUEST_RECORDS_MS = 60_000;
+const KEY_REQUESTS_MS = 3_600_000;
 const USAGE_MS = 10_000;
 const CANNOT_ADOPT = 'delivery reports that another process left on disk cannot be read';
 const LEDGERS_MS = 60_000;
@@ -193,6 +194,12 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       REQUEST_RECORDS_MS,
       logger,
       ifClocksAgree(() => authenticator.forgetSpentSignatures()),
+    ),
+    repeat(
+      'old key requests',
+      KEY_REQUESTS_MS,
+      logger,
+      ifClocksAgree(() => authenticator.forgetOldRequests()),
     ),
   ];
   return {

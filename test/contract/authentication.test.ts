@@ -167,6 +167,7 @@ describe('the API key (R2, R64, R66, R114–R116)', () => {
           expiresAt: null,
           lastUsedAt: null,
           revokedAt: null,
+          replaces: null,
         },
         Buffer.from(vector.expect.sha256OfSecret, 'hex'),
         null,

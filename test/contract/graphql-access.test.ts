@@ -37,6 +37,13 @@ const ASKED: Record<string, { by: string; document: string }> = {
   explainMessage: { by: 'message.explain', document: `{ explainMessage(id: "${NOBODY}") { cause } }` },
   messages: { by: 'message.list', document: '{ messages { nodes { id } } }' },
   apiKeys: { by: 'apiKey.list', document: '{ apiKeys { keyId } }' },
+  scopeCatalog: { by: 'apiKey.scopeCatalog', document: '{ scopeCatalog { scope } }' },
+  keyPresets: { by: 'apiKey.presets', document: '{ keyPresets { name } }' },
+  unusedScopes: { by: 'apiKey.unusedScopes', document: '{ unusedScopes { scope } }' },
+  updateApiKeys: {
+    by: 'apiKey.updateMany',
+    document: 'mutation { updateApiKeys(keyIds: ["0123456789abcdef"]) { userErrors { code } } }',
+  },
   apiKey: { by: 'apiKey.find', document: '{ apiKey(id: "0123456789abcdef") { keyId } }' },
   webhooks: { by: 'webhook.list', document: '{ webhooks { id } }' },
   webhook: { by: 'webhook.get', document: `{ webhook(id: "${NOBODY}") { id } }` },

@@ -1,14 +1,23 @@
 import { ACCOUNT_ROLES, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { notFound } from '../errors.ts';
+import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { ApiKey, ScopeUse } from './api-key.ts';
+import { type KeyPermissions, keyPermissions } from './api-key-operations.ts';
+import type { KeyUsage } from './key-requests.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 const READ_ANY = { roles: ACCOUNT_ROLES, operator: true } as const;
 
+export interface KeyUsageInput {
+  readonly keyIds: readonly string[];
+  /** Days, both included. */
+  readonly from: Date;
+  readonly to: Date;
+}
+
 /** Looking up keys by id. */
-export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
+export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stores' | 'clock'>) {
   const accountOf = (caller: Caller) => (caller.kind === 'operator' ? undefined : accountIdOf(caller));
   return {
     /** One of the account's keys. Throws `not_found` for another account's key. */
@@ -39,6 +48,40 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
         input: { readonly keyIds: readonly string[] },
       ): Promise<ReadonlyMap<string, readonly ScopeUse[]>> =>
         stores.apiKeys.scopeUses(input.keyIds, accountOf(caller)),
+    ),
+
+    /** The keys that replaced each by rotation. */
+    successorsOf: operation(
+      'apiKey.successorsOf',
+      READ,
+      (caller, input: { readonly keyIds: readonly string[] }): Promise<readonly ApiKey[]> =>
+        stores.apiKeys.findSuccessors(accountIdOf(caller), input.keyIds),
+    ),
+
+    /** Requests of keys by day and operation, newest first (R276). Throws `validation_error` for days in no order. */
+    usage: operation(
+      'apiKey.usage',
+      READ,
+      async (
+        caller,
+        { keyIds, from, to, limit }: KeyUsageInput & { readonly limit: number },
+      ): Promise<readonly KeyUsage[]> => {
+        if (to < from) throw validationError([{ path: 'to', message: 'must not be before from' }]);
+        return stores.apiKeys.usage(accountIdOf(caller), keyIds, from, to, limit);
+      },
+    ),
+
+    /** What the caller may do with each key, and what its state allows, by key id. */
+    permissionsOn: operation(
+      'apiKey.permissionsOn',
+      READ_ANY,
+      async (
+        caller,
+        input: { readonly keys: readonly ApiKey[] },
+      ): Promise<ReadonlyMap<string, KeyPermissions>> => {
+        const now = clock.now();
+        return new Map(input.keys.map((key) => [key.keyId, keyPermissions(caller, key, now)]));
+      },
     ),
 
     /** The descendants of each key (R204), ended ones too, oldest first. */

@@ -74,21 +74,23 @@ interface Granter {
 }
 
 /** Who may manage keys (R7): keys with FULL_ACCESS, members except viewers, operators. */
-const MANAGE: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
+export const MANAGE_KEYS: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
 const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and none with FULL_ACCESS.';
 
 /** Managing API keys. */
 export function apiKeyOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets, settings } = deps;
+  const { stores, uow, clock, ids, secrets } = deps;
 
   /** Stores a key with new secrets and returns them. */
   async function issue(
     tx: Tx,
     { caller }: Granter,
-    properties: Omit<ApiKey, 'keyId' | 'issuedBy' | 'rotatedAt' | 'lastUsedAt' | 'revokedAt'>,
+    properties: Omit<ApiKey, 'keyId' | 'issuedBy' | 'rotatedAt' | 'lastUsedAt' | 'revokedAt' | 'replaces'>,
+    replaces: string | null = null,
   ): Promise<NewApiKey> {
     const apiKey: ApiKey = {
       ...properties,
+      replaces,
       keyId: ids.random(8).toString('hex'),
       issuedBy: actorOf(caller),
       rotatedAt: null,
@@ -106,41 +108,6 @@ export function apiKeyOperations(deps: Dependencies) {
       after: auditView(apiKey),
     });
     return { apiKey, key: formatKey(apiKey.keyId, secret), signingSecret };
-  }
-
-  /**
-   * Locks the keys of the account until the transaction ends and reads the caller again: it must not grant what it
-   * lost since the request arrived (R202). Throws `unauthorized` or `forbidden`.
-   */
-  async function lockAndReadCaller(tx: Tx, caller: Caller, accountId: string): Promise<Granter> {
-    await tx.apiKeys.lockAccount(accountId);
-    await refuseStaleRole(tx, caller);
-    if (caller.kind !== 'api-key') return { caller };
-    const key = await tx.apiKeys.find(caller.keyId, accountId);
-    if (!key || hasEnded(key, clock.now())) throw unauthorized('The API key has ended.');
-    const refused = refusal(MANAGE, { ...caller, scopes: key.scopes });
-    if (refused) throw refused;
-    const account = await tx.accounts.find(accountId);
-    return { caller, own: { key, plan: account?.plan ?? settings.keyRate } };
-  }
-
-  /**
-   * Locks a key until the transaction ends. Throws `not_found` for another account's key, and to a sandbox key for a
-   * production key.
-   */
-  async function lockKey(
-    tx: Tx,
-    caller: Caller,
-    keyId: string,
-  ): Promise<{ apiKey: ApiKey; granter: Granter }> {
-    const accountId = isAboveAccounts(caller) ? undefined : accountIdOf(caller);
-    const known = isKeyId(keyId) ? await tx.apiKeys.find(keyId, accountId) : undefined;
-    if (!known) throw notFound('API key');
-    const granter = await lockAndReadCaller(tx, caller, known.accountId);
-    const apiKey = await tx.apiKeys.lock(keyId, known.accountId);
-    if (!apiKey || !isVisible(granter, apiKey)) throw notFound('API key');
-    if (isDeveloper(caller) && apiKey.createdBy !== actorOf(caller)) throw forbidden(DEVELOPER_LIMIT);
-    return { apiKey, granter };
   }
 
   /** Revokes one key. A revoked key stays as it is. */
@@ -166,7 +133,7 @@ export function apiKeyOperations(deps: Dependencies) {
      */
     create: operation(
       'apiKey.create',
-      MANAGE,
+      MANAGE_KEYS,
       async (caller, input: CreateApiKeyInput): Promise<NewApiKey> => {
         const account = await stores.accounts.find(namedAccountId(caller, input.accountId));
         if (!account) throw notFound('Account');
@@ -189,7 +156,7 @@ export function apiKeyOperations(deps: Dependencies) {
         };
         if (properties.scopes.includes('FULL_ACCESS')) requireStepUp(caller);
         return uow.run(async (tx) => {
-          const granter = await lockAndReadCaller(tx, caller, account.id);
+          const granter = await lockAndReadCaller(tx, deps, caller, account.id);
           const given = { ...properties, rateLimit: granter.own?.key.rateLimit ?? properties.rateLimit };
           refuseGrant(granter, given);
           return issue(tx, granter, given);
@@ -202,7 +169,7 @@ export function apiKeyOperations(deps: Dependencies) {
      * exceeds the caller's own limits (R202), and `key_ended` for an ended key or a later end of a rotated one
      * (R203).
      */
-    update: operation('apiKey.update', MANAGE, async (caller, input: UpdateApiKeyInput) => {
+    update: operation('apiKey.update', MANAGE_KEYS, async (caller, input: UpdateApiKeyInput) => {
       const { keyId, name, scopes, environment, ipAllowlist, expiresAt } = input;
       const patch: ApiKeyPatch = checkAll({
         ...(name === undefined ? {} : { name: () => checkKeyName(name) }),
@@ -212,7 +179,7 @@ export function apiKeyOperations(deps: Dependencies) {
         ...(expiresAt === undefined ? {} : { expiresAt: () => checkExpiry(expiresAt, clock.now()) }),
       });
       return uow.run(async (tx) => {
-        const { apiKey: before, granter } = await lockKey(tx, caller, keyId);
+        const { apiKey: before, granter } = await lockKey(tx, deps, caller, keyId);
         refuseEnded(before, clock.now());
         if (patch.expiresAt !== undefined) refuseLaterEnd(before, patch.expiresAt);
         refuseGrant(granter, { ...before, ...patch });
@@ -231,11 +198,11 @@ export function apiKeyOperations(deps: Dependencies) {
      */
     rotate: operation(
       'apiKey.rotate',
-      MANAGE,
+      MANAGE_KEYS,
       async (caller, input: { readonly keyId: string; readonly overlapSeconds?: number | undefined }) => {
         const overlapSeconds = checkOverlap(input.overlapSeconds ?? 0);
         return uow.run(async (tx) => {
-          const { apiKey: before, granter } = await lockKey(tx, caller, input.keyId);
+          const { apiKey: before, granter } = await lockKey(tx, deps, caller, input.keyId);
           const now = clock.now();
           refuseEnded(before, now);
           refuseRotated(before);
@@ -245,15 +212,15 @@ export function apiKeyOperations(deps: Dependencies) {
           const isSooner = !before.expiresAt || end < before.expiresAt;
           const patch = { rotatedAt: now, ...(isSooner ? { expiresAt: end } : {}) };
           await changeKey(tx, deps, caller, 'apiKey.rotate', before, patch);
-          return issue(tx, granter, { ...before, createdAt: now });
+          return issue(tx, granter, { ...before, createdAt: now }, before.keyId);
         });
       },
     ),
 
     /** Revokes a key at once and for good. Revoking it again changes nothing. */
-    revoke: operation('apiKey.revoke', MANAGE, (caller, input: { readonly keyId: string }) =>
+    revoke: operation('apiKey.revoke', MANAGE_KEYS, (caller, input: { readonly keyId: string }) =>
       uow.run(async (tx) => {
-        const { apiKey } = await lockKey(tx, caller, input.keyId);
+        const { apiKey } = await lockKey(tx, deps, caller, input.keyId);
         return revokeOne(tx, caller, apiKey);
       }),
     ),
@@ -264,10 +231,10 @@ export function apiKeyOperations(deps: Dependencies) {
      */
     revokeWithDescendants: operation(
       'apiKey.revokeWithDescendants',
-      MANAGE,
+      MANAGE_KEYS,
       (caller, input: { readonly keyId: string }): Promise<RevokedTree> =>
         uow.run(async (tx) => {
-          const { apiKey: before, granter } = await lockKey(tx, caller, input.keyId);
+          const { apiKey: before, granter } = await lockKey(tx, deps, caller, input.keyId);
           const { accountId, keyId } = before;
           const found = await tx.apiKeys.findDescendants({
             issuers: [`key:${keyId}`],
@@ -289,13 +256,56 @@ export function apiKeyOperations(deps: Dependencies) {
         const { keyId, perMinute, perSecond } = input;
         const rateLimit = checkRateLimit({ perMinute, perSecond });
         return uow.run(async (tx) => {
-          const { apiKey: before } = await lockKey(tx, caller, keyId);
+          const { apiKey: before } = await lockKey(tx, deps, caller, keyId);
           refuseEnded(before, clock.now());
           return changeKey(tx, deps, caller, 'apiKey.setRateLimit', before, { rateLimit });
         });
       },
     ),
   };
+}
+
+type LockDependencies = Pick<Dependencies, 'clock' | 'settings'>;
+
+/**
+ * Locks the keys of the account until the transaction ends and reads the caller again: it must not grant what it
+ * lost since the request arrived (R202). Throws `unauthorized` or `forbidden`.
+ */
+async function lockAndReadCaller(
+  tx: Tx,
+  { clock, settings }: LockDependencies,
+  caller: Caller,
+  accountId: string,
+): Promise<Granter> {
+  await tx.apiKeys.lockAccount(accountId);
+  await refuseStaleRole(tx, caller);
+  if (caller.kind !== 'api-key') return { caller };
+  const key = await tx.apiKeys.find(caller.keyId, accountId);
+  if (!key || hasEnded(key, clock.now())) throw unauthorized('The API key has ended.');
+  const refused = refusal(MANAGE_KEYS, { ...caller, scopes: key.scopes });
+  if (refused) throw refused;
+  const account = await tx.accounts.find(accountId);
+  return { caller, own: { key, plan: account?.plan ?? settings.keyRate } };
+}
+
+/**
+ * Locks a key until the transaction ends. Throws `not_found` for another account's key, and to a sandbox key for a
+ * production key.
+ */
+export async function lockKey(
+  tx: Tx,
+  deps: LockDependencies,
+  caller: Caller,
+  keyId: string,
+): Promise<{ apiKey: ApiKey; granter: Granter }> {
+  const accountId = isAboveAccounts(caller) ? undefined : accountIdOf(caller);
+  const known = isKeyId(keyId) ? await tx.apiKeys.find(keyId, accountId) : undefined;
+  if (!known) throw notFound('API key');
+  const granter = await lockAndReadCaller(tx, deps, caller, known.accountId);
+  const apiKey = await tx.apiKeys.lock(keyId, known.accountId);
+  if (!apiKey || !isVisible(granter, apiKey)) throw notFound('API key');
+  if (isDeveloper(caller) && apiKey.createdBy !== actorOf(caller)) throw forbidden(DEVELOPER_LIMIT);
+  return { apiKey, granter };
 }
 
 function isAboveAccounts(caller: Caller): boolean {
@@ -312,15 +322,37 @@ function isVisible({ own }: Granter, key: ApiKey): boolean {
 }
 
 /** Nobody grants more than they have (R202). A DEVELOPER never gets a key with FULL_ACCESS. */
-function refuseGrant({ caller, own }: Granter, result: KeyLimits): void {
+export function refuseGrant({ caller, own }: Granter, result: KeyLimits): void {
   if (isDeveloper(caller) && result.scopes.includes('FULL_ACCESS')) throw forbidden(DEVELOPER_LIMIT);
   if (own) refuseGrantBeyond(own.key, result, own.plan);
+}
+
+/** What a person may do with a key now. */
+export interface KeyPermissions {
+  readonly update: boolean;
+  readonly rotate: boolean;
+  readonly revoke: boolean;
+  readonly setRateLimit: boolean;
+}
+
+/** What the operations above would not refuse `caller` for this key, before a step-up. */
+export function keyPermissions(caller: Caller, key: ApiKey, now: Date): KeyPermissions {
+  const isOwn = !isDeveloper(caller) || key.createdBy === actorOf(caller);
+  const mayManage = refusal(MANAGE_KEYS, caller) === undefined && isOwn;
+  const isActive = !hasEnded(key, now);
+  const mayHold = !isDeveloper(caller) || !key.scopes.includes('FULL_ACCESS');
+  return {
+    update: mayManage && isActive,
+    rotate: mayManage && isActive && key.rotatedAt === null && mayHold,
+    revoke: mayManage && key.revokedAt === null,
+    setRateLimit: caller.kind === 'operator' && isActive,
+  };
 }
 
 type System = Pick<Dependencies, 'clock' | 'ids'>;
 
 /** Changes a key of a locked account and announces it to every process with the commit (R9). */
-async function changeKey(
+export async function changeKey(
   tx: Tx,
   system: System,
   caller: Caller,

@@ -23,6 +23,8 @@ export interface ApiKey {
   readonly createdBy: string;
   /** Who was given the secret: the creator, or who rotated the predecessor (R204). */
   readonly issuedBy: string;
+  /** The key that a rotation replaced by this one. Null for a key that was created. */
+  readonly replaces: string | null;
   /** When a successor replaced it. From then on its end can only be moved forward. */
   readonly rotatedAt: Date | null;
   readonly expiresAt: Date | null;

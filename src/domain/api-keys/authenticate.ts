@@ -7,6 +7,7 @@ import type { Clock, SecretBox } from '../ports/system.ts';
 import type { SecurityEventKind } from '../security/security-watch.ts';
 import type { ApiKeyCredentials, ApiKeyUse } from './api-key.ts';
 import { parseKey, secretMatches } from './key-format.ts';
+import { KEY_REQUESTS_DAYS, KeyRequestCounter } from './key-requests.ts';
 import {
   type SignatureVerdict,
   signatureHeadersFault,
@@ -30,6 +31,7 @@ export interface AuthenticatedKey extends ApiKeyCredentials {
   readonly networks: readonly IpNetwork[];
 }
 
+const DAY_MS = 24 * 3_600_000;
 const REFUSED_SIGNATURE: Readonly<Record<Exclude<SignatureVerdict, 'ok'>, string>> = {
   bad_timestamp: 'The x-timestamp header must be Unix time in seconds, ten digits.',
   stale: "The x-timestamp header is more than 120 seconds from the server's time.",
@@ -61,6 +63,7 @@ export class Authenticator {
   readonly #secrets: SecretBox;
   readonly #spentSignatures: SpentSignatures;
   readonly #keys: Cache<AuthenticatedKey>;
+  readonly #requests = new KeyRequestCounter();
   /** Times of last use, by key and by admitting scope; null stands for the key itself. */
   #uses = new Map<string, Map<ApiKeyUse['scope'], Date>>();
 
@@ -158,8 +161,13 @@ export class Authenticator {
     this.#note(key.keyId, null);
   }
 
-  /** Records which scope of the key admitted it. */
-  noteScope({ keyId, scopes }: ApiKeyCaller, access: Access): void {
+  /** Records for which operation a request was admitted, by which scope of the key, and from where (R276). */
+  noteRequest(
+    { keyId, scopes }: ApiKeyCaller,
+    { name, access }: { readonly name: string; readonly access: Access },
+    address: string,
+  ): void {
+    this.#requests.note(keyId, name, address);
     const scope = admittingScope(access, scopes);
     if (scope !== undefined) this.#note(keyId, scope);
   }
@@ -182,6 +190,12 @@ export class Authenticator {
         [...ofKey].map(([scope, at]): ApiKeyUse => ({ keyId, scope, at })),
       ),
     );
+    await this.#store.addRequests(this.#clock.now(), this.#requests.take());
+  }
+
+  /** Deletes counts of requests that are older than 30 days. Returns how many. */
+  forgetOldRequests(): Promise<number> {
+    return this.#store.forgetRequests(new Date(this.#clock.now().getTime() - KEY_REQUESTS_DAYS * DAY_MS));
   }
 
   /** Deletes used signatures whose timestamp can no longer pass. Returns how many. */

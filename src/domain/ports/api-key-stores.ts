@@ -1,4 +1,5 @@
 import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../api-keys/api-key.ts';
+import type { KeyRequests, KeyUsage, PastKeyRequests } from '../api-keys/key-requests.ts';
 import type { Environment } from '../caller.ts';
 import type { Page, PageRequest } from '../paging.ts';
 
@@ -42,6 +43,22 @@ export interface ApiKeyStore {
     query: DescendantsQuery,
   ): Promise<readonly { readonly issuer: string; readonly key: ApiKey }[]>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
+  /** Keys that replaced these by rotation. In no order. */
+  findSuccessors(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
+  /** Adds to the counts of a day. */
+  addRequests(day: Date, requests: readonly KeyRequests[]): Promise<void>;
+  /** Counts of a key since a day, over its days. */
+  pastRequests(keyId: string, since: Date): Promise<readonly PastKeyRequests[]>;
+  /** Counts of keys of an account, by day, the newest first. Both days are included. */
+  usage(
+    accountId: string,
+    keyIds: readonly string[],
+    from: Date,
+    to: Date,
+    limit: number,
+  ): Promise<readonly KeyUsage[]>;
+  /** Deletes counts of days before this one. Returns how many. */
+  forgetRequests(before: Date): Promise<number>;
   /** Stores the last use of keys and scopes. Later times win. */
   touch(uses: readonly ApiKeyUse[]): Promise<void>;
   /** The scopes of the keys with their last uses. `accountId` restricts it to one account. */

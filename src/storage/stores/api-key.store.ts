@@ -1,4 +1,10 @@
 import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../../domain/api-keys/api-key.ts';
+import {
+  KEY_REQUESTS_MAX,
+  type KeyRequests,
+  type KeyUsage,
+  type PastKeyRequests,
+} from '../../domain/api-keys/key-requests.ts';
 import type { Environment, Scope } from '../../domain/caller.ts';
 import type { Page, PageRequest } from '../../domain/paging.ts';
 import type { ApiKeyPatch, ApiKeyStore, DescendantsQuery } from '../../domain/ports/api-key-stores.ts';
@@ -22,6 +28,7 @@ interface ApiKeyRow {
   expires_at: Date | null;
   last_used_at: Date | null;
   revoked_at: Date | null;
+  replaces: string | null;
 }
 
 const COLUMNS = [
@@ -41,6 +48,7 @@ const COLUMNS = [
   'expires_at',
   'last_used_at',
   'revoked_at',
+  'replaces',
 ] as const;
 
 function mapRow(row: ApiKeyRow): ApiKey {
@@ -60,6 +68,7 @@ function mapRow(row: ApiKeyRow): ApiKey {
     expiresAt: row.expires_at,
     lastUsedAt: row.last_used_at,
     revokedAt: row.revoked_at,
+    replaces: row.replaces,
   };
 }
 
@@ -88,6 +97,40 @@ const SCOPE_USES = statement(
      LEFT JOIN api_key_scope_uses u ON u.key_id = k.key_id AND u.scope = s.scope
    WHERE k.key_id = ANY ($1) AND ($2::uuid IS NULL OR k.account_id = $2)
    ORDER BY k.key_id, s.place`,
+);
+
+/**
+ * Adds counts to a day. Where the day of a key has many rows already, further addresses are one row with an empty address.
+ */
+const ADD_REQUESTS = statement(
+  'api-key-requests-add',
+  `WITH n AS (
+     SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS n (key_id, operation, address, requests)),
+   full_day AS (
+     SELECT key_id FROM api_key_requests WHERE day = $1 AND key_id = ANY ($2) GROUP BY 1 HAVING count(*) >= $6)
+   INSERT INTO api_key_requests AS r (day, key_id, operation, address, requests)
+   SELECT $1::date, n.key_id, n.operation, CASE WHEN f.key_id IS NULL OR k.key_id IS NOT NULL THEN n.address ELSE '' END,
+     sum(n.requests)
+   FROM n JOIN api_keys USING (key_id) LEFT JOIN full_day f USING (key_id)
+     LEFT JOIN api_key_requests k ON k.day = $1 AND k.key_id = n.key_id AND k.operation = n.operation AND k.address = n.address
+   GROUP BY 2, 3, 4 ORDER BY 2, 3, 4
+   ON CONFLICT (key_id, day, operation, address) DO UPDATE SET requests = r.requests + excluded.requests`,
+);
+const PAST_REQUESTS = statement(
+  'api-key-requests-past',
+  `SELECT key_id, operation, address, sum(requests)::bigint AS requests, max(day)::text AS last_day
+   FROM api_key_requests WHERE key_id = $1 AND day >= $2::date GROUP BY 1, 2, 3`,
+);
+const USAGE = statement(
+  'api-key-usage',
+  `SELECT r.key_id, r.day::text AS day, r.operation, sum(r.requests)::bigint AS requests
+   FROM api_key_requests r JOIN api_keys k USING (key_id)
+   WHERE k.account_id = $1 AND r.key_id = ANY ($2) AND r.day BETWEEN $3::date AND $4::date
+   GROUP BY 1, 2, 3 ORDER BY 2 DESC, 4 DESC, 3, 1 LIMIT $5`,
+);
+const FORGET_REQUESTS = statement(
+  'api-key-requests-forget',
+  'WITH gone AS (DELETE FROM api_key_requests WHERE day < $1::date RETURNING 1) SELECT count(*) AS count FROM gone',
 );
 
 // Any number works that no other advisory lock uses.
@@ -136,6 +179,7 @@ export class PgApiKeyStore implements ApiKeyStore {
       rotated_at: key.rotatedAt,
       created_at: key.createdAt,
       expires_at: key.expiresAt,
+      replaces: key.replaces,
     });
   }
 
@@ -239,6 +283,60 @@ export class PgApiKeyStore implements ApiKeyStore {
     const [row] = rows;
     if (!row) throw new Error(`api key ${keyId} vanished`);
     return mapRow(row);
+  }
+
+  async findSuccessors(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]> {
+    const rows: ApiKeyRow[] = await this.#sql
+      .table('api_keys')
+      .where({ account_id: accountId })
+      .whereIn('replaces', [...keyIds])
+      .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
+  async addRequests(day: Date, requests: readonly KeyRequests[]): Promise<void> {
+    if (requests.length === 0) return;
+    await this.#sql.query(ADD_REQUESTS, [
+      day,
+      requests.map(({ keyId }) => keyId),
+      requests.map(({ operation }) => operation),
+      requests.map(({ address }) => address),
+      requests.map((one) => one.requests),
+      KEY_REQUESTS_MAX,
+    ]);
+  }
+
+  async pastRequests(keyId: string, since: Date): Promise<readonly PastKeyRequests[]> {
+    const rows = await this.#sql.query<{
+      key_id: string;
+      operation: string;
+      address: string;
+      requests: number;
+      last_day: string;
+    }>(PAST_REQUESTS, [keyId, since]);
+    return rows.map(({ key_id: id, last_day: lastDay, ...row }) => ({ ...row, keyId: id, lastDay }));
+  }
+
+  async usage(
+    accountId: string,
+    keyIds: readonly string[],
+    from: Date,
+    to: Date,
+    limit: number,
+  ): Promise<readonly KeyUsage[]> {
+    const rows = await this.#sql.query<Omit<KeyUsage, 'keyId'> & { key_id: string }>(USAGE, [
+      accountId,
+      keyIds,
+      from,
+      to,
+      limit,
+    ]);
+    return rows.map(({ key_id: keyId, ...row }) => ({ ...row, keyId }));
+  }
+
+  async forgetRequests(before: Date): Promise<number> {
+    const [row] = await this.#sql.query<{ count: number }>(FORGET_REQUESTS, [before]);
+    return row?.count ?? 0;
   }
 
   async touch(uses: readonly ApiKeyUse[]): Promise<void> {

@@ -1,0 +1,194 @@
+import {
+  ACCOUNT_ROLES,
+  type Access,
+  accountIdOf,
+  type Caller,
+  requireStepUp,
+  type Scope,
+} from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { checkAll, DomainError, type ErrorCode, validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import type { ApiKeyPatch } from '../ports/api-key-stores.ts';
+import type { Tx } from '../ports/stores.ts';
+import { type ApiKey, hasEnded, refuseEnded, refuseLaterEnd } from './api-key.ts';
+import { changeKey, lockKey, MANAGE_KEYS, refuseGrant } from './api-key-operations.ts';
+import { checkExpiry, checkIpAllowlist, checkScopes } from './api-key-rules.ts';
+import { KEY_REQUESTS_DAYS, type RefusedRequests, refusedRequests } from './key-requests.ts';
+import { KEY_PRESETS, type KeyPreset, type ScopeInfo, scopeCatalog } from './scope-catalog.ts';
+
+const KEYS_AT_ONCE = 100;
+const ALL_KEYS = { page: 1, limit: 1000 };
+const DAY_MS = 24 * 3_600_000;
+/** Refusals that end the whole change instead of one key's. */
+const ENDS_ALL: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'step_up_required']);
+
+/** Absent members stay as they are. */
+export interface UpdateApiKeysInput {
+  readonly keyIds: readonly string[];
+  readonly addScopes?: readonly string[] | undefined;
+  readonly removeScopes?: readonly string[] | undefined;
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** Null removes the end. */
+  readonly expiresAt?: string | null | undefined;
+}
+export interface ApiKeyChange {
+  readonly before: ApiKey;
+  readonly after: ApiKey;
+  /** Requests of the last 30 days that the key as it is now would be refused. */
+  readonly refusedRequests: readonly RefusedRequests[];
+}
+/** Why one item of a list was not changed. */
+export interface ItemError {
+  /** Its place, such as `keyIds.2`. */
+  readonly path: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+export interface UpdatedApiKeys {
+  readonly changes: readonly ApiKeyChange[];
+  readonly userErrors: readonly ItemError[];
+}
+export interface UnusedScope {
+  readonly key: ApiKey;
+  readonly scope: Scope;
+  readonly lastUsedAt: Date | null;
+}
+
+interface Named {
+  readonly name: string;
+  readonly access: Access;
+}
+type CheckedChange = ApiKeyPatch & { readonly add: readonly Scope[]; readonly remove: readonly Scope[] };
+
+/** Choosing scopes, and changing many keys. `all` are the operations that keys can be used for. */
+export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) {
+  const { stores, uow, clock } = deps;
+  const accesses = new Map(all.map(({ name, access }) => [name, access]));
+
+  function check({
+    keyIds,
+    addScopes,
+    removeScopes,
+    ipAllowlist,
+    expiresAt,
+  }: UpdateApiKeysInput): CheckedChange {
+    const scopesAt = (path: string, scopes: readonly string[] = []) => {
+      if (scopes.length === 0) return [];
+      try {
+        return checkScopes(scopes);
+      } catch (error) {
+        throw validationError([{ path, message: (error as DomainError).message }]);
+      }
+    };
+    const { add, remove, ...patch } = checkAll({
+      keyIds: () => {
+        if (keyIds.length >= 1 && keyIds.length <= KEYS_AT_ONCE) return;
+        throw validationError([{ path: 'keyIds', message: `must name 1 to ${KEYS_AT_ONCE} keys` }]);
+      },
+      add: () => scopesAt('addScopes', addScopes),
+      remove: () => scopesAt('removeScopes', removeScopes),
+      ...(ipAllowlist === undefined ? {} : { ipAllowlist: () => checkIpAllowlist(ipAllowlist) }),
+      ...(expiresAt === undefined ? {} : { expiresAt: () => checkExpiry(expiresAt, clock.now()) }),
+    });
+    const { keyIds: _, ...others } = patch;
+    return { add, remove, ...others };
+  }
+
+  /** Changes one key, or throws before anything is written. */
+  async function changeOne(
+    tx: Tx,
+    caller: Caller,
+    keyId: string,
+    { add, remove, ...change }: CheckedChange,
+  ): Promise<ApiKeyChange> {
+    const { apiKey: before, granter } = await lockKey(tx, deps, caller, keyId);
+    refuseEnded(before, clock.now());
+    if (change.expiresAt !== undefined) refuseLaterEnd(before, change.expiresAt);
+    const scopes = [...new Set([...before.scopes, ...add])].filter((scope) => !remove.includes(scope));
+    if (scopes.length === 0) {
+      throw validationError([{ path: 'removeScopes', message: 'would leave the key without a scope' }]);
+    }
+    const patch: ApiKeyPatch = { ...change, ...(add.length + remove.length > 0 ? { scopes } : {}) };
+    refuseGrant(granter, { ...before, ...patch });
+    if (scopes.includes('FULL_ACCESS') && !before.scopes.includes('FULL_ACCESS')) requireStepUp(caller);
+    const since = new Date(clock.now().getTime() - KEY_REQUESTS_DAYS * DAY_MS);
+    const past = await tx.apiKeys.pastRequests(keyId, since);
+    const after =
+      Object.keys(patch).length === 0
+        ? before
+        : await changeKey(tx, deps, caller, 'apiKey.update', before, patch);
+    const refused = refusedRequests(past, before, after, (name) => accesses.get(name));
+    return { before, after, refusedRequests: refused };
+  }
+
+  return {
+    /** Every scope with what it is for (R275). */
+    scopeCatalog: operation(
+      'apiKey.scopeCatalog',
+      { roles: ACCOUNT_ROLES, operator: true },
+      async (_caller, _input: Record<string, never>): Promise<readonly ScopeInfo[]> => scopeCatalog(all),
+    ),
+
+    /** Templates for keys (R275). */
+    presets: operation(
+      'apiKey.presets',
+      { roles: ACCOUNT_ROLES, operator: true },
+      async (_caller, _input: Record<string, never>): Promise<readonly KeyPreset[]> => KEY_PRESETS,
+    ),
+
+    /**
+     * Changes the given properties of each key, with an audit entry each. A key that cannot be changed is left as it
+     * is and told in `userErrors`; the others are changed. Throws `validation_error` for the change itself, and
+     * `step_up_required`.
+     */
+    updateMany: operation(
+      'apiKey.updateMany',
+      MANAGE_KEYS,
+      async (caller, input: UpdateApiKeysInput): Promise<UpdatedApiKeys> => {
+        const change = check(input);
+        const places = new Map(input.keyIds.map((keyId, index) => [keyId, index]));
+        return uow.run(async (tx) => {
+          const changes: ApiKeyChange[] = [];
+          const userErrors: ItemError[] = [];
+          // In one order, because the keys of several accounts are locked.
+          for (const keyId of [...places.keys()].sort()) {
+            try {
+              changes.push(await changeOne(tx, caller, keyId, change));
+            } catch (error) {
+              if (!(error instanceof DomainError) || ENDS_ALL.has(error.code)) throw error;
+              const { code, message } = error;
+              userErrors.push({ path: `keyIds.${places.get(keyId)}`, code, message });
+            }
+          }
+          return { changes, userErrors };
+        });
+      },
+    ),
+
+    /** Scopes that keys of the account have had for `days` and not used since, by key. Ended keys are left out. */
+    unusedScopes: operation(
+      'apiKey.unusedScopes',
+      { roles: ACCOUNT_ROLES },
+      async (caller, { days }: { readonly days: number }): Promise<readonly UnusedScope[]> => {
+        if (!Number.isInteger(days) || days < 1 || days > 365) {
+          throw validationError([{ path: 'days', message: 'must be a whole number from 1 to 365' }]);
+        }
+        const accountId = accountIdOf(caller);
+        const now = clock.now();
+        const since = new Date(now.getTime() - days * DAY_MS);
+        const { rows } = await stores.apiKeys.page(accountId, ALL_KEYS);
+        const keys = rows.filter((key) => !hasEnded(key, now) && key.createdAt <= since);
+        const uses = await stores.apiKeys.scopeUses(
+          keys.map(({ keyId }) => keyId),
+          accountId,
+        );
+        return keys.flatMap((key) =>
+          (uses.get(key.keyId) ?? [])
+            .filter(({ lastUsedAt }) => lastUsedAt === null || lastUsedAt < since)
+            .map((use) => ({ key, ...use })),
+        );
+      },
+    ),
+  };
+}
