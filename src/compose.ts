@@ -28,6 +28,7 @@ import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
 import { PasswordLinks } from './domain/people/password-links.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
+import type { ContactImportJob } from './domain/ports/job-queue.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { describeHold } from './domain/recovery/hold.ts';
 import { HoldGate } from './domain/recovery/hold-gate.ts';
@@ -68,6 +69,8 @@ import { SubmitMessages } from './workers/submit/submit-messages.ts';
 import { SubmitOutcomes } from './workers/submit/submit-outcomes.ts';
 import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 
+/** How long a dry run imports contacts, which it has locked. */
+const DRY_IMPORT_MS = 1_000;
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
 /**
  * Per origin. More than the 10 of one endpoint, because all pushes to browsers of one vendor go to one push service.
@@ -312,7 +315,20 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     migration,
     stores,
     operations: createOperations(deps, sessions),
-    dryRuns: new DryRuns(deps, sessions, new PgRolledBackTransactions(sql, jobsFor, auditHeads, INTAKE)),
+    dryRuns: new DryRuns(
+      deps,
+      sessions,
+      new PgRolledBackTransactions(sql, auditHeads, INTAKE),
+      async ({ queue: name, data }, dry) => {
+        if (name !== 'contact-import') return;
+        const imports = new ImportContacts(dry.stores, dry.uow, csvReader, clock, ids);
+        const signal = AbortSignal.timeout(DRY_IMPORT_MS);
+        // A long file is previewed up to here.
+        await imports.handle({ data: data as ContactImportJob }, signal).catch((error: unknown) => {
+          if (!signal.aborted) throw error;
+        });
+      },
+    ),
     sessions,
     passwordLinks: new PasswordLinks(deps),
     security,

@@ -9,6 +9,7 @@ import type { Dependencies } from './dependencies.ts';
 import type { Operation } from './operation.ts';
 import { createOperations } from './operations.ts';
 import type { Cache } from './ports/changes.ts';
+import type { NewJob } from './ports/job-queue.ts';
 import type { RolledBackTransactions } from './ports/stores.ts';
 
 /** Runs operations without effect, until it ends. */
@@ -19,13 +20,18 @@ export interface DryRun {
   end(): Promise<void>;
 }
 
+/** Does a job of a dry run, where its result is a part of the answer. */
+type RunJob = (job: NewJob, parts: Pick<Dependencies, 'stores' | 'uow'>) => Promise<void>;
+
 /** Opens dry runs. */
 export class DryRuns {
+  readonly #runJob: RunJob;
   readonly #deps: Dependencies;
   readonly #sessions: Sessions;
   readonly #transactions: RolledBackTransactions;
 
-  constructor(deps: Dependencies, sessions: Sessions, transactions: RolledBackTransactions) {
+  constructor(deps: Dependencies, sessions: Sessions, transactions: RolledBackTransactions, runJob: RunJob) {
+    this.#runJob = runJob;
     this.#deps = deps;
     this.#sessions = sessions;
     this.#transactions = transactions;
@@ -33,15 +39,27 @@ export class DryRuns {
 
   /** Throws `service_unavailable` when as many are open as may be. */
   async open(): Promise<DryRun> {
-    const { end, ...parts } = await this.#transactions.open();
+    const { end, jobs, ...parts } = await this.#transactions.open();
+    let begun = 0;
     const operations = createOperations({ ...this.#deps, ...parts, createCache: uncached }, this.#sessions);
     const byName = new Map(operationsOf(operations).map((operation) => [operation.name, operation]));
     return {
       end,
-      of<Input, Output>({ name }: Operation<Input, Output>) {
+      of: <Input, Output>({ name }: Operation<Input, Output>) => {
         const found = byName.get(name);
         if (!found) throw new Error(`there is no operation ${name}`);
-        return found as unknown as Operation<Input, Output>;
+        const own = found as unknown as Operation<Input, Output>;
+        return {
+          ...own,
+          run: async (caller, input: Input) => {
+            const output = await own.run(caller, input);
+            for (let job = jobs[begun]; job; job = jobs[begun]) {
+              begun += 1;
+              await this.#runJob(job, parts);
+            }
+            return output;
+          },
+        };
       },
     };
   }

@@ -392,6 +392,7 @@ describe('accounts cannot see each other (R224)', () => {
     'createApiKey.input.accountId': () =>
       `mutation { createApiKey(input: { accountId: "${ids.account}", name: "k", scopes: [SEND_SMS], environment: SANDBOX }) { key } }`,
     'message.id': () => `{ message(id: "${ids.message}") { content } }`,
+    'explainMessage.id': () => `{ explainMessage(id: "${ids.message}") { summary } }`,
     'apiKey.id': () => `{ apiKey(id: "${ids.key}") { name } }`,
     'webhook.id': () => `{ webhook(id: "${ids.webhook}") { url } }`,
     'webhookDelivery.id': () => `{ webhookDelivery(id: "${ids.delivery}") { payload } }`,
@@ -436,6 +437,8 @@ describe('accounts cannot see each other (R224)', () => {
   const NODES = ['node.id', 'nodes.ids'];
   /** graphql-subscriptions.test.ts tests this field. */
   const WATCHED = 'messageUpdated.filter.apiKeyId';
+  /** graphql-keys.test.ts tests it: each key is refused by itself. */
+  const EACH = 'updateApiKeys.keyIds';
   /** A device of another account is treated like one that does not exist. */
   const TARGETS = 'sendPush.input.deviceIds';
   /** For operators, who belong to no account. */
@@ -455,7 +458,15 @@ describe('accounts cannot see each other (R224)', () => {
       return type.name === 'ID' ? [path] : [];
     };
     const all = rootFields.flatMap((field) => field.args.flatMap((argument) => places(field.name, argument)));
-    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE, ...NODES, TARGETS, WATCHED];
+    const tried = [
+      ...Object.keys(FOREIGN),
+      ...Object.keys(FILTERS),
+      ...ABOVE,
+      ...NODES,
+      TARGETS,
+      WATCHED,
+      EACH,
+    ];
     expect(tried.sort()).toEqual(all.sort());
   });
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 
 /** Statements of the queue, the listener, periodic tasks and new connections do not belong to a request. */
 const BACKGROUND =
-  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^BEGIN$|COMMIT$/i;
+  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|INTO api_key_requests|audit_head|INTO audit_entries|FROM data_copy|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^BEGIN$|COMMIT$/i;
 
 /** Names of the statements that delete old rows. */
 const FORGETTING = /^retention-|-forget|-abandon/;

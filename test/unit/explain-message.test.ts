@@ -22,7 +22,7 @@ const MESSAGE: Message = {
   from: 'SERVICE',
   to: ['+256700000001'],
   sid: null,
-  tally: { reached: 0, failed: 0, unregistered: 0, readAt: null },
+  tally: { reached: 0, delivered: 0, failed: 0, unregistered: 0, readAt: null },
   content: 'hello',
   payload: null,
   costMinor: 30,

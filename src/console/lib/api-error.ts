@@ -1,5 +1,5 @@
 export interface FieldFault {
-  /** Dotted path in the variables, such as `ipAllowlist.0`. */
+  /** Dotted path from the argument, such as `input.ipAllowlist.0`. */
   readonly path: string;
   readonly message: string;
 }

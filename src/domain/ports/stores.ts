@@ -19,7 +19,7 @@ import type { ContactImportStore, ContactStore } from './contact-stores.ts';
 import type { CopyStore } from './copy-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { Intake } from './intake.ts';
-import type { JobSink } from './job-queue.ts';
+import type { JobSink, NewJob } from './job-queue.ts';
 import type { DeliveryListStore, MessageListStore } from './list-stores.ts';
 import type { MessageStore, RefundStore } from './message-stores.ts';
 import type { ObjectStore } from './object-store.ts';
@@ -92,6 +92,8 @@ export interface RolledBackTransaction {
   readonly stores: Stores;
   readonly uow: UnitOfWork;
   readonly intake: Intake;
+  /** The jobs that were to be done after the commit, in order. Nobody does them. */
+  readonly jobs: readonly NewJob[];
   /** Rolls it back. Never rejects. */
   end(): Promise<void>;
 }

@@ -1,11 +1,12 @@
 import { serviceUnavailable } from '../../domain/errors.ts';
 import type { AuditHeads } from '../../domain/ports/audit-stores.ts';
+import type { JobSink, NewJob } from '../../domain/ports/job-queue.ts';
 import type { RolledBackTransaction, RolledBackTransactions } from '../../domain/ports/stores.ts';
 import { Semaphore } from '../../runtime/semaphore.ts';
 import { type IntakeOptions, PgIntake } from '../intake/index.ts';
 import { PgAuditStore } from '../stores/audit.store.ts';
 import type { Sql } from './sql.ts';
-import { createStores, createUnitOfWork, type JobSinkFor } from './unit-of-work.ts';
+import { createStores, createUnitOfWork } from './unit-of-work.ts';
 
 /** Each holds a connection of the pool, and locks, until its request is answered. */
 const MAX_OPEN = 3;
@@ -24,14 +25,12 @@ class UnchangedAuditStore extends PgAuditStore {
 /** Transactions that are always rolled back, a few at a time. Transactions inside them are parts of them. */
 export class PgRolledBackTransactions implements RolledBackTransactions {
   readonly #sql: Sql;
-  readonly #jobsFor: JobSinkFor;
   readonly #heads: AuditHeads;
   readonly #intake: IntakeOptions;
   readonly #places = new Semaphore(MAX_OPEN);
 
-  constructor(sql: Sql, jobsFor: JobSinkFor, heads: AuditHeads, intake: IntakeOptions) {
+  constructor(sql: Sql, heads: AuditHeads, intake: IntakeOptions) {
     this.#sql = sql;
-    this.#jobsFor = jobsFor;
     this.#heads = heads;
     this.#intake = intake;
   }
@@ -66,10 +65,16 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
       ...createStores(sql, this.#heads),
       audit: new UnchangedAuditStore(sql, this.#heads),
     });
+    const jobs: NewJob[] = [];
+    const sink: JobSink = {
+      enqueue: async (added) => void jobs.push(...added),
+      end: async () => undefined,
+    };
     return {
       stores: storesOn(inside),
-      uow: createUnitOfWork(inside, this.#jobsFor, UNHEARD, storesOn),
-      intake: new PgIntake(inside, this.#jobsFor, { ...this.#intake, decidesFirst: true }),
+      uow: createUnitOfWork(inside, () => sink, UNHEARD, storesOn),
+      intake: new PgIntake(inside, () => sink, { ...this.#intake, decidesFirst: true }),
+      jobs,
     };
   }
 }

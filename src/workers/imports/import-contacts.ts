@@ -53,7 +53,7 @@ export class ImportContacts {
   /**
    * Continues an import to its end. Rejects if `signal` aborts. The job is then repeated, perhaps by another process.
    */
-  async handle({ data }: HeldJob<'contact-import'>, signal: AbortSignal): Promise<void> {
+  async handle({ data }: Pick<HeldJob<'contact-import'>, 'data'>, signal: AbortSignal): Promise<void> {
     const opened = await this.#stores.contactImports.open(data.importId);
     if (!opened) return;
     let failure: string | null = null;
