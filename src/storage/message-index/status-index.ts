@@ -3,9 +3,9 @@ import { type Statement, statement } from '../postgres/sql.ts';
 import { KEPT_RANGE, rangeOf } from './seq-range.ts';
 
 /**
- * BLOCK is the number of messages in a block of the smallest size. FANOUT is the number of blocks in a block of the next size.
- * Block `b` of a size contains the numbers above `b * size`. The smallest blocks also have a bitmap for each status,
- * which marks the messages with that status. The lowest bit is the first message of the block.
+ * BLOCK is the number of messages in a block of the smallest size. FANOUT is the number of blocks in a block of the
+ * next size. Block `b` of a size contains the numbers above `b * size`. The smallest blocks also have a bitmap for each
+ * status, which marks the messages with that status. The lowest bit is the first message of the block.
  */
 export const BLOCK = 64;
 const FANOUT = 32;

@@ -30,8 +30,8 @@ interface Use {
 const nameOf = (keyId: string, signature: string) => `${keyId} ${signature}`;
 
 /**
- * Stores signatures that were used and must not be accepted again. The primary key of the table decides. Concurrent calls
- * share a statement.
+ * Stores signatures that were used and must not be accepted again. The primary key of the table decides which use is
+ * the first. Concurrent calls share a statement.
  */
 export class PgSpentSignatures implements SpentSignatures {
   readonly #sql: Sql;
