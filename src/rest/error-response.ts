@@ -172,12 +172,14 @@ export interface ErrorResponse {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The HTTP response for an error. */
+/** The HTTP response for an error. It links to the page of its code in a header, so that the shapes stay as they are (R322). */
 export function errorResponse(error: DomainError): ErrorResponse {
   const { status, shape } = ERROR_RESPONSES[error.code];
   const retryAfter = error.retryAfterSeconds;
-  const headers: Record<string, string> =
-    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  const headers: Record<string, string> = {
+    Link: `</docs/errors/${error.code}>; rel="help"`,
+    ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
+  };
   if (shape === 'A') {
     const base = { statusCode: status, error: error.code, message: error.message };
     return { status, headers, body: retryAfter === undefined ? base : { ...base, retryAfter } };

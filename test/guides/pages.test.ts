@@ -108,6 +108,16 @@ describe('the pages at /docs (R5, R244, R320)', () => {
     }
   });
 
+  it('are linked from errors of REST (R322)', async () => {
+    for (const [path, code] of [
+      ['/api/v1/account', 'unauthorized'],
+      ['/nowhere', 'not_found'],
+    ] as const) {
+      const link = (await get(path)).headers.get('link');
+      expect(link).toBe(`</docs/errors/${code}>; rel="help"`);
+    }
+  });
+
   it('exist as Markdown, with a list of all and all in one file', async () => {
     for (const path of paths) {
       const response = await get(`/docs/${path || 'index'}.md`);

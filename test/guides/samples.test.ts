@@ -1,5 +1,6 @@
 /** Every sample of the guides, run against a gateway. The quickstart is followed by test/sdk/quickstart.test.ts. */
 import { execFile, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,6 +16,10 @@ const has = (program: string, argument = '--version') => spawnSync(program, [arg
 const hasShell = ['bash', 'curl', 'openssl'].every((program) =>
   has(program, program === 'openssl' ? 'version' : '--version'),
 );
+const STRICT = [
+  ...['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2022', '--module', 'nodenext'],
+  ...['--types', 'node'],
+];
 const hasPython = has('python3');
 /** What the page of webhooks shows to verify by hand is run by test/contract/webhook-verification.test.ts. */
 const isByHand = ({ subheading }: Sample) => /^(TypeScript|Python|PHP|Go|Java)$/.test(subheading);
@@ -84,6 +89,67 @@ describe('the samples of the guides (R321)', () => {
     expect(others).toEqual([]);
   });
 
+  describe('in the API reference', () => {
+    const REFERENCE = join(ROOT, 'dist/docs/api');
+    const samples = (language: string) =>
+      readdirSync(REFERENCE)
+        .filter((name) => name.endsWith('.md'))
+        .flatMap((name) => samplesOf(readFileSync(join(REFERENCE, name), 'utf8')).flat())
+        .filter((sample) => sample.language === language)
+        .map(({ code }) => code);
+    /** There is nothing of the names in the samples, and the webhook's address may not resolve. */
+    function expectOutcomes(codes: readonly string[], outcomes: readonly string[]): void {
+      expect(codes.length).toBeGreaterThan(40);
+      const wrong = codes.flatMap((code, index) => {
+        const outcome = outcomes[index] ?? 'not run';
+        const isFine =
+          /^(ok|20[01])$/.test(outcome) ||
+          (/['"/](KEY_|DELIVERY_)?ID\b/.test(code) && /^(not_found|404)$/.test(outcome)) ||
+          (code.includes('example.com/') && /^(invalid_webhook_url|400)$/.test(outcome));
+        return isFine ? [] : [`${outcome}: ${code}`];
+      });
+      expect(wrong).toEqual([]);
+    }
+
+    (hasShell ? it : it.skip)('work in a shell', async () => {
+      const environment = await settings();
+      const codes = samples('sh');
+      const script = codes.map((code) => code.replace(/^curl/, "curl -s -o /dev/null -w '%{http_code}\\n'"));
+      const { PATH = '' } = process.env;
+      const { stdout } = await run('bash', ['--norc', '-euc', script.join('')], {
+        env: { PATH, ...environment },
+      });
+      expectOutcomes(codes, stdout.trim().split('\n'));
+    });
+
+    it('compile and work in TypeScript', async () => {
+      const environment = await settings();
+      const codes = samples('ts');
+      const program = codes.map(
+        (code) => `try {\n${code}console.log(answer === undefined ? 'nothing' : 'ok');
+          } catch (error) { console.log(error instanceof GatewayError ? error.code : error); }\n`,
+      );
+      const imported = `import { GatewayError } from 'messaging-gateway-client';\n`;
+      await consumer.write({ 'reference.ts': imported + preludes.get('ts') + program.join('') });
+      await consumer.run('tsc', [...STRICT, 'reference.ts']);
+      const printed = await consumer.run('node', ['reference.ts'], environment);
+      expectOutcomes(codes, printed.trim().split('\n'));
+    });
+
+    (hasPython ? it : it.skip)('work in Python', async () => {
+      const environment = { ...(await settings()), PYTHONPATH: join(ROOT, 'sdk/python') };
+      const codes = samples('python');
+      const program = codes.map(
+        (code) => `try:\n    ${code}    print("ok")\nexcept GatewayError as error:\n    print(error.code)\n`,
+      );
+      const file = join(consumer.path, 'reference.py');
+      const imported = 'from messaging_gateway import GatewayError\n';
+      await writeFile(file, imported + preludes.get('python') + program.join(''));
+      const printed = await consumer.runWith(['python3', file], environment);
+      expectOutcomes(codes, printed.trim().split('\n'));
+    });
+  });
+
   for (const { name, groups } of pages) {
     const shell = samplesIn(groups, 'sh');
     if (shell.length > 0)
@@ -113,16 +179,7 @@ describe('the samples of the guides (R321)', () => {
           return { name: `${name}-${index}.ts`, code: `${prelude}\n${sample.code}\nexport {};\n` };
         });
         await consumer.write(Object.fromEntries(files.map((file) => [file.name, file.code])));
-        const strict = [
-          '--noEmit',
-          '--strict',
-          '--skipLibCheck',
-          '--target',
-          'es2022',
-          '--module',
-          'nodenext',
-        ];
-        await consumer.run('tsc', [...strict, '--types', 'node', ...files.map((file) => file.name)]);
+        await consumer.run('tsc', [...STRICT, ...files.map((file) => file.name)]);
         for (const [index, file] of files.entries()) {
           const printed = await consumer.run('node', [file.name], environment);
           const output = typescript[index]?.output;
