@@ -99,6 +99,7 @@ describe('the explorer at /graphql (R324)', () => {
   inBrowser('asks with the session, follows changes, and breaks its policy nowhere', async () => {
     browser = await launchChromium();
     const page = await browser.newPage();
+    page.setDefaultTimeout(60_000);
     const faults: string[] = [];
     page.on('request', (request) => {
       const url = new URL(request.url());

@@ -6,6 +6,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { buildWorkplace, type Workplace } from '../support/server-process.ts';
 
@@ -141,7 +142,7 @@ describe('the gateway for language models (R325)', () => {
     const owner = await gateway.createAccount();
     const { ask } = await overHttp({ 'X-Api-Key': owner.key });
     // Nothing listens there.
-    const body = { url: 'http://127.0.0.1:9999/', events: ['sms.sent'], maxRetries: 0 };
+    const body = { url: `http://127.0.0.1:${await freePort()}/`, events: ['sms.sent'], maxRetries: 0 };
     const { webhook } = (await gateway.call('POST', '/developers/webhooks', { key: owner.key, body })).body;
     await gateway.call('POST', `/developers/webhooks/${webhook.id}/test`, { key: owner.key });
     await eventually(async () => {
