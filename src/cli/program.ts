@@ -164,10 +164,17 @@ With --json a command prints one JSON document and nothing else:
   );
   leaf(operator, 'create', 'create a platform operator, who signs in with the password shown once')
     .requiredOption('--email <email>', 'email for signing in')
-    .addHelpText('after', examples('operator create --email ops@example.com'))
-    .action(({ json, email }) =>
+    .option('--read-only', 'the operator only reads')
+    .addHelpText(
+      'after',
+      examples(
+        'operator create --email ops@example.com',
+        'operator create --email audit@example.com --read-only',
+      ),
+    )
+    .action(({ json, email, readOnly: isReadOnly }) =>
       runner.run(json, async ({ operations }) => {
-        const { user, password } = await operations.accounts.createOperator.run(CLI, { email });
+        const { user, password } = await operations.accounts.createOperator.run(CLI, { email, isReadOnly });
         return { json: { user: { email: user.email, password } } };
       }),
     );

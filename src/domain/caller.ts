@@ -39,9 +39,11 @@ export interface AccountEnvironment extends Visibility {
   readonly environment: Environment;
 }
 
-export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER'] as const;
+export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER'] as const;
 export type AccountRole = (typeof ACCOUNT_ROLES)[number];
-export type Role = AccountRole | 'OPERATOR';
+export const OPERATOR_ROLES = ['OPERATOR', 'OPERATOR_READONLY'] as const;
+export type OperatorRole = (typeof OPERATOR_ROLES)[number];
+export type Role = AccountRole | OperatorRole;
 
 export interface ApiKeyCaller {
   readonly kind: 'api-key';
@@ -76,6 +78,8 @@ export interface Inspection {
 export interface OperatorCaller extends PersonLimits {
   readonly kind: 'operator';
   readonly userId: string;
+  /** The role OPERATOR_READONLY. */
+  readonly isReadOnly?: boolean | undefined;
 }
 export interface SystemCaller {
   readonly kind: 'system';
@@ -89,7 +93,8 @@ export interface Access {
   /** An API key needs one of these scopes or FULL_ACCESS. `any` admits every valid key. */
   readonly scopes?: readonly Scope[] | 'any';
   readonly roles?: readonly AccountRole[];
-  readonly operator?: boolean;
+  /** `reading`: also for operators who only read. */
+  readonly operator?: boolean | 'reading';
   /** Whether the person must have been verified within the last 10 minutes (R253). */
   readonly stepUp?: boolean;
   /** Restricted sessions that may run it. */
@@ -134,7 +139,9 @@ function refusalOfRole(access: Access, caller: Caller): DomainError | undefined 
     case 'system':
       return undefined;
     case 'operator':
-      return access.operator ? undefined : forbidden('This is for members of an account, not for operators.');
+      if (!access.operator) return forbidden('This is for members of an account, not for operators.');
+      if (!caller.isReadOnly || access.operator === 'reading') return undefined;
+      return forbidden('Your role is OPERATOR_READONLY, which only reads.');
     case 'member':
       if (access.roles?.includes(caller.role)) return undefined;
       return forbidden(

@@ -3,7 +3,7 @@ import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
 import { REFUSAL_REASONS } from '../domain/api-keys/key-requests.ts';
 import { SCOPE_RISKS } from '../domain/api-keys/scope-catalog.ts';
 import { AUDIT_TARGET_KINDS } from '../domain/audit/audit-entry.ts';
-import { ACCOUNT_ROLES, ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
+import { ACCOUNT_ROLES, ENVIRONMENTS, OPERATOR_ROLES, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
 import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../domain/messages/explain-message.ts';
@@ -146,13 +146,15 @@ export const LedgerEntryKindEnum = enumOf(
 export const RoleEnum = enumOf(
   'Role',
   'The permissions of a person.',
-  [...ACCOUNT_ROLES, 'OPERATOR'] as const,
+  [...ACCOUNT_ROLES, ...OPERATOR_ROLES] as const,
   {
     OWNER: 'Everything in the account.',
     ADMIN: 'Manages keys, webhooks and members, and sends.',
     DEVELOPER: 'Sends, manages contacts, webhooks and their own keys, but never a key with FULL_ACCESS.',
+    SUPPORT: 'Reads, and sends deliveries of webhooks again.',
     VIEWER: 'Reads.',
     OPERATOR: 'Runs the platform and belongs to no account.',
+    OPERATOR_READONLY: 'Reads what an operator reads.',
   },
 );
 export const ImportStateEnum = enumOf('ImportState', 'The state of an import.', IMPORT_STATES, {

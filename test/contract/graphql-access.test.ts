@@ -12,15 +12,15 @@ import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../suppo
 import { askStream } from '../support/live.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-const ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER', 'OPERATOR'] as const;
+const ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER', 'OPERATOR', 'OPERATOR_READONLY'] as const;
 type Role = (typeof ROLES)[number];
 /** Each operation with the roles that may call it. The file is reviewed by eye; the tests below enforce it. */
 const TABLE = new URL('operation-roles.json', import.meta.url);
 const NOBODY = '01939f5e-7a00-7000-8000-000000000000';
 
 const callerOf = (role: Role): Caller =>
-  role === 'OPERATOR'
-    ? { kind: 'operator', userId: NOBODY }
+  role === 'OPERATOR' || role === 'OPERATOR_READONLY'
+    ? { kind: 'operator', userId: NOBODY, isReadOnly: role === 'OPERATOR_READONLY' }
     : { kind: 'member', accountId: NOBODY, userId: NOBODY, role };
 
 /** A root field with arguments that name nothing, so that an allowed call changes nothing. */
@@ -245,10 +245,11 @@ describe('permissions of GraphQL operations (R235)', () => {
     account = await gateway.createAccount();
     const owner = await signIn(gateway, account);
     tokens.set('OWNER', owner);
-    for (const role of ['ADMIN', 'DEVELOPER', 'VIEWER'] as const) {
+    for (const role of ['ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER'] as const) {
       tokens.set(role, await signIn(gateway, await inviteMember(gateway, owner, role)));
     }
     tokens.set('OPERATOR', await signInOperator(gateway));
+    tokens.set('OPERATOR_READONLY', await signInOperator(gateway, true));
     if (process.env.WRITE_ROLES) await writeFile(TABLE, `${JSON.stringify(computed(), null, 2)}\n`);
     table = JSON.parse(await readFile(TABLE, 'utf8'));
   });

@@ -86,10 +86,16 @@ export async function inviteMember(gateway: Pick<TestGateway, 'url'>, token: str
   return { id: user.id as string, email, password: password as string };
 }
 
-/** A session token of a platform operator. */
-export async function signInOperator(gateway: Pick<TestGateway, 'url' | 'parts'>): Promise<string> {
-  const email = 'operator@platform.example';
+/** A session token of a platform operator, who may change things unless `isReadOnly`. */
+export async function signInOperator(
+  gateway: Pick<TestGateway, 'url' | 'parts'>,
+  isReadOnly = false,
+): Promise<string> {
+  const email = isReadOnly ? 'reader@platform.example' : 'operator@platform.example';
   const system = { kind: 'system', name: 'test' } as const;
-  const { password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });
+  const { password } = await gateway.parts.operations.accounts.createOperator.run(system, {
+    email,
+    isReadOnly,
+  });
   return signIn(gateway, { email, password });
 }

@@ -11,8 +11,12 @@ export type Role =
   | 'DEVELOPER'
   /** Runs the platform and belongs to no account. */
   | 'OPERATOR'
+  /** Reads what an operator reads. */
+  | 'OPERATOR_READONLY'
   /** Everything in the account. */
   | 'OWNER'
+  /** Reads, and sends deliveries of webhooks again. */
+  | 'SUPPORT'
   /** Reads. */
   | 'VIEWER';
 

@@ -72,6 +72,12 @@ export function useViewer(): SignedIn['viewer'] {
   return useSession().viewer;
 }
 
+/** Whether the signed-in person stands above accounts. */
+export function useIsOperator(): boolean {
+  const { role } = useViewer();
+  return role === 'OPERATOR' || role === 'OPERATOR_READONLY';
+}
+
 /** Why the gateway sends nothing, in words; undefined while it sends. */
 export function useHold(): string | undefined {
   return useSession().recovery.hold?.text;

@@ -2,7 +2,7 @@ import { Component, type ReactNode } from 'react';
 import { ApiError } from '../lib/api-error.ts';
 import { formatName } from '../lib/format.ts';
 import type { ApiQuery } from '../lib/queries.ts';
-import { useViewer } from '../lib/session.tsx';
+import { useIsOperator, useViewer } from '../lib/session.tsx';
 import { Button } from './button.tsx';
 import './states.css';
 
@@ -47,6 +47,7 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry: () => vo
 /** Shown on a page, or for an action, that the person's role does not allow. */
 export function NoPermission({ what, isForOperators = false }: { what: string; isForOperators?: boolean }) {
   const { role } = useViewer();
+  const isOperator = useIsOperator();
   const whoCan = isForOperators
     ? 'It is for operators, who stand above accounts; no role of an account includes it.'
     : 'An owner or admin of the account can change roles.';
@@ -54,9 +55,7 @@ export function NoPermission({ what, isForOperators = false }: { what: string; i
     <EmptyState title="Not for your role">
       <p>
         Your role, {formatName(role)}, cannot {what}.{' '}
-        {role === 'OPERATOR'
-          ? 'Operators stand above accounts; what is inside one is for its members.'
-          : whoCan}
+        {isOperator ? 'Operators stand above accounts; what is inside one is for its members.' : whoCan}
       </p>
     </EmptyState>
   );

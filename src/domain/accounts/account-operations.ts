@@ -1,5 +1,12 @@
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, accountIdOf, actorOf, type Caller, type MemberCaller } from '../caller.ts';
+import {
+  ACCOUNT_ROLES,
+  accountIdOf,
+  actorOf,
+  type Caller,
+  type MemberCaller,
+  type OperatorRole,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checkAll, type DomainError, forbidden, notFound, validationError } from '../errors.ts';
 import { BALANCE_MAX_MINOR, checkAmount, checkReference, fromMinor, isCurrency } from '../money/money.ts';
@@ -37,6 +44,12 @@ export interface SetRetentionInput extends RetentionDays {
   readonly accountId?: string | null | undefined;
 }
 
+export interface CreateOperatorInput {
+  readonly email: string;
+  /** Whether the operator only reads. */
+  readonly isReadOnly?: boolean | undefined;
+}
+
 /** Accounts and their balances. */
 export function accountOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
@@ -56,7 +69,7 @@ export function accountOperations(deps: Dependencies) {
     /** The caller's own account; for an operator any account. Throws `not_found` for another account. */
     find: operation(
       'account.find',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (caller, input: { readonly id?: string | null | undefined }): Promise<Account> => {
         const ownId = caller.kind === 'member' ? caller.accountId : undefined;
         const id = input.id ?? ownId;
@@ -103,7 +116,7 @@ export function accountOperations(deps: Dependencies) {
     /** All accounts, newest first. `search` matches name and email. */
     list: operation(
       'account.list',
-      { operator: true },
+      { operator: 'reading' },
       async (
         _caller,
         input: SliceInput & { readonly search?: string | null | undefined },
@@ -282,10 +295,11 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Creates a platform operator. */
-    createOperator: operation('operator.create', {}, async (caller, input: { readonly email: string }) => {
+    /** Creates a platform operator, by default one who may change things. */
+    createOperator: operation('operator.create', {}, async (caller, input: CreateOperatorInput) => {
       await refuseTakenEmail(deps, input.email);
-      const person = { email: input.email, role: 'OPERATOR', accountId: null } as const;
+      const role: OperatorRole = input.isReadOnly ? 'OPERATOR_READONLY' : 'OPERATOR';
+      const person = { email: input.email, role, accountId: null };
       const operator = await newUser(deps, person, false);
       await uow.run(async (tx) => {
         await addUser(tx, operator);
@@ -293,7 +307,7 @@ export function accountOperations(deps: Dependencies) {
           accountId: null,
           action: 'operator.create',
           target: operator.user.id,
-          after: { email: input.email },
+          after: { email: input.email, role },
         });
       });
       return { user: operator.user, password: operator.password } satisfies NewUser;

@@ -13,7 +13,7 @@ export function actorOperations({ stores }: Pick<Dependencies, 'stores'>) {
      */
     find: operation(
       'actor.find',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (caller, input: { readonly texts: readonly string[] }): Promise<ReadonlyMap<string, Actor>> => {
         const accountId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
         const parsed = new Map(input.texts.map((text) => [text, parseActor(text)]));

@@ -32,7 +32,7 @@ interface KeepKeys {
 const MANAGE = { roles: ['OWNER', 'ADMIN'] } as const;
 const EVERYBODY = {
   roles: ACCOUNT_ROLES,
-  operator: true,
+  operator: 'reading',
   whileRestricted: ['change_password', 'add_second_factor'],
 } as const;
 
@@ -279,10 +279,10 @@ function onlyOwners(caller: Caller): void {
   }
 }
 
-/** A VIEWER has no keys, and a DEVELOPER none with FULL_ACCESS. */
+/** A VIEWER and SUPPORT have no keys, and a DEVELOPER none with FULL_ACCESS. */
 function goesBeyondRole({ scopes }: ApiKey, role: AccountRole | null): boolean {
   if (role === 'DEVELOPER') return scopes.includes('FULL_ACCESS');
-  return role === null || role === 'VIEWER';
+  return role === null || role === 'VIEWER' || role === 'SUPPORT';
 }
 
 function keepAnOwner(members: readonly User[], leaving: User): void {

@@ -14,7 +14,7 @@ export function permissionOperations(nouns: Nouns) {
   /** Names of the operations that admit the caller, sorted. */
   const list: Operation<Record<string, never>, readonly string[]> = operation(
     'permission.list',
-    { roles: ACCOUNT_ROLES, operator: true, whileRestricted: ['change_password', 'add_second_factor'] },
+    { roles: ACCOUNT_ROLES, operator: 'reading', whileRestricted: ['change_password', 'add_second_factor'] },
     async (caller) =>
       [...others, list]
         .filter(

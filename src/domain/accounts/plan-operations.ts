@@ -13,7 +13,9 @@ const OPERATORS = { operator: true } as const;
 export function planOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {
-    list: operation('plan.list', OPERATORS, (_caller, _input: Record<string, never>) => stores.plans.all()),
+    list: operation('plan.list', { operator: 'reading' }, (_caller, _input: Record<string, never>) =>
+      stores.plans.all(),
+    ),
 
     /** Creates or changes the plan of that name. Its accounts get the new limits within a second. */
     set: operation('plan.set', { ...OPERATORS, stepUp: true }, async (caller, plan: Plan): Promise<Plan> => {

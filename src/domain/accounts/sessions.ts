@@ -512,13 +512,14 @@ function eventOf(action: AuditedEvent['action'], user: User, caller: AuditedEven
 
 /** The caller that a person is. */
 export function callerFor(user: User): MemberCaller | OperatorCaller {
-  if (user.role === 'OPERATOR' || user.accountId === null) return { kind: 'operator', userId: user.id };
+  if (user.accountId === null || user.role === 'OPERATOR' || user.role === 'OPERATOR_READONLY')
+    return { kind: 'operator', userId: user.id, isReadOnly: user.role !== 'OPERATOR' };
   return { kind: 'member', accountId: user.accountId, userId: user.id, role: user.role };
 }
 
 /** The members of a session's caller that use does not change. */
 function roleOf(caller: MemberCaller | OperatorCaller): string {
-  return caller.kind === 'member' ? `${caller.accountId} ${caller.role}` : 'operator';
+  return caller.kind === 'member' ? `${caller.accountId} ${caller.role}` : `operator ${caller.isReadOnly}`;
 }
 
 /** Reasons of failed sign-ins for the log. */

@@ -7,7 +7,7 @@ import { type KeyPermissions, keyPermissions } from './api-key-operations.ts';
 import type { KeyUsage } from './key-requests.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
-const READ_ANY = { roles: ACCOUNT_ROLES, operator: true } as const;
+const READ_ANY = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 
 export interface KeyUsageInput {
   readonly keyIds: readonly string[];

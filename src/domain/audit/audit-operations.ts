@@ -43,7 +43,7 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
      */
     verify: operation(
       'audit.verify',
-      { operator: true },
+      { operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<AuditCheck> => {
         // Reads the file first: entries committed after it only make the log longer.
         const before = await stores.audit.heads();
@@ -83,7 +83,7 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
      */
     list: operation(
       'audit.list',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (
         caller,
         input: SliceInput & { readonly filter?: AuditFilter | undefined },

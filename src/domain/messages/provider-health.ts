@@ -45,7 +45,7 @@ export class PublishHealth {
 /** The status of the providers of all processes. */
 export function providerOperations({ stores, clock }: Pick<Dependencies, 'stores' | 'clock'>) {
   return {
-    health: operation('provider.health', { operator: true }, (_caller, _input: Record<string, never>) =>
+    health: operation('provider.health', { operator: 'reading' }, (_caller, _input: Record<string, never>) =>
       stores.providerHealth.publishedSince(new Date(clock.now().getTime() - STALE_MS)),
     ),
   };

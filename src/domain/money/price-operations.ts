@@ -27,7 +27,7 @@ export function priceOperations(deps: Dependencies) {
   return {
     list: operation(
       'price.list',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       (_caller, _input: Record<string, never>) => stores.prices.all(),
     ),
 

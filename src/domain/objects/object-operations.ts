@@ -71,7 +71,7 @@ export function objectOperations({ stores }: Pick<Dependencies, 'stores'>) {
      */
     find: operation(
       'object.find',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (
         caller,
         input: { readonly ids: readonly string[] },

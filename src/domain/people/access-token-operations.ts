@@ -23,7 +23,7 @@ export interface CreateAccessTokenInput {
   readonly expiresAt: string;
 }
 
-const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
+const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 const DAY_MS = 24 * 3_600_000;
 /** Operations for sessions only: a token must not outlive or replace a session. */
 const OF_SESSIONS = /^(session|secondFactor|accessToken)\.|^member\.changePassword$/;

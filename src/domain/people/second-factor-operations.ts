@@ -26,7 +26,7 @@ export interface RecoveryCodes {
   readonly recoveryCodes: readonly string[];
 }
 
-const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
+const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 /** A restricted session exists to add a factor. Its person gave the password a moment ago. */
 const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor'] } as const;
 

@@ -34,7 +34,7 @@ export function mustHaveFactor(
   accountRequires: boolean,
 ): boolean {
   if (accountRequires || policy === 'members') return true;
-  return policy === 'operators' && role === 'OPERATOR';
+  return policy === 'operators' && (role === 'OPERATOR' || role === 'OPERATOR_READONLY');
 }
 
 /** Ten new recovery codes, such as `k7mq-2xwd-9prt-h3vn`. */

@@ -16,7 +16,7 @@ export interface ListedSession extends SessionRow {
   readonly device: string;
 }
 
-const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
+const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 
 /** The caller's sessions (R249). */
 export function sessionOperations(deps: Dependencies) {

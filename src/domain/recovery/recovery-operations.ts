@@ -109,7 +109,7 @@ export function recoveryOperations(deps: Dependencies) {
     /** The hold of this copy; null without one. */
     hold: operation(
       'recovery.hold',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<Hold | null> => holdGate.hold ?? null,
     ),
 

@@ -14,7 +14,7 @@ import { eventEnvelope } from './event.ts';
 import { firstAttemptJobs, newDelivery, retryJobs } from './fan-out.ts';
 import { attemptRecord, recordAttempts } from './record-attempts.ts';
 import type { DeliveryAttempt, DeliveryStatus, Webhook, WebhookDelivery } from './webhook.ts';
-import { MANAGE_WEBHOOKS, READ_WEBHOOKS } from './webhook-operations.ts';
+import { MANAGE_WEBHOOKS, READ_WEBHOOKS, REDELIVER } from './webhook-operations.ts';
 
 /** Deliveries queued in one transaction of a recovery. */
 const RECOVER_BATCH = 1_000;
@@ -138,7 +138,7 @@ export function deliveryOperations(deps: Dependencies) {
      */
     retry: operation(
       'webhook.retry',
-      MANAGE_WEBHOOKS,
+      REDELIVER,
       async (caller, input: { readonly id: string; readonly webhookId?: string | undefined }) => {
         holdGate.refuseWhileHeld();
         const { delivery, webhook } = await deliveryOf(caller, input.id, input.webhookId);
@@ -159,7 +159,7 @@ export function deliveryOperations(deps: Dependencies) {
      */
     recover: operation(
       'webhook.recover',
-      MANAGE_WEBHOOKS,
+      REDELIVER,
       async (
         caller,
         input: { readonly id: string; readonly since: string; readonly until?: string | undefined },

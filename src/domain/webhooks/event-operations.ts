@@ -27,7 +27,7 @@ export function eventOperations({ stores, transport }: Dependencies) {
     /** URL of the gateway's own webhook receiver for trials; null in production. */
     simulatorUrl: operation(
       'event.simulatorUrl',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<string | null> => transport.simulatorUrl,
     ),
 

@@ -57,6 +57,11 @@ export const MANAGE_WEBHOOKS = {
   scopes: ['MANAGE_WEBHOOKS'],
   roles: ['OWNER', 'ADMIN', 'DEVELOPER'],
 } as const;
+/** Sending a delivery again changes no endpoint. */
+export const REDELIVER = {
+  scopes: ['MANAGE_WEBHOOKS'],
+  roles: ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT'],
+} as const;
 export const READ_WEBHOOKS = { scopes: ['MANAGE_WEBHOOKS'], roles: ACCOUNT_ROLES } as const;
 
 /** Deliveries canceled in one statement when their endpoint is deleted. */

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import { useApiQuery } from '../../lib/queries.ts';
-import { useViewer } from '../../lib/session.tsx';
+import { useIsOperator } from '../../lib/session.tsx';
 import { Actor } from '../../ui/actor.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -34,7 +34,7 @@ export default function AuditLogPage() {
     to: useTimeFilter('to'),
   };
   const log = useApiQuery(AuditLog, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
-  const isOperator = useViewer().role === 'OPERATOR';
+  const isOperator = useIsOperator();
   const columns: readonly Column<Entry>[] = [
     { header: 'When', cell: ({ at }) => <Time at={at} />, isWhole: true },
     { header: 'Who', cell: ({ actor }) => <Actor of={actor} /> },
@@ -87,9 +87,8 @@ function AccountLink({ id }: { id: string | null }) {
 }
 
 function Target({ of: { action, target } }: { of: Pick<Entry, 'action' | 'target'> }) {
-  const { role } = useViewer();
-  const pages: Record<string, string> =
-    role === 'OPERATOR' ? {} : { apiKey: '/api-keys', webhook: '/webhooks' };
+  const isOperator = useIsOperator();
+  const pages: Record<string, string> = isOperator ? {} : { apiKey: '/api-keys', webhook: '/webhooks' };
   const page = pages[action.split('.')[0] ?? ''];
   if (target.node?.__typename === 'User') return target.node.email;
   const text = <code>{target.id}</code>;

@@ -1,5 +1,5 @@
 /** The roles of an account, the most powerful first. */
-export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER'] as const;
+export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER'] as const;
 export type AccountRole = (typeof ACCOUNT_ROLES)[number];
 
 const EVERYBODY: readonly AccountRole[] = ACCOUNT_ROLES;
@@ -44,9 +44,14 @@ export const ROLE_FACTS: readonly RoleFact[] = [
     roles: WRITERS,
   },
   {
-    what: 'Register and change webhooks, retry deliveries',
-    operations: ['webhook.register', 'webhook.update', 'webhook.delete', 'webhook.retry'],
+    what: 'Register and change webhooks',
+    operations: ['webhook.register', 'webhook.update', 'webhook.delete'],
     roles: WRITERS,
+  },
+  {
+    what: 'Send failed deliveries of webhooks again',
+    operations: ['webhook.retry', 'webhook.recover'],
+    roles: [...WRITERS, 'SUPPORT'],
   },
   {
     what: 'Create and change API keys (developers: their own, none with full access)',
