@@ -5,6 +5,7 @@ import { apiKeyResource } from '../domain/api-keys/api-key.ts';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
 import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
+import { addAudit } from './audit.ts';
 import { addBackup } from './backup.ts';
 import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './command.ts';
 import { asText } from './output.ts';
@@ -205,22 +206,7 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
-  const audit = group(program, 'audit', 'the log of changes', 'verify');
-  leaf(audit, 'verify', 'check that no entry of the audit log was changed, moved or taken out')
-    .addHelpText('after', examples('audit verify'))
-    .action(({ json }) =>
-      runner.run(json, async ({ operations }) => {
-        const found = await operations.audit.verify.run(CLI, {});
-        if (found.isIntact) return { json: found };
-        const failure =
-          found.brokenAt === null
-            ? 'The signed head of the audit log is missing, or no master key opens it. If you changed the key, add the ' +
-              'previous one to MASTER_KEY_PREVIOUS.'
-            : `The audit log is broken at entry ${found.brokenAt}.`;
-        return { json: found, failure };
-      }),
-    );
-
+  addAudit(program, runner);
   addBackup(program, runner);
   addRelease(program, runner);
   leaf(program, 'migrate', 'migrate the database (the server also does so when it starts)')

@@ -60,6 +60,8 @@ interface PersonLimits {
   readonly restriction?: Restriction | undefined;
   /** The person was not verified within the last 10 minutes (R253). */
   readonly needsStepUp?: boolean | undefined;
+  /** The device and address of the request, for the audit log. */
+  readonly from?: { readonly address: string; readonly device: string } | undefined;
   /** The operations that an access token may run, if the role also allows them. */
   readonly permissions?: readonly string[] | undefined;
 }

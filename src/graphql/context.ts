@@ -2,8 +2,10 @@ import type { Client, Session, Sessions, SignedIn } from '../domain/accounts/ses
 import type { Caller } from '../domain/caller.ts';
 import type { DryRun, DryRuns } from '../domain/dry-run.ts';
 import { unauthorized } from '../domain/errors.ts';
+import { shownClient } from '../domain/ip-network.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
+import { deviceOf } from '../domain/people/device.ts';
 import type { PasswordLinks } from '../domain/people/password-links.ts';
 import { ListAllowance } from './list-bound.ts';
 import { createLoaders, type Run } from './loaders.ts';
@@ -78,7 +80,7 @@ export function createContext(
   parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance' | 'inspections' | 'dryRun'>,
 ): GraphqlContext {
   const allowance = new ListAllowance();
-  const run: Run = async (operation, input) => dryRun.of(operation).run(sessionOf(parts).caller, input);
+  const run: Run = async (operation, input) => dryRun.of(operation).run(callerOf(parts), input);
   const dryRun = new RequestDryRun(parts.dryRuns, () => createLoaders(run, parts.operations, allowance));
   // Apollo copies the context, and with it the value of a property.
   const loaders = new Proxy(dryRun.loaders, {
@@ -95,10 +97,16 @@ export function inspectingContext(
   const { operations, allowance } = context;
   let caller: Promise<Caller> | undefined;
   const run: Run = async (operation, given) => {
-    caller ??= operations.accounts.inspect.run(sessionOf(context).caller, input);
+    caller ??= operations.accounts.inspect.run(callerOf(context), input);
     return operation.run(await caller, given);
   };
   return { ...context, run, loaders: createLoaders(run, operations, allowance) };
+}
+
+/** The person of the request, with the device and address for the audit log. */
+function callerOf({ auth, client }: Pick<GraphqlContext, 'auth' | 'client'>): Caller {
+  const from = { address: shownClient(client.address), device: deviceOf(client.userAgent) };
+  return { ...sessionOf({ auth }).caller, from };
 }
 
 /** The session of the request; throws `unauthorized` when there is none. */

@@ -87,7 +87,7 @@ export function accountOperations(deps: Dependencies) {
      */
     inspect: operation(
       'account.inspect',
-      { operator: true },
+      { operator: 'reading' },
       async (
         caller,
         input: { readonly accountId: string; readonly reason?: string | undefined },

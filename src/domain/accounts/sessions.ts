@@ -128,7 +128,6 @@ export class Sessions {
    * the email, the address or the person's codes.
    */
   async signIn(email: string, password: string, client: Client, code?: string): Promise<SignedIn> {
-    const { address } = client;
     const found = await this.checkPassword(email, password, client);
     if (!found) throw unauthorized('The email or the password is wrong.');
     const { user } = found;
@@ -139,7 +138,7 @@ export class Sessions {
     }
     if (!(await this.#hasFactor(user.id))) return this.#open(found, client);
     if (code === undefined) throw await this.#challenge(found);
-    if (!(await this.#takesCode(user, code, address))) throw unauthorized(`The code ${WRONG_CODE}.`);
+    if (!(await this.#takesCode(user, code, client))) throw unauthorized(`The code ${WRONG_CODE}.`);
     return this.#open(found, client);
   }
 
@@ -149,8 +148,7 @@ export class Sessions {
     const tokenHash = hashToken(challenge);
     const found = await stores.secondFactors.findChallenge(tokenHash, clock.now());
     if (!found) throw unauthorized('The sign-in has taken too long. Begin again with your password.');
-    if (!(await this.#takesCode(found.user, code, client.address)))
-      throw unauthorized(`The code ${WRONG_CODE}.`);
+    if (!(await this.#takesCode(found.user, code, client))) throw unauthorized(`The code ${WRONG_CODE}.`);
     // Of two concurrent answers one signs in.
     if (!(await stores.secondFactors.removeChallenge(tokenHash)))
       throw unauthorized('The sign-in was answered already. Begin again with your password.');
@@ -173,7 +171,7 @@ export class Sessions {
     const wrong = (path: 'code' | 'password', message: string) => validationError([{ path, message }]);
     if (await this.#hasFactor(person.user.id)) {
       if (shown.code === undefined) throw wrong('code', 'give a code of your second factor');
-      if (!(await this.#takesCode(person.user, shown.code, client.address))) throw wrong('code', WRONG_CODE);
+      if (!(await this.#takesCode(person.user, shown.code, client))) throw wrong('code', WRONG_CODE);
     } else {
       const { password } = shown;
       const { email, id } = person.user;
@@ -213,17 +211,22 @@ export class Sessions {
   }
 
   /** Uses up a code of the person; false for a wrong one. Guesses are bounded like those of passwords. */
-  async #takesCode(user: User, code: string, address: string): Promise<boolean> {
+  async #takesCode(user: User, code: string, client: Client): Promise<boolean> {
     const check = async () => {
       const kind = await this.#deps.uow.run((tx) => takeCode(tx, this.#deps, user.id, code));
-      if (kind === undefined) this.#noteFailure('second_factor', user, address);
+      if (kind === undefined) this.#noteFailure('second_factor', user, client);
       return kind;
     };
-    const kind = await this.#attempts.attempt({ kind: 'code', value: user.id }, address, check, () => true);
+    const kind = await this.#attempts.attempt(
+      { kind: 'code', value: user.id },
+      client.address,
+      check,
+      () => true,
+    );
     if (kind === 'recovery_code') {
       this.#deps.security.recordAudited(
-        eventOf('member.useRecoveryCode', user, callerFor(user)),
-        shownClient(address),
+        eventOf('member.useRecoveryCode', user, callerFor(user), client),
+        shownClient(client.address),
       );
     }
     return kind !== undefined;
@@ -256,7 +259,7 @@ export class Sessions {
     if (await clock.agrees())
       await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
     this.#deps.security.recordAudited(
-      eventOf('member.signIn', user, callerFor(user)),
+      eventOf('member.signIn', user, callerFor(user), client),
       shownClient(client.address),
     );
     const known = await this.#read(tokenHash, false);
@@ -312,9 +315,10 @@ export class Sessions {
   async checkPassword(
     email: string,
     password: string,
-    { address, device }: Client,
+    client: Client,
     userId?: string,
   ): Promise<StoredUser | undefined> {
+    const { address, device } = client;
     const deviceHash = device === undefined ? undefined : hashToken(device);
     const isKnown =
       deviceHash !== undefined && (await this.#deps.stores.knownDevices.isKnownFor(email, deviceHash));
@@ -324,7 +328,7 @@ export class Sessions {
       // The store ignores more differences of letters than the count of failures does. Each spelling would get ten
       // more guesses.
       if (found?.user.email.toLowerCase() === email.toLowerCase()) return found;
-      this.#noteFailure('password', await this.#reportedPerson(email, userId), address);
+      this.#noteFailure('password', await this.#reportedPerson(email, userId), client);
       return undefined;
     };
     try {
@@ -341,7 +345,7 @@ export class Sessions {
       );
     } catch (error) {
       if (error instanceof DomainError && error.code === 'rate_limit_exceeded') {
-        this.#noteFailure('lockout', this.#failed.get(email.toLowerCase()), address);
+        this.#noteFailure('lockout', this.#failed.get(email.toLowerCase()), client);
       }
       throw error;
     }
@@ -360,11 +364,7 @@ export class Sessions {
     return added ?? (others.length === 0 ? accepted : undefined);
   }
 
-  #noteFailure(
-    kind: 'password' | 'second_factor' | 'lockout',
-    user: User | undefined,
-    address: string,
-  ): void {
+  #noteFailure(kind: 'password' | 'second_factor' | 'lockout', user: User | undefined, client: Client): void {
     if (user && kind === 'password') {
       const email = user.email.toLowerCase();
       this.#failed.delete(email);
@@ -376,9 +376,9 @@ export class Sessions {
     this.#deps.security.recordRefusal({
       kind,
       reason: FAILURE_REASONS[kind](user),
-      address: shownClient(address),
+      address: shownClient(client.address),
       userId: user?.id,
-      audited: user && eventOf(action, user, SIGN_IN),
+      audited: user && eventOf(action, user, SIGN_IN, client),
     });
   }
 
@@ -506,8 +506,13 @@ export class Sessions {
   }
 }
 
-function eventOf(action: AuditedEvent['action'], user: User, caller: AuditedEvent['caller']): AuditedEvent {
-  return { action, accountId: user.accountId, caller, target: user.id };
+function eventOf(
+  action: AuditedEvent['action'],
+  user: User,
+  caller: AuditedEvent['caller'],
+  { userAgent }: Client,
+): AuditedEvent {
+  return { action, accountId: user.accountId, caller, target: user.id, device: deviceOf(userAgent) };
 }
 
 /** The caller that a person is. */

@@ -28,6 +28,8 @@ const KIND_BY_NOUN: Readonly<Record<string, AuditTargetKind>> = {
   webhook: 'webhook',
   member: 'user',
   operator: 'user',
+  secondFactor: 'user',
+  session: 'user',
   plan: 'plan',
   price: 'price',
   recovery: 'gateway',

@@ -7,6 +7,7 @@ import type { AuditFilter } from '../ports/list-stores.ts';
 import { maskedUrl } from '../webhooks/webhook-url.ts';
 import { type AuditLink, CHAIN_START, nextLink } from './audit-chain.ts';
 import type { AuditEntry } from './audit-entry.ts';
+import { exportLine } from './audit-export.ts';
 
 const VERIFY_BATCH = 1_000;
 
@@ -74,6 +75,18 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
         }
         if (!last.hash.equals(end.hash)) return verdict(last, last.seq);
         return verdict(last, proofs.some((proof) => proof.seq > last.seq) ? last.seq + 1 : null);
+      },
+    ),
+
+    /** Lines of an export (R303) after entry `seq`: at most 1,000, none at the end. `seq` is 0 or of an entry. */
+    exportAfter: operation(
+      'audit.export',
+      { operator: 'reading' },
+      async (_caller, { seq }: { readonly seq: number }): Promise<readonly string[]> => {
+        const [previous] = seq === 0 ? [CHAIN_START] : await stores.audit.chainedAfter(seq - 1, 1);
+        const rows = await stores.audit.chainedAfter(seq, VERIFY_BATCH);
+        if (!previous) return [];
+        return rows.map((row, index) => exportLine(row, rows[index - 1] ?? previous));
       },
     ),
 

@@ -2,7 +2,14 @@ import { actorOf, type Caller } from '../caller.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 
-/** Appends the audit entry of a change in the transaction of the change. */
+/** Actions about signing in, whose entries say from where they were done. */
+const OF_SIGN_IN =
+  /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|setRole|remove|changePassword|accept|resetPassword)$|^account\.setSecurityPolicy$/;
+
+/**
+ * Appends the audit entry of a change in the transaction of the change. Changes of how people sign in have the address
+ * and device of the request (R303).
+ */
 export async function recordChange(
   tx: Tx,
   system: { clock: Clock; ids: Ids },
@@ -15,6 +22,8 @@ export async function recordChange(
     after?: object;
   },
 ): Promise<void> {
+  const from = 'from' in caller && OF_SIGN_IN.test(change.action) ? caller.from : undefined;
+  const after = from === undefined ? change.after : { ...change.after, ...from };
   await tx.audit.append({
     id: system.ids.uuid(),
     accountId: change.accountId,
@@ -23,6 +32,6 @@ export async function recordChange(
     action: change.action,
     target: change.target,
     before: change.before ? { ...change.before } : null,
-    after: change.after ? { ...change.after } : null,
+    after: after ? { ...after } : null,
   });
 }

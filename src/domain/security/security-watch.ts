@@ -36,6 +36,8 @@ export interface AuditedEvent {
     | 'member.useRecoveryCode'
     | 'apiKey.outsideAllowlist';
   readonly target: string;
+  /** Browser and system of the client, for people. */
+  readonly device?: string | undefined;
 }
 
 export interface SecurityEvent {
@@ -146,9 +148,10 @@ export class SecurityWatch {
     const entries = tallies.map((tally) => ({ tally, count: tally.count, until: tally.until }));
     await this.#deps.uow.run(async (tx) => {
       for (const { tally, count, until } of entries) {
-        const { caller, ...change } = tally.event;
+        const { caller, device, ...change } = tally.event;
         const from = tally.from.toISOString();
-        const after = { address: tally.address, count, from, until: until.toISOString() };
+        const where = { address: tally.address, ...(device === undefined ? {} : { device }) };
+        const after = { ...where, count, from, until: until.toISOString() };
         await recordChange(tx, this.#deps, caller, { ...change, after });
       }
     });

@@ -1,6 +1,7 @@
 import { Link } from 'wouter';
+import { People as PeopleQuery } from '../../lib/people.generated.ts';
 import { useApiQuery } from '../../lib/queries.ts';
-import { useIsOperator } from '../../lib/session.tsx';
+import { Can, useIsOperator } from '../../lib/session.tsx';
 import { Actor } from '../../ui/actor.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -16,6 +17,7 @@ import { Changes } from './changes.tsx';
 type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
 
 const ACTIONS_ID = 'audit-actions';
+const PEOPLE_ID = 'audit-people';
 /** Suggestions; any other action can be typed. */
 const ACTIONS = [
   ...['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke', 'apiKey.setRateLimit'],
@@ -29,6 +31,7 @@ const ACTIONS = [
 export default function AuditLogPage() {
   const filter: AuditLogFilter = {
     action: useFilter('action'),
+    actor: useFilter('actor'),
     target: useFilter('target'),
     from: useTimeFilter('from'),
     to: useTimeFilter('to'),
@@ -53,6 +56,7 @@ export default function AuditLogPage() {
       <PageHeader title="Audit log" />
       <Filters label="Filter the audit log">
         <Field name="action" label="Action" list={ACTIONS_ID} placeholder="apiKey.create" />
+        <Field name="actor" label="Who" list={PEOPLE_ID} placeholder="user:…, key:… or system:…" />
         <Field name="target" label="Target" placeholder="Key id, user id, …" />
         <Field name="from" label="From" type="datetime-local" />
         <Field name="to" label="To" type="datetime-local" />
@@ -62,6 +66,9 @@ export default function AuditLogPage() {
           <option key={action} value={action} />
         ))}
       </datalist>
+      <Can run="member.list">
+        <People />
+      </Can>
       <Loaded query={log}>
         {({ auditLog }) => (
           <PagedTable
@@ -74,6 +81,20 @@ export default function AuditLogPage() {
         )}
       </Loaded>
     </>
+  );
+}
+
+/** Suggests the people of the account. */
+function People() {
+  const people = useApiQuery(PeopleQuery, {});
+  return (
+    <datalist id={PEOPLE_ID}>
+      {people.data?.members.map(({ id, email }) => (
+        <option key={id} value={`user:${id}`}>
+          {email}
+        </option>
+      ))}
+    </datalist>
   );
 }
 

@@ -1,0 +1,73 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Command, Option } from 'commander';
+import { checkExport, EXPORT_COLUMNS, exportCsv } from '../domain/audit/audit-export.ts';
+import type { AuditCheck } from '../domain/audit/audit-operations.ts';
+import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './command.ts';
+import type { CliAnswer } from './output.ts';
+
+/** The commands that check and export the audit log. */
+export function addAudit(program: Command, runner: CliRunner): void {
+  const audit = group(program, 'audit', 'the log of changes', 'verify');
+  leaf(audit, 'verify', 'check that no entry of the audit log was changed, moved or taken out')
+    .option('--file <path>', 'check an export (JSON lines) instead, without the gateway')
+    .addHelpText('after', examples('audit verify', 'audit verify --file audit.jsonl'))
+    .action(({ json, file }) =>
+      file === undefined
+        ? runner.run(json, async ({ operations }) => verdictOf(await operations.audit.verify.run(CLI, {})))
+        : runner.withTools(json, () => verifyFile(file)),
+    );
+  leaf(audit, 'export', 'write the whole audit log, with the hash chain, to a file')
+    .requiredOption('--file <path>', 'a file, which must not exist')
+    .addOption(
+      new Option('--format <format>', 'jsonl, which audit verify --file checks, or csv')
+        .choices(['jsonl', 'csv'])
+        .default('jsonl'),
+    )
+    .addHelpText(
+      'after',
+      examples('audit export --file audit.jsonl', 'audit export --file audit.csv --format csv'),
+    )
+    .action(({ json, file, format }) =>
+      runner.run(json, async ({ operations }) => ({ json: await exportTo(operations, file, format) })),
+    );
+}
+
+function verdictOf(found: AuditCheck): CliAnswer {
+  if (found.isIntact) return { json: found };
+  const failure =
+    found.brokenAt === null
+      ? 'The signed head of the audit log is missing, or no master key opens it. If you changed the key, add the ' +
+        'previous one to MASTER_KEY_PREVIOUS.'
+      : `The audit log is broken at entry ${found.brokenAt}.`;
+  return { json: found, failure };
+}
+
+async function verifyFile(path: string): Promise<CliAnswer> {
+  const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
+  const found = await checkExport(lines);
+  if (found.isIntact) return { json: found };
+  return { json: found, failure: `The export is broken at line ${found.brokenLine}.` };
+}
+
+async function exportTo(
+  { audit }: CliGateway['operations'],
+  path: string,
+  format: 'jsonl' | 'csv',
+): Promise<{ file: string; entries: number }> {
+  let entries = 0;
+  async function* lines() {
+    if (format === 'csv') yield `${EXPORT_COLUMNS.join(',')}\r\n`;
+    for (;;) {
+      const page = await audit.exportAfter.run(CLI, { seq: entries });
+      if (page.length === 0) return;
+      entries += page.length;
+      yield page.map((line) => (format === 'csv' ? `${exportCsv(line)}\r\n` : `${line}\n`)).join('');
+    }
+  }
+  // It holds addresses and emails of people.
+  await pipeline(Readable.from(lines()), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+  return { file: path, entries };
+}
