@@ -162,7 +162,7 @@ describe('members and the account in the console', () => {
     await asAdmin.page.getByRole('link', { name: 'Invite a person' }).click();
     await asAdmin.page.getByRole('heading', { name: 'Invite a person' }).waitFor();
     const offered = await asAdmin.page.getByLabel('Role', { exact: true }).locator('option').allInnerTexts();
-    expect(offered.map((text) => text.split(':')[0])).toEqual(['Admin', 'Developer', 'Viewer']);
+    expect(offered.map((text) => text.split(':')[0])).toEqual(['Admin', 'Developer', 'Support', 'Viewer']);
     await asAdmin.page.goto(`${gateway.url}/console/account`);
     await asAdmin.page.getByText('Only an owner can change it.').waitFor();
 
