@@ -8,6 +8,7 @@ import * as keyRequests from './0030_key_requests.ts';
 import * as mailLinks from './0060_mail_links.ts';
 import * as knownDevices from './0061_known_devices.ts';
 import * as roles from './0062_roles.ts';
+import * as passkeys from './0063_passkeys.ts';
 
 /** One step of the schema. A released step never changes. */
 export interface Migration {
@@ -29,4 +30,5 @@ export const migrations: readonly Migration[] = [
   { name: '0060_mail_links', up: mailLinks.up, down: mailLinks.down },
   { name: '0061_known_devices', up: knownDevices.up, down: knownDevices.down },
   { name: '0062_roles', up: roles.up, down: roles.down },
+  { name: '0063_passkeys', up: passkeys.up, down: passkeys.down },
 ];

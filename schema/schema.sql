@@ -523,6 +523,18 @@ CREATE INDEX messages_sandbox ON messages USING btree (account_id, channel, seq)
 CREATE INDEX messages_scheduled ON messages USING btree (scheduled_for, id) WHERE (scheduled_for IS NOT NULL);
 CREATE TRIGGER delete_rows_of_messages_delete_old AFTER DELETE ON messages REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION delete_rows_of_messages();
 
+CREATE TABLE passkey_challenges (
+  challenge_hash bytea NOT NULL,
+  user_id uuid,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT passkey_challenges_challenge_hash_check CHECK ((length(challenge_hash) = 32)),
+  CONSTRAINT passkey_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT passkey_challenges_pkey PRIMARY KEY (challenge_hash)
+);
+CREATE INDEX passkey_challenges_expiry ON passkey_challenges USING btree (expires_at);
+CREATE UNIQUE INDEX passkey_challenges_pkey ON passkey_challenges USING btree (challenge_hash);
+CREATE INDEX passkey_challenges_user ON passkey_challenges USING btree (user_id);
+
 CREATE TABLE plans (
   id uuid NOT NULL,
   name text NOT NULL,
@@ -662,15 +674,24 @@ CREATE TABLE second_factors (
   user_id uuid NOT NULL,
   kind text NOT NULL,
   name text NOT NULL,
-  secret_sealed text NOT NULL,
+  secret_sealed text,
   last_step bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL,
   confirmed_at timestamp with time zone,
   last_used_at timestamp with time zone,
-  CONSTRAINT second_factors_kind_check CHECK ((kind = 'totp'::text)),
+  credential_id bytea,
+  public_key bytea,
+  CONSTRAINT second_factors_kind_check CHECK ((kind = ANY (ARRAY['totp'::text, 'passkey'::text]))),
+  CONSTRAINT second_factors_parts CHECK (
+CASE kind
+    WHEN 'totp'::text THEN (secret_sealed IS NOT NULL)
+    ELSE ((credential_id IS NOT NULL) AND (public_key IS NOT NULL))
+END),
   CONSTRAINT second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
-  CONSTRAINT second_factors_pkey PRIMARY KEY (id)
+  CONSTRAINT second_factors_pkey PRIMARY KEY (id),
+  CONSTRAINT second_factors_credential_id_key UNIQUE (credential_id)
 );
+CREATE UNIQUE INDEX second_factors_credential_id_key ON second_factors USING btree (credential_id);
 CREATE UNIQUE INDEX second_factors_pkey ON second_factors USING btree (id);
 CREATE INDEX second_factors_user ON second_factors USING btree (user_id);
 

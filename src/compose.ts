@@ -13,6 +13,7 @@ import { type Config, ConfigError } from './config/config.ts';
 import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './config/data-dir.ts';
 import { createAuditHeads } from './crypto/audit-heads.ts';
 import { createIds } from './crypto/ids.ts';
+import { createPasskeys } from './crypto/passkeys.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { totp } from './crypto/totp.ts';
@@ -244,6 +245,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const rateLimiter = new PgRateLimiter(sql);
   const defaults = config.rateLimits;
   const budgets = new Budgets({ rateLimiter, defaults, accounts: stores.accounts, createCache });
+  let servedUrl = baseUrlOf(config);
   const deps: Dependencies = {
     stores,
     uow,
@@ -260,6 +262,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     secrets,
     passwords: passwordHasher,
     totp,
+    passkeys: createPasskeys(() => servedUrl, config.serviceName),
     mailer: createMailer(config, routing),
     clock,
     ids,
@@ -273,7 +276,6 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       serviceName: config.serviceName,
     },
   };
-  let servedUrl = baseUrlOf(config);
   const thisProcess = `${hostname()}:${process.pid}`;
   const heartbeat = new PgHeartbeat(sql, thisProcess);
   const readiness = new Readiness({

@@ -7,6 +7,7 @@ import type { CreateCache } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
 import type { Mailer } from './ports/mailer.ts';
+import type { Passkeys } from './ports/passkeys.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
@@ -33,6 +34,7 @@ export interface Dependencies {
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
   readonly totp: Totp;
+  readonly passkeys: Passkeys;
   readonly mailer: Mailer;
   readonly clock: AgreedClock;
   readonly ids: Ids;

@@ -8,7 +8,7 @@ import { ApiKeyType } from './api-key.graphql.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
 import { RoleEnum } from './enums.ts';
 import { Node } from './node.graphql.ts';
-import { DateTime } from './scalars.ts';
+import { DateTime, JsonObject } from './scalars.ts';
 import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
 @ObjectType('User', {
@@ -141,10 +141,38 @@ export class MemberResolver {
     @Ctx() context: GraphqlContext,
     @Arg('challenge', () => String, { description: 'From `details.challenge` of SECOND_FACTOR_REQUIRED.' })
     challenge: string,
-    @Arg('code', () => String, { description: 'A code of the second factor, or a recovery code.' })
-    code: string,
+    @Arg('code', () => String, {
+      nullable: true,
+      description: 'A code of the second factor, or a recovery code.',
+    })
+    code?: string | null,
+    @Arg('passkey', () => JsonObject, {
+      nullable: true,
+      description: 'What a passkey made of `details.passkey` of SECOND_FACTOR_REQUIRED, instead of a code.',
+    })
+    passkey?: Readonly<Record<string, unknown>> | null,
   ) {
-    return enter(context, await context.sessions.answerChallenge(challenge, code, context.client));
+    const shown = { code: code ?? undefined, passkey: passkey ?? undefined };
+    return enter(context, await context.sessions.answerChallenge(challenge, shown, context.client));
+  }
+
+  @Mutation(() => JsonObject, {
+    description:
+      'Begins to sign in with a passkey alone, or to confirm with one: request options of WebAuthn, as JSON, for the browser.',
+  })
+  startPasskeySignIn(@Ctx() { sessions }: GraphqlContext) {
+    return sessions.startPasskeySignIn();
+  }
+
+  @Mutation(() => SessionType, {
+    description: 'Signs in with a passkey alone, which has verified the person.',
+  })
+  async signInWithPasskey(
+    @Ctx() context: GraphqlContext,
+    @Arg('passkey', () => JsonObject, { description: 'What the passkey made of the options, as JSON.' })
+    passkey: Readonly<Record<string, unknown>>,
+  ) {
+    return enter(context, await context.sessions.signInWithPasskey(passkey, context.client));
   }
 
   @Mutation(() => Boolean, {

@@ -4,7 +4,7 @@ import type { CreateAccessTokenInput as NewAccessToken } from '../domain/people/
 import { AccountType } from './account.graphql.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
 import { UserType } from './member.graphql.ts';
-import { DateTime } from './scalars.ts';
+import { DateTime, JsonObject } from './scalars.ts';
 import { Arg, Field, Mutation, Query } from './typed.ts';
 
 @ObjectType('SecondFactor', {
@@ -15,7 +15,7 @@ class SecondFactorType {
   @Field(() => ID, { description: 'Identifier of the factor.' })
   id!: string;
 
-  @Field(() => String, { description: '`totp`: an authenticator app.' })
+  @Field(() => String, { description: '`totp`: an authenticator app; `passkey`: a passkey.' })
   kind!: string;
 
   @Field(() => String, { description: 'Name that the person gave it.' })
@@ -155,6 +155,32 @@ export class PersonResolver {
     return context.run(context.operations.secondFactors.confirmTotp, { code, sessionHash });
   }
 
+  @Mutation(() => JsonObject, {
+    description:
+      'Begins to add a passkey: creation options of WebAuthn, as JSON, for the browser. `finishPasskey` adds it.',
+    errors: ['step_up_required'],
+  })
+  startPasskey(@Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.secondFactors.startPasskey, {});
+  }
+
+  @Mutation(() => RecoveryCodesType, {
+    description:
+      'Adds the passkey, and ends the other sessions of the person. With the first second factor come ten recovery codes, otherwise none.',
+    errors: ['step_up_required'],
+  })
+  finishPasskey(
+    @Ctx() context: GraphqlContext,
+    @Arg('passkey', () => JsonObject, { description: 'What the browser made of the options, as JSON.' })
+    answer: Readonly<Record<string, unknown>>,
+    @Arg('name', () => String, { nullable: true, description: 'Name of the passkey, at most 50 characters.' })
+    name?: string | null,
+  ) {
+    const { tokenHash: sessionHash } = sessionOf(context);
+    const input = { answer, name: name ?? undefined, sessionHash };
+    return context.run(context.operations.secondFactors.finishPasskey, input);
+  }
+
   @Mutation(() => RecoveryCodesType, {
     description: 'Ten new recovery codes; those before end.',
     errors: ['step_up_required'],
@@ -214,8 +240,17 @@ export class PersonResolver {
     code?: string | null,
     @Arg('password', () => String, { nullable: true, description: 'The password, without a second factor.' })
     password?: string | null,
+    @Arg('passkey', () => JsonObject, {
+      nullable: true,
+      description: 'What a passkey made of the options of `startPasskeySignIn`.',
+    })
+    passkey?: Readonly<Record<string, unknown>> | null,
   ) {
-    const shown = { code: code ?? undefined, password: password ?? undefined };
+    const shown = {
+      code: code ?? undefined,
+      password: password ?? undefined,
+      passkey: passkey ?? undefined,
+    };
     await context.sessions.stepUp(sessionOf(context), shown, context.client);
     return true;
   }

@@ -182,6 +182,11 @@ const ASKED: Record<string, { by: string; document: string }> = {
   },
   factors: { by: 'secondFactor.list', document: '{ factors { id } }' },
   recoveryCodesLeft: { by: 'secondFactor.countRecoveryCodes', document: '{ recoveryCodesLeft }' },
+  startPasskey: { by: 'secondFactor.startPasskey', document: 'mutation { startPasskey }' },
+  finishPasskey: {
+    by: 'secondFactor.finishPasskey',
+    document: 'mutation { finishPasskey(passkey: {}) { recoveryCodes } }',
+  },
   startTotp: { by: 'secondFactor.startTotp', document: 'mutation { startTotp(name: "") { uri } }' },
   confirmTotp: {
     by: 'secondFactor.confirmTotp',
@@ -226,6 +231,8 @@ const OPEN = [
   'acceptInvitation',
   'signIn',
   'answerChallenge',
+  'startPasskeySignIn',
+  'signInWithPasskey',
   'stepUp',
   'signOut',
   'scopes',

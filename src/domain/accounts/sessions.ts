@@ -13,9 +13,11 @@ import { shownClient } from '../ip-network.ts';
 import { ACCESS_TOKEN_PREFIX, hashToken } from '../people/access-token.ts';
 import { deviceOf } from '../people/device.ts';
 import { PASSWORD_MAX_LENGTH } from '../people/password-rules.ts';
-import { mustHaveFactor, type SecondFactorPolicy } from '../people/second-factor.ts';
+import { CHALLENGE_MS, mustHaveFactor, type SecondFactorPolicy } from '../people/second-factor.ts';
 import { takeCode } from '../people/take-code.ts';
+import { openChallenge, takeOpenChallenge, takePasskey } from '../people/take-passkey.ts';
 import type { Cache } from '../ports/changes.ts';
+import type { PasskeyJson } from '../ports/passkeys.ts';
 import type { FoundSession } from '../ports/people-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
@@ -26,8 +28,6 @@ export const SESSION_MS = 12 * 3_600_000;
 const SESSION_MOST_MS = 7 * 24 * 3_600_000;
 /** How long a password or code counts for operations with step-up (R253). */
 const VERIFIED_MS = 10 * 60_000;
-/** Lifetime of a challenge. */
-const CHALLENGE_MS = 5 * 60_000;
 /**
  * A session is extended and read again at most this often, to save writes. So a change that was not announced takes
  * effect within a minute.
@@ -40,6 +40,7 @@ const USER_AGENT_MAX_LENGTH = 300;
 const DEVICES_MAX = 40;
 /** How long a mail about a new device is worth sending. */
 const NEW_DEVICE_MAIL_MS = 24 * 3_600_000;
+const WRONG_PASSKEY = 'The passkey was not accepted. Begin again.';
 const WRONG_CODE = 'is wrong, or was used before';
 
 interface StoredUser {
@@ -67,6 +68,11 @@ export interface Client {
   /** The token of the browser's device cookie, if it has one. */
   readonly device?: string | undefined;
 }
+/** What a person shows of a second factor: one of both. */
+export interface ShownFactor {
+  readonly code?: string | undefined;
+  readonly passkey?: PasskeyJson | undefined;
+}
 export interface SignedIn {
   readonly token: string;
   readonly expiresAt: Date;
@@ -84,7 +90,16 @@ export interface Session {
 
 type SessionDependencies = Pick<
   Dependencies,
-  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'createCache' | 'secrets' | 'totp' | 'mailer'
+  | 'stores'
+  | 'uow'
+  | 'passwords'
+  | 'clock'
+  | 'ids'
+  | 'createCache'
+  | 'secrets'
+  | 'totp'
+  | 'passkeys'
+  | 'mailer'
 > & {
   readonly security: SecurityWatch;
   readonly settings: {
@@ -142,13 +157,19 @@ export class Sessions {
     return this.#open(found, client);
   }
 
-  /** Completes a sign-in with a second factor. Throws `unauthorized` for a wrong code or challenge. */
-  async answerChallenge(challenge: string, code: string, client: Client): Promise<SignedIn> {
+  /** Completes a sign-in with a second factor. Throws `unauthorized` for a wrong code, passkey or challenge. */
+  async answerChallenge(challenge: string, shown: ShownFactor, client: Client): Promise<SignedIn> {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(challenge);
     const found = await stores.secondFactors.findChallenge(tokenHash, clock.now());
     if (!found) throw unauthorized('The sign-in has taken too long. Begin again with your password.');
-    if (!(await this.#takesCode(found.user, code, client))) throw unauthorized(`The code ${WRONG_CODE}.`);
+    if (shown.passkey !== undefined) {
+      const isIt = (signed: Buffer) => Promise.resolve(signed.toString('base64url') === challenge);
+      if (!(await this.#takesPasskey(found.user, shown.passkey, client, isIt)))
+        throw unauthorized(WRONG_PASSKEY);
+    } else if (!(await this.#takesCode(found.user, shown.code ?? '', client))) {
+      throw unauthorized(`The code ${WRONG_CODE}.`);
+    }
     // Of two concurrent answers one signs in.
     if (!(await stores.secondFactors.removeChallenge(tokenHash)))
       throw unauthorized('The sign-in was answered already. Begin again with your password.');
@@ -161,17 +182,22 @@ export class Sessions {
    */
   async stepUp(
     session: Session,
-    shown: { readonly password?: string | undefined; readonly code?: string | undefined },
+    shown: ShownFactor & { readonly password?: string | undefined },
     client: Client,
   ): Promise<void> {
     const { stores, uow, clock } = this.#deps;
     if (session.isToken) throw forbidden('An access token cannot do this. Sign in instead.');
     const person = await stores.users.find(session.caller.userId);
     if (!person) throw unauthorized('Sign in again.');
-    const wrong = (path: 'code' | 'password', message: string) => validationError([{ path, message }]);
+    const wrong = (path: 'code' | 'passkey' | 'password', message: string) =>
+      validationError([{ path, message }]);
     if (await this.#hasFactor(person.user.id)) {
-      if (shown.code === undefined) throw wrong('code', 'give a code of your second factor');
-      if (!(await this.#takesCode(person.user, shown.code, client))) throw wrong('code', WRONG_CODE);
+      if (shown.passkey !== undefined) {
+        const isTaken = (challenge: Buffer) => takeOpenChallenge(this.#deps, challenge, null);
+        if (!(await this.#takesPasskey(person.user, shown.passkey, client, isTaken)))
+          throw wrong('passkey', 'was not accepted; begin again');
+      } else if (shown.code === undefined) throw wrong('code', 'give a code of your second factor');
+      else if (!(await this.#takesCode(person.user, shown.code, client))) throw wrong('code', WRONG_CODE);
     } else {
       const { password } = shown;
       const { email, id } = person.user;
@@ -185,26 +211,65 @@ export class Sessions {
     });
   }
 
+  /** What a browser gives its authenticator to sign in with a passkey alone, or to confirm. */
+  async startPasskeySignIn(): Promise<PasskeyJson> {
+    const { stores, clock, ids, passkeys } = this.#deps;
+    const challenge = ids.random(32);
+    await openChallenge({ stores, clock }, challenge, null);
+    return passkeys.requestOptions(challenge, []);
+  }
+
+  /** Signs in with a passkey alone: it has verified the person (R304). Throws `unauthorized` for any other answer. */
+  async signInWithPasskey(passkey: PasskeyJson, client: Client): Promise<SignedIn> {
+    const found = await takePasskey(this.#deps, passkey, (challenge) =>
+      takeOpenChallenge(this.#deps, challenge, null),
+    );
+    if (found) return this.#open(found, client);
+    this.#noteFailure('second_factor', undefined, client);
+    throw unauthorized(WRONG_PASSKEY);
+  }
+
+  /** Whether the answer is of a passkey of this person and signs a challenge that `takeChallenge` takes. */
+  async #takesPasskey(
+    user: User,
+    passkey: PasskeyJson,
+    client: Client,
+    takeChallenge: (challenge: Buffer) => Promise<boolean>,
+  ): Promise<boolean> {
+    const found = await takePasskey(this.#deps, passkey, takeChallenge);
+    if (found?.user.id === user.id) return true;
+    this.#noteFailure('second_factor', user, client);
+    return false;
+  }
+
   async #hasFactor(userId: string): Promise<boolean> {
     const factors = await this.#deps.stores.secondFactors.list(userId);
     return factors.some(({ confirmedAt }) => confirmedAt !== null);
   }
 
-  /** Stores a challenge after the right password. Returns the refusal with the challenge. */
+  /**
+   * Stores a challenge after the right password. Returns the refusal with the challenge, which is also what a passkey
+   * signs.
+   */
   async #challenge({ user, passwordHash }: StoredUser): Promise<DomainError> {
-    const { stores, clock, ids } = this.#deps;
-    const challenge = ids.random(32).toString('base64url');
+    const { stores, clock, ids, passkeys } = this.#deps;
+    const bytes = ids.random(32);
+    const challenge = bytes.toString('base64url');
     const now = clock.now();
     const expiresAt = new Date(now.getTime() + CHALLENGE_MS);
     const tokenHash = hashToken(challenge);
     await stores.secondFactors.forgetChallenges(now);
     await stores.secondFactors.insertChallenge({ tokenHash, userId: user.id, passwordHash, expiresAt });
+    const factors = await stores.secondFactors.list(user.id);
+    const kinds = new Set(factors.flatMap(({ kind, confirmedAt }) => (confirmedAt === null ? [] : kind)));
+    const credentials = await stores.secondFactors.passkeysOf(user.id);
     return new DomainError(
       'second_factor_required',
       'Give a code of your second factor, or a recovery code.',
       {
         challenge,
-        kinds: ['totp', 'recovery_code'],
+        kinds: [...kinds, 'recovery_code'],
+        ...(credentials.length > 0 && { passkey: await passkeys.requestOptions(bytes, credentials) }),
         expiresAt: expiresAt.toISOString(),
       },
     );

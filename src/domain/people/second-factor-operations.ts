@@ -6,6 +6,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { ALL_IDS } from '../ports/changes.ts';
+import type { PasskeyJson } from '../ports/passkeys.ts';
 import type { Tx } from '../ports/stores.ts';
 import {
   FACTORS_MAX,
@@ -14,12 +15,19 @@ import {
   newRecoveryCodes,
   type SecondFactor,
 } from './second-factor.ts';
+import { openChallenge, takeOpenChallenge } from './take-passkey.ts';
 
 export interface NewTotp {
   /** In base32, for people who cannot scan the QR code. */
   readonly secret: string;
   /** Content of the QR code. */
   readonly uri: string;
+}
+interface FinishPasskeyInput {
+  /** What the browser made of the options of `startPasskey`. */
+  readonly answer: PasskeyJson;
+  readonly name?: string | undefined;
+  readonly sessionHash: Buffer;
 }
 /** Shown only this once. */
 export interface RecoveryCodes {
@@ -32,13 +40,20 @@ const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor']
 
 /** A person's second factors (R250), and resetting lost ones of others (R251). */
 export function secondFactorOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets, totp, settings } = deps;
+  const { stores, uow, clock, ids, secrets, totp, passkeys, settings } = deps;
 
   /** Ends the person's other sessions, which began with the former factors. */
   async function endOthers(tx: Tx, userId: string, sessionHash?: Buffer): Promise<void> {
     await tx.sessions.removeOf(userId, sessionHash);
     await tx.secondFactors.removeChallengesOf(userId);
     tx.announce('session', ALL_IDS);
+  }
+
+  function requirePasskeys(): void {
+    if (passkeys.isAvailable()) return;
+    const message =
+      'Browsers take passkeys of a host name only, such as localhost: the operator sets PUBLIC_URL';
+    throw validationError([{ path: '', message }]);
   }
 
   async function issueCodes(tx: Tx, userId: string): Promise<RecoveryCodes> {
@@ -114,7 +129,8 @@ export function secondFactorOperations(deps: Dependencies) {
         return uow.run(async (tx) => {
           const factors = await tx.secondFactors.lock(userId);
           const begun = factors.find(({ factor }) => factor.confirmedAt === null);
-          if (!begun) throw validationError([{ path: 'code', message: 'call startTotp first' }]);
+          if (!begun?.secretSealed)
+            throw validationError([{ path: 'code', message: 'call startTotp first' }]);
           const now = clock.now();
           const secret = secrets.open(begun.secretSealed);
           const step = /^\d{6}$/.test(digits) ? totp.stepOf(secret, digits, now, begun.lastStep) : undefined;
@@ -132,6 +148,65 @@ export function secondFactorOperations(deps: Dependencies) {
             after: { kind: begun.factor.kind, name: begun.factor.name },
           });
           return issueCodes(tx, userId);
+        });
+      },
+    ),
+
+    /** Starts to add a passkey: what the browser gives its authenticator. `finishPasskey` completes it. */
+    startPasskey: operation(
+      'secondFactor.startPasskey',
+      ADDING,
+      async (caller, _input: Record<string, never>): Promise<PasskeyJson> => {
+        requirePasskeys();
+        const { id: userId, email } = await personOf(caller);
+        const challenge = ids.random(32);
+        await openChallenge(deps, challenge, userId);
+        const known = await stores.secondFactors.passkeysOf(userId);
+        return passkeys.creationOptions({ userId, email, challenge, known });
+      },
+    ),
+
+    /**
+     * Adds a passkey, and ends the person's other sessions. Returns ten recovery codes with the first factor, otherwise
+     * none. Throws `validation_error` for an answer that does not hold.
+     */
+    finishPasskey: operation(
+      'secondFactor.finishPasskey',
+      ADDING,
+      async (
+        caller,
+        { answer, name = 'Passkey', sessionHash }: FinishPasskeyInput,
+      ): Promise<RecoveryCodes> => {
+        checkName(name);
+        const { id: userId, accountId } = await personOf(caller);
+        const read = passkeys.read(answer);
+        const isOpen = read && (await takeOpenChallenge(deps, read.challenge, userId));
+        const credential = isOpen ? await passkeys.verifyCreation(answer, read.challenge) : undefined;
+        if (!credential) {
+          const message =
+            'does not hold: it must be of this address and of an authenticator that asks for a PIN, a finger or a face; begin again';
+          throw validationError([{ path: 'passkey', message }]);
+        }
+        return uow.run(async (tx) => {
+          const factors = await tx.secondFactors.lock(userId);
+          const own = factors.filter(({ factor }) => factor.confirmedAt !== null);
+          if (own.length >= FACTORS_MAX) {
+            const message = `You have ${FACTORS_MAX} second factors already; remove one first`;
+            throw validationError([{ path: '', message }]);
+          }
+          const now = clock.now();
+          const times = { createdAt: now, confirmedAt: now, lastUsedAt: null };
+          const factor: SecondFactor = { id: ids.uuid(), userId, kind: 'passkey', name, ...times };
+          if (!(await tx.secondFactors.insertPasskey(factor, credential)))
+            throw validationError([{ path: 'passkey', message: 'is added already' }]);
+          await endOthers(tx, userId, sessionHash);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'secondFactor.add',
+            target: userId,
+            after: { kind: factor.kind, name },
+          });
+          return own.length === 0 ? issueCodes(tx, userId) : { recoveryCodes: [] };
         });
       },
     ),

@@ -1,7 +1,7 @@
 /**
  * A **second factor** proves a person's identity besides the password: a **TOTP** app makes a code of six digits
- * every 30 seconds. A factor counts once a code of it was entered (`confirmedAt`). **Recovery codes** replace a lost
- * factor, each once. No code is accepted twice.
+ * every 30 seconds, and a **passkey** (WebAuthn) signs a challenge after it has verified the person. An app counts once a
+ * code of it was entered (`confirmedAt`). **Recovery codes** replace a lost factor, each once. No code is accepted twice.
  */
 import { createHash } from 'node:crypto';
 import type { User } from '../accounts/user.ts';
@@ -10,13 +10,15 @@ import type { Ids } from '../ports/system.ts';
 export interface SecondFactor {
   readonly id: string;
   readonly userId: string;
-  readonly kind: 'totp';
+  readonly kind: 'totp' | 'passkey';
   readonly name: string;
   readonly createdAt: Date;
   readonly confirmedAt: Date | null;
   readonly lastUsedAt: Date | null;
 }
 
+/** Lifetime of a challenge. */
+export const CHALLENGE_MS = 5 * 60_000;
 /** Factors of a person, which bounds the cost of a check. */
 export const FACTORS_MAX = 5;
 const RECOVERY_CODES = 10;

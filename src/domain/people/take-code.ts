@@ -17,7 +17,7 @@ export async function takeCode(
   const digits = bare(code);
   if (/^\d{6}$/.test(digits)) {
     for (const { factor, secretSealed, lastStep } of factors) {
-      if (factor.confirmedAt === null) continue;
+      if (factor.confirmedAt === null || secretSealed === null) continue;
       const step = totp.stepOf(secrets.open(secretSealed), digits, now, lastStep);
       if (step === undefined) continue;
       await tx.secondFactors.recordUse(factor.id, step, now);

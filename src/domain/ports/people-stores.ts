@@ -3,6 +3,7 @@ import type { AccountRole, Role } from '../caller.ts';
 import type { AccessToken, KnownToken } from '../people/access-token.ts';
 import type { MailLinkKind } from '../people/mail-link.ts';
 import type { SecondFactor } from '../people/second-factor.ts';
+import type { PasskeyCredential } from './passkeys.ts';
 
 export interface UserStore {
   /** Returns false when the email is taken: in the account or, for people added by an operator, among those. */
@@ -90,12 +91,39 @@ export interface SessionStore {
 export interface SecondFactorStore {
   list(userId: string): Promise<readonly SecondFactor[]>;
   /** Locks the person. Returns their factors with the secrets. */
-  lock(
-    userId: string,
-  ): Promise<
-    readonly { readonly factor: SecondFactor; readonly secretSealed: string; readonly lastStep: number }[]
+  lock(userId: string): Promise<
+    readonly {
+      readonly factor: SecondFactor;
+      /** Null for a passkey. */
+      readonly secretSealed: string | null;
+      readonly lastStep: number;
+    }[]
   >;
   insert(factor: SecondFactor, secretSealed: string): Promise<void>;
+  /** Returns false when a person has the passkey already. */
+  insertPasskey(factor: SecondFactor, credential: PasskeyCredential): Promise<boolean>;
+  /** Credential ids of a person's passkeys. */
+  passkeysOf(userId: string): Promise<readonly Buffer[]>;
+  findPasskey(credentialId: Buffer): Promise<
+    | {
+        readonly factorId: string;
+        readonly credential: PasskeyCredential;
+        readonly user: User;
+        readonly passwordHash: string;
+      }
+    | undefined
+  >;
+  /** Stores the counter of a use. Returns false when it is no longer `before`. */
+  countPasskey(factorId: string, before: number, counter: number, at: Date): Promise<boolean>;
+  /** Stores a challenge for a person, or for anybody with null. Forgets expired ones. */
+  insertPasskeyChallenge(challenge: {
+    readonly challengeHash: Buffer;
+    readonly userId: string | null;
+    readonly now: Date;
+    readonly expiresAt: Date;
+  }): Promise<void>;
+  /** Uses up a challenge. Returns false when there is none that is open. */
+  takePasskeyChallenge(challengeHash: Buffer, userId: string | null, now: Date): Promise<boolean>;
   recordUse(id: string, step: number, at: Date): Promise<void>;
   confirm(id: string, at: Date): Promise<void>;
   remove(ids: readonly string[]): Promise<void>;

@@ -1,4 +1,5 @@
 import type { SecondFactor } from '../../domain/people/second-factor.ts';
+import type { PasskeyCredential } from '../../domain/ports/passkeys.ts';
 import type { SecondFactorStore } from '../../domain/ports/people-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts';
@@ -6,9 +7,9 @@ import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts'
 interface FactorRow {
   id: string;
   user_id: string;
-  kind: 'totp';
+  kind: SecondFactor['kind'];
   name: string;
-  secret_sealed: string;
+  secret_sealed: string | null;
   last_step: string;
   created_at: Date;
   confirmed_at: Date | null;
@@ -44,6 +45,27 @@ const FIND_CHALLENGE = statement(
    WHERE c.token_hash = $1 AND c.expires_at > $2`,
 );
 
+const INSERT_PASSKEY = statement(
+  'passkey-insert',
+  `INSERT INTO second_factors (id, user_id, kind, name, credential_id, public_key, last_step, created_at, confirmed_at)
+   VALUES ($1, $2, 'passkey', $3, $4, $5, $6, $7, $7) ON CONFLICT (credential_id) DO NOTHING RETURNING 1`,
+);
+const FIND_PASSKEY = statement(
+  'passkey-find',
+  `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}, u.password_hash, f.id AS factor_id,
+     f.credential_id, f.public_key, f.last_step
+   FROM second_factors f JOIN users u ON u.id = f.user_id AND ${presentIn('u')} WHERE f.credential_id = $1`,
+);
+const COUNT_PASSKEY = statement(
+  'passkey-count',
+  `UPDATE second_factors SET last_step = $3, last_used_at = $4 WHERE id = $1 AND last_step = $2 RETURNING 1`,
+);
+const TAKE_PASSKEY_CHALLENGE = statement(
+  'passkey-challenge-take',
+  `DELETE FROM passkey_challenges
+   WHERE challenge_hash = $1 AND user_id IS NOT DISTINCT FROM $2::uuid AND expires_at > $3 RETURNING 1`,
+);
+
 /** Stores second factors, recovery codes, and sign-ins that wait for a second factor. */
 export class PgSecondFactorStore implements SecondFactorStore {
   readonly #sql: Sql;
@@ -69,6 +91,60 @@ export class PgSecondFactorStore implements SecondFactorStore {
     await this.#sql
       .table('second_factors')
       .insert({ id, user_id: userId, kind, name, secret_sealed: secretSealed, created_at: createdAt });
+  }
+
+  async insertPasskey(
+    { id, userId, name, createdAt }: SecondFactor,
+    credential: PasskeyCredential,
+  ): Promise<boolean> {
+    const { id: credentialId, publicKey, counter } = credential;
+    const values = [id, userId, name, credentialId, publicKey, counter, createdAt];
+    return (await this.#sql.query(INSERT_PASSKEY, values)).length > 0;
+  }
+
+  async passkeysOf(userId: string): Promise<readonly Buffer[]> {
+    const rows: { credential_id: Buffer }[] = await this.#sql
+      .table('second_factors')
+      .where({ user_id: userId, kind: 'passkey' })
+      .select('credential_id');
+    return rows.map((row) => row.credential_id);
+  }
+
+  async findPasskey(credentialId: Buffer) {
+    type Row = UserRow & {
+      password_hash: string;
+      factor_id: string;
+      credential_id: Buffer;
+      public_key: Buffer;
+      last_step: string;
+    };
+    const [row] = await this.#sql.query<Row>(FIND_PASSKEY, [credentialId]);
+    return (
+      row && {
+        factorId: row.factor_id,
+        credential: { id: row.credential_id, publicKey: row.public_key, counter: Number(row.last_step) },
+        user: mapUser(row),
+        passwordHash: row.password_hash,
+      }
+    );
+  }
+
+  async countPasskey(factorId: string, before: number, counter: number, at: Date): Promise<boolean> {
+    return (await this.#sql.query(COUNT_PASSKEY, [factorId, before, counter, at])).length > 0;
+  }
+
+  async insertPasskeyChallenge(
+    challenge: Parameters<SecondFactorStore['insertPasskeyChallenge']>[0],
+  ): Promise<void> {
+    const { challengeHash, userId, now, expiresAt } = challenge;
+    await this.#sql.table('passkey_challenges').where('expires_at', '<', now).delete();
+    await this.#sql
+      .table('passkey_challenges')
+      .insert({ challenge_hash: challengeHash, user_id: userId, expires_at: expiresAt });
+  }
+
+  async takePasskeyChallenge(challengeHash: Buffer, userId: string | null, now: Date): Promise<boolean> {
+    return (await this.#sql.query(TAKE_PASSKEY_CHALLENGE, [challengeHash, userId, now])).length > 0;
   }
 
   async recordUse(id: string, step: number, at: Date): Promise<void> {
