@@ -246,6 +246,12 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const defaults = config.rateLimits;
   const budgets = new Budgets({ rateLimiter, defaults, accounts: stores.accounts, createCache });
   let servedUrl = baseUrlOf(config);
+  const mailer = createMailer(config, routing);
+  if (mailer.isConfigured && config.publicUrl === undefined)
+    logger.warn(
+      { publicUrl: baseUrlOf(config) },
+      'PUBLIC_URL is not set: links in mails to people lead there',
+    );
   const deps: Dependencies = {
     stores,
     uow,
@@ -263,7 +269,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     passwords: passwordHasher,
     totp,
     passkeys: createPasskeys(() => servedUrl, config.serviceName),
-    mailer: createMailer(config, routing),
+    mailer,
     clock,
     ids,
     settings: {

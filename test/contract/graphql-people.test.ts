@@ -203,10 +203,10 @@ describe('signing in (R233)', () => {
     const { stores, sessions, operations } = gateway.parts;
     // Paused between the password check and the session. A queue of other checks may last as long.
     const { promise: replaced, resolve: go } = Promise.withResolvers<void>();
-    const insert = stores.sessions.insert.bind(stores.sessions);
-    jest.spyOn(stores.sessions, 'insert').mockImplementationOnce(async (...given) => {
+    const list = stores.secondFactors.list.bind(stores.secondFactors);
+    jest.spyOn(stores.secondFactors, 'list').mockImplementationOnce(async (...given) => {
       await replaced;
-      return insert(...given);
+      return list(...given);
     });
     const signingIn = sessions.signIn(person.email, person.password, { address: 'here', userAgent: '' }).then(
       ({ token }) => token,

@@ -4,7 +4,7 @@ import type { Clock, Ids } from '../ports/system.ts';
 
 /** Actions about signing in, whose entries say from where they were done. */
 const OF_SIGN_IN =
-  /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|setRole|remove|changePassword|accept|resetPassword)$|^account\.setSecurityPolicy$/;
+  /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|accept)$|^account\.setSecurityPolicy$/;
 
 /**
  * Appends the audit entry of a change in the transaction of the change. Changes of how people sign in have the address
