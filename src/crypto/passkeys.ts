@@ -1,9 +1,4 @@
-import {
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
-} from '@simplewebauthn/server';
+import type { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server';
 import type { PasskeyJson, Passkeys } from '../domain/ports/passkeys.ts';
 
 const TIMEOUT_MS = 5 * 60_000;
@@ -16,6 +11,9 @@ const decoded = (text: unknown) => Buffer.from(typeof text === 'string' ? text :
 /** A copy that owns its memory, as the library wants it. */
 const bytesOf = (bytes: Buffer): Uint8Array<ArrayBuffer> => Uint8Array.from(bytes);
 
+/** Loaded when it is needed: most processes never do, and it makes Node warn of what it tries. */
+const library = () => import('@simplewebauthn/server');
+
 /** Passkeys of the origin of `publicUrl`, by @simplewebauthn/server. */
 export function createPasskeys(publicUrl: () => string, serviceName: string): Passkeys {
   const place = () => {
@@ -25,6 +23,7 @@ export function createPasskeys(publicUrl: () => string, serviceName: string): Pa
   return {
     isAvailable: () => !/^\[|^[\d.]+$/.test(place().expectedRPID),
     async creationOptions({ userId, email, challenge, known }) {
+      const { generateRegistrationOptions } = await library();
       const options = await generateRegistrationOptions({
         rpName: serviceName,
         rpID: place().expectedRPID,
@@ -38,6 +37,7 @@ export function createPasskeys(publicUrl: () => string, serviceName: string): Pa
       return { ...options };
     },
     async requestOptions(challenge, credentials) {
+      const { generateAuthenticationOptions } = await library();
       const options = await generateAuthenticationOptions({
         rpID: place().expectedRPID,
         challenge: bytesOf(challenge),
@@ -58,7 +58,8 @@ export function createPasskeys(publicUrl: () => string, serviceName: string): Pa
       }
     },
     async verifyCreation(answer, challenge) {
-      // The library throws for every answer that does not hold, and for shapes that it cannot read.
+      const { verifyRegistrationResponse } = await library();
+      // It throws for every answer that does not hold, and for shapes that it cannot read.
       const found = await verifyRegistrationResponse({
         response: answer as unknown as Registration,
         expectedChallenge: encoded(challenge),
@@ -70,6 +71,7 @@ export function createPasskeys(publicUrl: () => string, serviceName: string): Pa
       return { id: decoded(id), publicKey: Buffer.from(publicKey), counter };
     },
     async verifyRequest(answer, challenge, { id, publicKey, counter }) {
+      const { verifyAuthenticationResponse } = await library();
       const found = await verifyAuthenticationResponse({
         response: answer as unknown as Authentication,
         expectedChallenge: encoded(challenge),
