@@ -11,6 +11,7 @@ import {
 } from '../support/browser.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 import { startMailServer, textOfMail } from '../support/mail-server.ts';
@@ -36,8 +37,8 @@ describe('security in the console', () => {
   const shown = (page: Page, label: string) =>
     page.getByRole('figure', { name: label }).locator('code').innerText();
   /** As if every person had last shown a password or code 11 minutes ago. */
-  const verifiedLongAgo = () =>
-    withKnex(gateway.database.connection, async (knex) => {
+  const verifiedLongAgo = (at = gateway) =>
+    withKnex(at.database.connection, async (knex) => {
       await knex.raw(`UPDATE sessions SET verified_at = now() - interval '11 minutes'`);
       await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
     });
@@ -173,6 +174,68 @@ describe('security in the console', () => {
     await page.getByRole('heading', { name: 'Messages', exact: true }).waitFor();
     // The browser reports a refused request as an error of the page; nothing else went wrong.
     expect(faults).toEqual([]);
+  });
+
+  inBrowser('a passkey is added, signs in alone, after the password, and confirms (R304)', async () => {
+    const port = await freePort();
+    const url = `http://localhost:${port}`;
+    const named = await startTestGateway({ PORT: String(port), PUBLIC_URL: url });
+    const own = await startConsoleBrowser({ url });
+    try {
+      const account = await named.createAccount();
+      const { page, faults } = await own.open({ person: account, path: '/security' });
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send('WebAuthn.enable');
+      await devtools.send('WebAuthn.addVirtualAuthenticator', {
+        options: {
+          protocol: 'ctap2',
+          transport: 'internal',
+          hasResidentKey: true,
+          hasUserVerification: true,
+          isUserVerified: true,
+          automaticPresenceSimulation: true,
+        },
+      });
+      await page.getByRole('button', { name: 'Add a passkey' }).focus();
+      await page.keyboard.press('Enter');
+      expect(await keepCodes(page)).toHaveLength(10);
+      await page.getByRole('cell', { name: 'Passkey', exact: true }).waitFor();
+      await expectAccessible(page);
+      const signOut = async () => {
+        await page.getByText(/ · Owner$/).click();
+        await page.getByRole('button', { name: 'Sign out' }).click();
+        await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      };
+      const pressPasskey = async () => {
+        await page.getByRole('button', { name: 'Use a passkey' }).focus();
+        await page.keyboard.press('Enter');
+      };
+      await signOut();
+      await expectAccessible(page);
+      await pressPasskey();
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+
+      await signOut();
+      await page.getByLabel('Email', { exact: true }).fill(account.email);
+      await page.getByLabel('Password').fill(account.password);
+      await page.keyboard.press('Enter');
+      await page.getByLabel('Code', { exact: true }).waitFor();
+      await pressPasskey();
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+
+      await page.goto(`${url}/console/security`);
+      await page.getByText('10 recovery codes left').waitFor();
+      await verifiedLongAgo(named);
+      await page.getByRole('button', { name: 'New recovery codes' }).click();
+      await page.getByRole('button', { name: 'Make new codes' }).click();
+      await page.getByRole('dialog', { name: 'Confirm that it is you' }).waitFor();
+      await pressPasskey();
+      expect(await keepCodes(page)).toHaveLength(10);
+      expect(faults).toEqual([]);
+    } finally {
+      await own.close();
+      await named.stop();
+    }
   });
 });
 

@@ -16,6 +16,8 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Of `SECOND_FACTOR_REQUIRED`: what a code answers. */
   readonly challenge: string | undefined;
+  /** Of `SECOND_FACTOR_REQUIRED`: what a passkey answers, if the person has one. */
+  readonly passkey: Readonly<Record<string, unknown>> | undefined;
 
   constructor(
     code: string,
@@ -25,6 +27,7 @@ export class ApiError extends Error {
       readonly requestId?: string | undefined;
       readonly retryAfterSeconds?: number | undefined;
       readonly challenge?: string | undefined;
+      readonly passkey?: Readonly<Record<string, unknown>> | undefined;
     } = {},
   ) {
     super(message);
@@ -33,6 +36,7 @@ export class ApiError extends Error {
     this.requestId = more.requestId;
     this.retryAfterSeconds = more.retryAfterSeconds;
     this.challenge = more.challenge;
+    this.passkey = more.passkey;
   }
 
   /** True when the same request may work later without a change. */
@@ -55,6 +59,7 @@ export interface GraphqlFault {
       readonly fields?: readonly FieldFault[];
       readonly field?: string;
       readonly challenge?: string;
+      readonly passkey?: Readonly<Record<string, unknown>>;
     };
     readonly requestId?: string;
     readonly retryAfter?: number;
@@ -70,5 +75,6 @@ export function apiErrorOf({ message, extensions = {} }: GraphqlFault, requestId
     requestId: extensions.requestId ?? requestId,
     retryAfterSeconds: retryAfter,
     challenge: details?.challenge,
+    passkey: details?.passkey,
   });
 }

@@ -95,6 +95,33 @@ export type AcceptInvitationMutationVariables = Exact<{
 
 export type AcceptInvitationMutation = { readonly acceptInvitation: boolean };
 
+export type StartPasskeySignInMutationVariables = Exact<{ [key: string]: never; }>;
+
+
+export type StartPasskeySignInMutation = { readonly startPasskeySignIn: Readonly<Record<string, unknown>> };
+
+export type SignInWithPasskeyMutationVariables = Exact<{
+  passkey: Readonly<Record<string, unknown>>;
+}>;
+
+
+export type SignInWithPasskeyMutation = { readonly signInWithPasskey: { readonly expiresAt: string } };
+
+export type AnswerWithPasskeyMutationVariables = Exact<{
+  challenge: string;
+  passkey: Readonly<Record<string, unknown>>;
+}>;
+
+
+export type AnswerWithPasskeyMutation = { readonly answerChallenge: { readonly expiresAt: string } };
+
+export type StepUpWithPasskeyMutationVariables = Exact<{
+  passkey: Readonly<Record<string, unknown>>;
+}>;
+
+
+export type StepUpWithPasskeyMutation = { readonly stepUp: boolean };
+
 export const Session: Document<SessionQuery, SessionQueryVariables> = {
   name: 'Session',
   text: "query Session{viewer{id email role mustChangePassword account{id name balance currency}}permissions recovery{hold{text}}}",
@@ -148,4 +175,24 @@ export const ResetPassword: Document<ResetPasswordMutation, ResetPasswordMutatio
 export const AcceptInvitation: Document<AcceptInvitationMutation, AcceptInvitationMutationVariables> = {
   name: 'AcceptInvitation',
   text: "mutation AcceptInvitation($token:String!$password:String!){acceptInvitation(token:$token password:$password)}",
+};
+
+export const StartPasskeySignIn: Document<StartPasskeySignInMutation, StartPasskeySignInMutationVariables> = {
+  name: 'StartPasskeySignIn',
+  text: "mutation StartPasskeySignIn{startPasskeySignIn}",
+};
+
+export const SignInWithPasskey: Document<SignInWithPasskeyMutation, SignInWithPasskeyMutationVariables> = {
+  name: 'SignInWithPasskey',
+  text: "mutation SignInWithPasskey($passkey:JSONObject!){signInWithPasskey(passkey:$passkey){expiresAt}}",
+};
+
+export const AnswerWithPasskey: Document<AnswerWithPasskeyMutation, AnswerWithPasskeyMutationVariables> = {
+  name: 'AnswerWithPasskey',
+  text: "mutation AnswerWithPasskey($challenge:String!$passkey:JSONObject!){answerChallenge(challenge:$challenge passkey:$passkey){expiresAt}}",
+};
+
+export const StepUpWithPasskey: Document<StepUpWithPasskeyMutation, StepUpWithPasskeyMutationVariables> = {
+  name: 'StepUpWithPasskey',
+  text: "mutation StepUpWithPasskey($passkey:JSONObject!){stepUp(passkey:$passkey)}",
 };

@@ -1,10 +1,18 @@
+import { askPasskey } from '../lib/passkeys.ts';
 import { useApiMutation, useApiQuery } from '../lib/queries.ts';
-import { OwnFactors, StepUp as StepUpMutation } from '../lib/session.generated.ts';
+import { request } from '../lib/request.ts';
+import {
+  OwnFactors,
+  StartPasskeySignIn,
+  StepUp as StepUpMutation,
+  StepUpWithPasskey,
+} from '../lib/session.generated.ts';
 import { answerStepUp, useStepUpAsked } from '../lib/step-up.ts';
 import { Button } from './button.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { CodeField, Field } from './field.tsx';
 import { Form, textOf } from './form.tsx';
+import { PasskeyButton } from './passkey-button.tsx';
 import { Loaded } from './states.tsx';
 
 /** Asks in place for a code or the password when a request needs it. The request then goes on. */
@@ -15,40 +23,48 @@ export function StepUp() {
 function StepUpDialog() {
   const query = useApiQuery(OwnFactors, {});
   const stepUp = useApiMutation(StepUpMutation, { onDone: () => answerStepUp(true) });
+  const withPasskey = async () => {
+    const { startPasskeySignIn } = await request(StartPasskeySignIn, {});
+    await request(StepUpWithPasskey, { passkey: await askPasskey(startPasskeySignIn) });
+    answerStepUp(true);
+  };
   return (
     <Dialog title="Confirm that it is you" onClose={() => answerStepUp(false)} mustAnswer={stepUp.isPending}>
       <p>This needs a confirmation of the last 10 minutes.</p>
       <Loaded query={query}>
         {({ factors }) => (
-          <Form
-            label="Confirm that it is you"
-            error={stepUp.error}
-            onSubmit={(values) =>
-              stepUp.mutate(
-                factors.length > 0
-                  ? { code: textOf(values, 'code') }
-                  : { password: String(values.get('password')) },
-              )
-            }
-          >
-            {factors.length > 0 ? (
-              <CodeField />
-            ) : (
-              <Field
-                name="password"
-                label="Password"
-                type="password"
-                autoComplete="current-password"
-                autoFocus
-              />
-            )}
-            <DialogActions>
-              <Button onClick={() => stepUp.isPending || answerStepUp(false)}>Cancel</Button>
-              <Button type="submit" look="primary" isBusy={stepUp.isPending}>
-                Confirm
-              </Button>
-            </DialogActions>
-          </Form>
+          <>
+            {factors.some(({ kind }) => kind === 'passkey') && <PasskeyButton steps={withPasskey} />}
+            <Form
+              label="Confirm that it is you"
+              error={stepUp.error}
+              onSubmit={(values) =>
+                stepUp.mutate(
+                  factors.length > 0
+                    ? { code: textOf(values, 'code') }
+                    : { password: String(values.get('password')) },
+                )
+              }
+            >
+              {factors.length > 0 ? (
+                <CodeField />
+              ) : (
+                <Field
+                  name="password"
+                  label="Password"
+                  type="password"
+                  autoComplete="current-password"
+                  autoFocus
+                />
+              )}
+              <DialogActions>
+                <Button onClick={() => stepUp.isPending || answerStepUp(false)}>Cancel</Button>
+                <Button type="submit" look="primary" isBusy={stepUp.isPending}>
+                  Confirm
+                </Button>
+              </DialogActions>
+            </Form>
+          </>
         )}
       </Loaded>
     </Dialog>

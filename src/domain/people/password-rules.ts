@@ -5,7 +5,7 @@ import { COMMON_PASSWORDS } from './common-passwords.ts';
 const PASSWORD_MIN_LENGTH = 12;
 export const PASSWORD_MAX_LENGTH = 256;
 /** Shorter names occur in other words. */
-const NAME_MIN_LENGTH = 4;
+const NAME_MIN_LENGTH = 5;
 
 /** Throws `validation_error` on the field `path` for a password that a person may not choose (R301). */
 export function checkNewPassword(password: string, email: string, path: string): void {

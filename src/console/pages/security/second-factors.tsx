@@ -1,4 +1,7 @@
+import { useState } from 'react';
+import { createPasskey, hasPasskeys, usePasskeySteps } from '../../lib/passkeys.ts';
 import { refetch, useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { request } from '../../lib/request.ts';
 import { OwnFactors, type OwnFactorsQuery, Session } from '../../lib/session.generated.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -15,10 +18,12 @@ import { Time } from '../../ui/values.tsx';
 import { QrCode } from './qr-code.tsx';
 import {
   ConfirmTotp,
+  FinishPasskey,
   RecoveryCodesLeft,
   RemoveFactor,
   RenewRecoveryCodes,
   Sessions,
+  StartPasskey,
   StartTotp,
 } from './security.generated.ts';
 
@@ -31,7 +36,7 @@ const COLUMNS: readonly Column<Factor>[] = [
   { header: 'Actions', cell: (factor) => <Remove of={factor} />, isWhole: true },
 ];
 
-/** Authenticator apps and recovery codes. */
+/** Authenticator apps, passkeys and recovery codes. */
 export function FactorsSection() {
   const query = useApiQuery(OwnFactors, {});
   const isFree = usePermission('session.list');
@@ -47,7 +52,7 @@ export function FactorsSection() {
         {({ factors }) =>
           factors.length === 0 ? (
             <p>
-              Your password alone signs you in. With an authenticator app on your phone, a stolen password is
+              Your password alone signs you in. With an authenticator app or a passkey, a stolen password is
               not enough.
             </p>
           ) : (
@@ -62,6 +67,7 @@ export function FactorsSection() {
       </Loaded>
       <div className="row">
         <AddTotp />
+        <AddPasskey />
         <Can run="secondFactor.countRecoveryCodes">
           <RecoveryCodes />
         </Can>
@@ -127,6 +133,35 @@ function AddTotp() {
           </Form>
         </Dialog>
       )}
+    </>
+  );
+}
+
+/** Makes a passkey on this device, and shows the recovery codes that come with the first factor. */
+function AddPasskey() {
+  const [codes, setCodes] = useState<readonly string[]>([]);
+  const toast = useToast();
+  const refresh = () => refetch(OwnFactors, RecoveryCodesLeft, Sessions, Session);
+  const add = usePasskeySteps(async () => {
+    const { startPasskey } = await request(StartPasskey, {});
+    const { finishPasskey } = await request(FinishPasskey, { passkey: await createPasskey(startPasskey) });
+    setCodes(finishPasskey.recoveryCodes);
+    if (finishPasskey.recoveryCodes.length > 0) return;
+    toast({ text: 'The passkey is added.' });
+    await refresh();
+  });
+  const finish = () => {
+    void refresh();
+    setCodes([]);
+  };
+  if (!hasPasskeys()) return null;
+  return (
+    <>
+      <Button isBusy={add.isPending} onClick={add.run}>
+        Add a passkey
+      </Button>
+      {add.error && <Notice tone="bad">{add.error.message}</Notice>}
+      {codes.length > 0 && <RecoveryCodesDialog codes={codes} onClose={finish} />}
     </>
   );
 }

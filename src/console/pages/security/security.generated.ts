@@ -90,6 +90,18 @@ export type SetSecurityPolicyMutationVariables = Exact<{
 
 export type SetSecurityPolicyMutation = { readonly setSecurityPolicy: { readonly id: string, readonly requireSecondFactor: boolean } };
 
+export type StartPasskeyMutationVariables = Exact<{ [key: string]: never; }>;
+
+
+export type StartPasskeyMutation = { readonly startPasskey: Readonly<Record<string, unknown>> };
+
+export type FinishPasskeyMutationVariables = Exact<{
+  passkey: Readonly<Record<string, unknown>>;
+}>;
+
+
+export type FinishPasskeyMutation = { readonly finishPasskey: { readonly recoveryCodes: ReadonlyArray<string> } };
+
 export const StartTotp: Document<StartTotpMutation, StartTotpMutationVariables> = {
   name: 'StartTotp',
   text: "mutation StartTotp{startTotp{secret uri}}",
@@ -153,4 +165,14 @@ export const SecurityPolicy: Document<SecurityPolicyQuery, SecurityPolicyQueryVa
 export const SetSecurityPolicy: Document<SetSecurityPolicyMutation, SetSecurityPolicyMutationVariables> = {
   name: 'SetSecurityPolicy',
   text: "mutation SetSecurityPolicy($requireSecondFactor:Boolean!){setSecurityPolicy(requireSecondFactor:$requireSecondFactor){id requireSecondFactor}}",
+};
+
+export const StartPasskey: Document<StartPasskeyMutation, StartPasskeyMutationVariables> = {
+  name: 'StartPasskey',
+  text: "mutation StartPasskey{startPasskey}",
+};
+
+export const FinishPasskey: Document<FinishPasskeyMutation, FinishPasskeyMutationVariables> = {
+  name: 'FinishPasskey',
+  text: "mutation FinishPasskey($passkey:JSONObject!){finishPasskey(passkey:$passkey){recoveryCodes}}",
 };

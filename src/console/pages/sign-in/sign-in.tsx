@@ -1,13 +1,22 @@
 import { type Ref, useEffect, useRef } from 'react';
 import { Link } from 'wouter';
 import { ApiError } from '../../lib/api-error.ts';
+import { askPasskey, type PasskeyJson } from '../../lib/passkeys.ts';
 import { useApiMutation } from '../../lib/queries.ts';
-import { AnswerChallenge, SignIn } from '../../lib/session.generated.ts';
+import { request } from '../../lib/request.ts';
+import {
+  AnswerChallenge,
+  AnswerWithPasskey,
+  SignIn,
+  SignInWithPasskey,
+  StartPasskeySignIn,
+} from '../../lib/session.generated.ts';
 import { signedIn } from '../../lib/session.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { CodeField, Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
+import { PasskeyButton } from '../../ui/passkey-button.tsx';
 import { PublicPage } from './public-page.tsx';
 
 /** Explains an error to a person who signs in. */
@@ -52,47 +61,79 @@ export function SignInAgain({ email }: { email: string }) {
 
 function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<HTMLInputElement> }) {
   const signIn = useApiMutation(SignIn, { onDone: signedIn });
-  const challenge = signIn.error?.challenge;
-  if (challenge !== undefined) return <CodeForm challenge={challenge} onBack={() => signIn.reset()} />;
+  const { challenge, passkey } = signIn.error ?? {};
+  if (challenge !== undefined)
+    return <CodeForm challenge={challenge} passkey={passkey} onBack={() => signIn.reset()} />;
+  const signInAlone = async () => {
+    const { startPasskeySignIn } = await request(StartPasskeySignIn, {});
+    await request(SignInWithPasskey, { passkey: await askPasskey(startPasskeySignIn) });
+    await signedIn();
+  };
   return (
-    <Form
-      label="Sign in"
-      error={signIn.error && explain(signIn.error)}
-      onSubmit={(values) =>
-        signIn.mutate({ email: textOf(values, 'email'), password: String(values.get('password')) })
-      }
-    >
-      <Field name="email" label="Email" type="email" autoComplete="username" autoFocus defaultValue={email} />
-      <Field
-        ref={passwordRef}
-        name="password"
-        label="Password"
-        type="password"
-        autoComplete="current-password"
-      />
-      <Button type="submit" look="primary" isBusy={signIn.isPending}>
-        Sign in
-      </Button>
-    </Form>
+    <>
+      <Form
+        label="Sign in"
+        error={signIn.error && explain(signIn.error)}
+        onSubmit={(values) =>
+          signIn.mutate({ email: textOf(values, 'email'), password: String(values.get('password')) })
+        }
+      >
+        <Field
+          name="email"
+          label="Email"
+          type="email"
+          autoComplete="username"
+          autoFocus
+          defaultValue={email}
+        />
+        <Field
+          ref={passwordRef}
+          name="password"
+          label="Password"
+          type="password"
+          autoComplete="current-password"
+        />
+        <Button type="submit" look="primary" isBusy={signIn.isPending}>
+          Sign in
+        </Button>
+      </Form>
+      <PasskeyButton steps={signInAlone} />
+    </>
   );
 }
 
 /** The second step of a sign-in. */
-function CodeForm({ challenge, onBack }: { challenge: string; onBack: () => void }) {
+function CodeForm({
+  challenge,
+  passkey,
+  onBack,
+}: {
+  challenge: string;
+  /** What a passkey of the person answers. */
+  passkey: PasskeyJson | undefined;
+  onBack: () => void;
+}) {
   const answer = useApiMutation(AnswerChallenge, { onDone: signedIn });
+  const answerWithPasskey = async (options: PasskeyJson) => {
+    await request(AnswerWithPasskey, { challenge, passkey: await askPasskey(options) });
+    await signedIn();
+  };
   return (
-    <Form
-      label="Second factor"
-      error={answer.error && explain(answer.error)}
-      onSubmit={(values) => answer.mutate({ challenge, code: textOf(values, 'code') })}
-    >
-      <CodeField />
-      <div className="row">
-        <Button type="submit" look="primary" isBusy={answer.isPending}>
-          Sign in
-        </Button>
-        <Button onClick={onBack}>Back</Button>
-      </div>
-    </Form>
+    <>
+      {passkey && <PasskeyButton steps={() => answerWithPasskey(passkey)} />}
+      <Form
+        label="Second factor"
+        error={answer.error && explain(answer.error)}
+        onSubmit={(values) => answer.mutate({ challenge, code: textOf(values, 'code') })}
+      >
+        <CodeField />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={answer.isPending}>
+            Sign in
+          </Button>
+          <Button onClick={onBack}>Back</Button>
+        </div>
+      </Form>
+    </>
   );
 }

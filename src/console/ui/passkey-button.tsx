@@ -1,0 +1,17 @@
+import { hasPasskeys, usePasskeySteps } from '../lib/passkeys.ts';
+import { Button } from './button.tsx';
+import { Notice } from './notice.tsx';
+
+/** Uses a passkey; nothing where the browser takes none. */
+export function PasskeyButton({ steps }: { steps: () => Promise<void> }) {
+  const { isPending, error, run } = usePasskeySteps(steps);
+  if (!hasPasskeys()) return null;
+  return (
+    <>
+      {error && <Notice tone="bad">{error.message}</Notice>}
+      <Button isBusy={isPending} onClick={run}>
+        Use a passkey
+      </Button>
+    </>
+  );
+}
