@@ -107,7 +107,7 @@ describe('security in the console', () => {
     await form.getByLabel('Days until the text of a message is erased').fill('30');
     await form.getByRole('button', { name: 'Save' }).click();
     await verifiedLongAgo();
-    await page.getByRole('button', { name: 'Change it' }).click();
+    await page.getByRole('button', { name: 'Change retention' }).click();
     const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
     await hasFocus(page, 'password');
     await expectAccessible(page);
@@ -116,7 +116,7 @@ describe('security in the console', () => {
     await dialog.waitFor({ state: 'detached' });
     await form.getByText('Nothing was changed').waitFor();
     await form.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('button', { name: 'Change it' }).click();
+    await page.getByRole('button', { name: 'Change retention' }).click();
     await hasFocus(page, 'password');
     await page.keyboard.type('not the password');
     await page.keyboard.press('Enter');
