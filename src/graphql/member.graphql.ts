@@ -159,6 +159,7 @@ export class MemberResolver {
   @Mutation(() => JsonObject, {
     description:
       'Begins to sign in with a passkey alone, or to confirm with one: request options of WebAuthn, as JSON, for the browser.',
+    errors: [],
   })
   startPasskeySignIn(@Ctx() { sessions }: GraphqlContext) {
     return sessions.startPasskeySignIn();
@@ -166,6 +167,7 @@ export class MemberResolver {
 
   @Mutation(() => SessionType, {
     description: 'Signs in with a passkey alone, which has verified the person.',
+    errors: [],
   })
   async signInWithPasskey(
     @Ctx() context: GraphqlContext,

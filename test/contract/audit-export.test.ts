@@ -34,6 +34,7 @@ describe('the audit log of signing in', () => {
       run: async (_isJson, work) => void answers.push(await work(gateway.parts)),
       doctor: async () => undefined,
       client: async () => undefined,
+      mcp: async () => undefined,
       withTools: async (_isJson, work) => void answers.push(await work({} as never)),
     };
     await createProgram(runner).parseAsync(args, { from: 'user' });

@@ -126,14 +126,14 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
     /** Every scope with what it is for (R275). */
     scopeCatalog: operation(
       'apiKey.scopeCatalog',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<readonly ScopeInfo[]> => scopeCatalog(all),
     ),
 
     /** Templates for keys (R275). */
     presets: operation(
       'apiKey.presets',
-      { roles: ACCOUNT_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<readonly KeyPreset[]> => KEY_PRESETS,
     ),
 
