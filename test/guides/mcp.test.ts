@@ -76,7 +76,7 @@ describe('the gateway for language models (R325)', () => {
       expect(sent).toMatchObject({ status: 'pending', cost: 30, sandbox: false });
       await eventually(async () => {
         const { message, explanation } = await ask('explain_message', { id: sent.id });
-        return message.status === 'delivered' && explanation.summary === 'Delivery was reported.';
+        return message.status === 'delivered' && explanation.cause === 'delivered';
       });
     },
   );
@@ -102,17 +102,20 @@ describe('the gateway for language models (R325)', () => {
     });
   });
 
-  it('says why a message failed and what to do, with the page of the error', async () => {
+  it('says why a message failed and what to do, with the page of the error (R274)', async () => {
     const { ask, client } = await overHttp({ 'X-Api-Key': account.key });
     const failing = { to: '+256700000001', message: 'Hello', production: true };
     const sent = await ask('send_sms', failing);
     await eventually(async () => {
       const { explanation } = await ask('explain_message', { id: sent.id });
-      return explanation.summary === 'It failed for every recipient.' && explanation.failures.length === 1;
+      return explanation.cause === 'rejected';
     });
     const { explanation } = await ask('explain_message', { id: sent.id });
-    expect(explanation.failures[0]).toMatch(/^\+256700000001: SIM_REJECTED, /);
-    expect(explanation.whatToDo).not.toBe('');
+    expect(explanation.evidence).toMatchObject([
+      { recipient: '+256700000001', text: expect.stringMatching(/^SIM_REJECTED: /) },
+    ]);
+    expect(explanation.actions[0].action).toBe('check_recipient');
+    expect(explanation.retryCost).toBe(30);
     const missing = await ask('explain_message', { id: '01939f5e-7a00-7000-8000-000000000009' });
     expect(missing).toMatchObject({ isError: true, code: 'not_found', docUrl: '/docs/errors/not_found' });
     const { contents } = await client.readResource({ uri: 'docs://errors/not_found' });

@@ -12,7 +12,6 @@ import type { DomainError } from '../../domain/errors.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../../domain/messages/message.ts';
 import type { Operations } from '../../domain/operations.ts';
 import { callRoute, type RouteCall } from './call-route.ts';
-import { type ExplainedMessage, explain } from './explanation.ts';
 import { readErrorPage, readGuides } from './guides.ts';
 
 export interface McpOptions {
@@ -165,8 +164,9 @@ function createServer({ operations, caller, refusalOf }: McpOptions): McpServer 
       answered(
         (async () => {
           const route = { method: 'get', path: '/developers/messages/:id', params: { id } } as const;
-          const message = (await call(route)) as ExplainedMessage;
-          return { explanation: explain(message), message };
+          const explained = await call({ ...route, query: { explain: 'true' } });
+          const { explanation, ...message } = explained as { readonly explanation: object };
+          return { explanation: { ...explanation, readMore: '/docs/states' }, message };
         })(),
       ),
   );
