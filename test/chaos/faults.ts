@@ -3,7 +3,8 @@
  * `npm run chaos:faults`: puts known faults back, one at a time, into a copy of the source, and runs seeds until the
  * harness finds each. A fault is a list of edits; one that does not fit the source any more stops the run.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +20,14 @@ const ROOT = join(import.meta.dirname, '../..');
 const COPIED = ['bin', 'src', 'migrations', 'schema', 'test', 'tools', 'package.json'];
 const CONFIGURATIONS = ['tsconfig.json', 'tsconfig.build.json'];
 
-const FAULTS: Readonly<Record<string, { readonly what: string; readonly edits: readonly Edit[] }>> = {
+interface Fault {
+  readonly what: string;
+  readonly edits: readonly Edit[];
+  /** How long a seed must be for its disorder to last long enough. */
+  readonly seconds?: number;
+}
+
+const FAULTS: Readonly<Record<string, Fault>> = {
   f1: {
     what: 'a commit whose answer is lost is answered 503 "try again", and nothing bounds a wait for a lock',
     edits: [
@@ -42,6 +50,7 @@ const FAULTS: Readonly<Record<string, { readonly what: string; readonly edits: r
   },
   f2: {
     what: 'a process that stands still inside a transaction keeps its locks',
+    seconds: 45,
     edits: [
       {
         file: 'src/storage/postgres/session-settings.ts',
@@ -247,59 +256,80 @@ const FAULTS: Readonly<Record<string, { readonly what: string; readonly edits: r
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
+    seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '100' },
     seconds: { type: 'string', default: '15' },
+    parallel: { type: 'string', default: '1' },
     check: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
 if (values.help) {
-  process.stdout.write(`Usage: npm run chaos:faults -- [--only f1,h2,…] [--seeds COUNT] [--seconds S] [--check]
+  process.stdout.write(`Usage: npm run chaos:faults -- [--only f1,h2,…] [--seed N] [--seeds COUNT] [--seconds S] [--parallel N] [--check]
 
---only     these faults only
---seeds    gives up on a fault after so many seeds (100)
---seconds  for how long clients send in a seed (15)
---check    only looks whether every fault still fits the source
+--only      these faults only
+--seed      begins with this seed (1)
+--seeds     gives up on a fault after so many seeds (100)
+--seconds   for how long clients send in a seed (15), unless the fault says how long it needs
+--parallel  looks for so many faults at the same time (1)
+--check     only looks whether every fault still fits the source
 `);
   process.exit(0);
 }
 
 const chosen = values.only?.split(',') ?? Object.keys(FAULTS);
-const rows: string[] = [];
-for (const name of chosen) {
+const left = chosen.map((name): [string, Fault] => {
   const fault = FAULTS[name];
   if (!fault) throw new Error(`there is no fault ${name}: ${Object.keys(FAULTS).join(', ')}`);
+  for (const edit of fault.edits) edited(name, edit);
+  return [name, fault];
+});
+if (values.check) {
+  process.stdout.write(`${chosen.length} faults fit the source\n`);
+  process.exit(0);
+}
+const notFound: string[] = [];
+await Promise.all(Array.from({ length: Number(values.parallel) }, lookForNext));
+process.exit(notFound.length > 0 ? 1 : 0);
+
+async function lookForNext(): Promise<void> {
+  for (let next = left.shift(); next; next = left.shift()) {
+    const [name, fault] = next;
+    const seconds = fault.seconds ?? Number(values.seconds);
+    process.stdout.write(`${name} ${fault.what}: ${await look(name, fault, seconds)}\n`);
+  }
+}
+
+/** The source with an edit. Throws where it does not fit any more. */
+function edited(name: string, { file, from, to }: Edit, tree = ROOT): string {
+  const text = readFileSync(join(tree, file), 'utf8');
+  if (!text.includes(from)) throw new Error(`fault ${name} does not fit ${file} any more: ${from}`);
+  return text.replaceAll(from, () => to);
+}
+
+/** Runs seeds on a copy of the source with the fault. Resolves with the seed that found it, and what it said. */
+async function look(name: string, { edits }: Fault, seconds: number): Promise<string> {
   const tree = mkdtempSync(join(tmpdir(), `gateway-fault-${name}-`));
   try {
     for (const part of [...COPIED, ...CONFIGURATIONS])
       cpSync(join(ROOT, part), join(tree, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
-    for (const edit of fault.edits) putBack(name, tree, edit);
-    if (!values.check) rows.push(`${name.padEnd(4)} ${seedsUntilFound(tree).padEnd(12)} ${fault.what}`);
+    for (const edit of edits) writeFileSync(join(tree, edit.file), edited(name, edit, tree));
+    const { seed, seeds } = values;
+    const args = ['--seed', seed, '--seeds', seeds, '--seconds', String(seconds), '--until-failure'];
+    const child = spawn(process.execPath, ['test/chaos/main.ts', ...args], { cwd: tree });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (data: Buffer) => {
+        said += data;
+        process.stderr.write(data.toString().replace(/^(?=.)/gm, `  ${name} `));
+      });
+    await once(child, 'close');
+    const [, found, first] = /^seed (\d+): \d+ faults.*\n +(.*)/m.exec(said) ?? [];
+    if (found !== undefined) return `seed ${found} of ${seconds} s: ${first}`;
+    notFound.push(name);
+    return `not found in ${seeds} seeds of ${seconds} s`;
   } finally {
     rmSync(tree, { recursive: true, force: true });
   }
-}
-process.stdout.write(values.check ? `${chosen.length} faults fit the source\n` : `${rows.join('\n')}\n`);
-
-function putBack(name: string, tree: string, { file, from, to }: Edit): void {
-  const path = join(tree, file);
-  const text = readFileSync(path, 'utf8');
-  if (!text.includes(from)) throw new Error(`fault ${name} does not fit ${file} any more: ${from}`);
-  writeFileSync(
-    path,
-    text.replaceAll(from, () => to),
-  );
-}
-
-/** Seeds that it took, such as `seed 5`, or `not found`. */
-function seedsUntilFound(tree: string): string {
-  for (let seed = 1; seed <= Number(values.seeds); seed += 1) {
-    const args = ['test/chaos/main.ts', '--seed', String(seed), '--seconds', values.seconds];
-    const { stdout } = spawnSync(process.execPath, args, { cwd: tree, encoding: 'utf8' });
-    const [, found] = /^seed \d+: (\d+ faults)/m.exec(stdout) ?? [];
-    process.stdout.write(`  seed ${seed}: ${found ?? 'ok'}\n`);
-    if (found !== undefined) return `seed ${seed}`;
-  }
-  return 'not found';
 }

@@ -13,21 +13,23 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     rest: { type: 'string', default: '90' },
     only: { type: 'string' },
+    'until-failure': { type: 'boolean', default: false },
     shorten: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
 if (values.help) {
-  process.stdout.write(`Usage: npm run chaos -- [--seed N] [--seconds S] [--seeds COUNT] [--rest S] [--only 1,2,…] [--shorten] [--verbose]
+  process.stdout.write(`Usage: npm run chaos -- [--seed N] [--seconds S] [--seeds COUNT] [--rest S] [--only 1,2,…] [--until-failure] [--shorten] [--verbose]
 
---seed     where the disorder comes from; the same seed makes the same disorder
---seconds  for how long clients send (60)
---seeds    runs so many seeds, one after the other, and ends with 1 when one failed
---rest     how many seconds everything may take to come to rest (90)
---only     of the planned disorders these only
---shorten  of a failing seed, looks for fewer disorders that fail too
---verbose  shows each disorder as it begins, and the gateways' logs of a failing run
+--seed           where the disorder comes from; the same seed makes the same disorder
+--seconds        for how long clients send (60)
+--seeds          runs so many seeds, one after the other, and ends with 1 when one failed
+--rest           how many seconds everything may take to come to rest (90)
+--only           of the planned disorders these only
+--until-failure  ends with the first seed that fails
+--shorten        of a failing seed, looks for fewer disorders that fail too
+--verbose        shows each disorder as it begins, and the gateways' logs of a failing run
 `);
   process.exit(0);
 }
@@ -59,6 +61,7 @@ try {
     process.stdout.write(
       `  again: npm run chaos -- --seed ${seed} --seconds ${seconds} --only ${numbers.join(',')}\n`,
     );
+    if (values['until-failure']) break;
   }
 } finally {
   await arena.remove();
