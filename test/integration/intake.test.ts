@@ -350,7 +350,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
   it("a clock that is behind continues from the account's last time, in the stored answer too (R20)", async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake } = startIntake();
-    const ahead = new Date(Date.now() + 60_000);
+    const ahead = new Date(Date.now() + 3_000);
     await sql.query('UPDATE accounts SET last_accepted_at = $2 WHERE id = $1', [accountId, ahead]);
     const content = `🚀 "createdAt":"2020-01-01T00:00:00.000Z" \\"createdAt":"`;
     const claim = { route: 'sms', key: 'behind' };
@@ -376,6 +376,53 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     // The answer and its replay have the stored time.
     expect(new Date(JSON.parse(answer.body).createdAt)).toEqual((await stored(accountId))[0]?.created_at);
     expect((await intake.replay(accountId, 'production', claim))?.body).toBe(answer.body);
+  });
+
+  it('sets messages back that a clock dated in the future, in every list and count (R260)', async () => {
+    const { accountId } = await gateway.createAccount(COST * 20);
+    const { intake } = startIntake();
+    for (let time = 0; time < 3; time += 1) await accept(intake, prepared(accountId));
+    await accept(
+      intake,
+      prepared(accountId, { channel: 'push', payload: { userIds: [], deviceIds: ['d1'] } }),
+    );
+    // As a database whose clock was 25 h ahead left them: the last two SMS and the push message.
+    const ahead = `(SELECT id FROM messages WHERE account_id = $1 AND (seq > 1 OR channel = 'push'))`;
+    for (const change of [
+      `UPDATE messages SET created_at = created_at + interval '25 hours' WHERE id IN ${ahead}`,
+      `UPDATE usage_deltas SET hour = hour + interval '25 hours' WHERE account_id = $1 AND (bitmap <> 1 OR channel = 'push')`,
+      `UPDATE accounts SET last_accepted_at = last_accepted_at + interval '25 hours' WHERE id = $1`,
+    ])
+      await sql.query(change, [accountId]);
+
+    const answers = await Promise.all([1, 2].map(() => accept(startIntake().intake, prepared(accountId))));
+    expect(kinds(answers)).toEqual(['accepted', 'accepted']);
+    expect((await accept(intake, prepared(accountId))).kind).toBe('accepted');
+
+    const rows = await stored(accountId);
+    expect(rows.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
+    const times = rows.map(({ created_at }) => created_at.getTime());
+    expect(times).toEqual(times.toSorted((left, right) => left - right));
+    const [late] = await sql.query(
+      `SELECT count(*)::int AS count FROM messages WHERE account_id = $1
+         AND created_at > now() + interval '${CLOCK_TOLERANCE_MS} milliseconds'`,
+      [accountId],
+    );
+    expect(late.count).toBe(0);
+    const counted = await sql.query(
+      `SELECT channel, hour, sum(messages)::int AS messages, sum(cost_minor)::int AS cost FROM (
+         SELECT channel, hour, messages, cost_minor FROM usage_deltas WHERE account_id = $1
+         UNION ALL SELECT channel, hour, messages, cost_minor FROM usage_hours WHERE account_id = $1) u
+       GROUP BY 1, 2 HAVING sum(messages) <> 0 ORDER BY 1, 2`,
+      [accountId],
+    );
+    const there = await sql.query(
+      `SELECT channel, date_trunc('hour', created_at, 'UTC') AS hour, count(*)::int AS messages, sum(cost_minor)::int AS cost
+       FROM messages WHERE account_id = $1 GROUP BY 1, 2 ORDER BY 1, 2`,
+      [accountId],
+    );
+    expect(counted).toEqual(there);
+    await checkLedger(sql, accountId);
   });
 
   it("an idempotency key used an hour ago stays used, whatever the process's clock says (ADR-0021) (ADR-0021)", async () => {

@@ -9,8 +9,8 @@ import {
 import { messageResource } from '../../domain/messages/message-resource.ts';
 import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
-import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+import { LATEST } from './future-times.ts';
 
 /** The SQLSTATE that the SQL function `refuse_batch` raises (see migrations). */
 const REFUSED = 'MG001';
@@ -38,22 +38,20 @@ const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
 const MESSAGE_ID = '($14::uuid[])[n.message]';
 
 /**
- * The latest allowed acceptance time. The proposed time comes from the process, whose clock may be wrong for a moment.
- */
-const LATEST = `date_trunc('milliseconds', now()) + interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
-
-/**
  * Adds a batch to its accounts. It does not need to know their balances and counters. The statement fails with REFUSED
- * if a balance does not cover the batch, or if an idempotency key already has an answer. PostgreSQL's clock decides
- * whether that answer has expired. All messages of an account in the batch get the same acceptance time. That time
- * never decreases while message numbers grow. A stored answer contains that time. Rows are inserted in the order of
- * their numbers. In another order, index pages would stay half empty.
+ * if a balance does not cover the batch, if an idempotency key already has an answer, or if the last message of an
+ * account is dated in the future. PostgreSQL's clock decides whether an answer has expired. All messages of an account
+ * in the batch get the same acceptance time. That time never decreases while message numbers grow. A stored answer
+ * contains that time. Rows are inserted in the order of their numbers. In another order, index pages would stay half
+ * empty.
  */
 const WRITE = statement(
   'intake-write',
   `WITH account AS (
-     UPDATE accounts a SET balance_minor = CASE WHEN a.balance_minor >= n.cost THEN a.balance_minor - n.cost
-         ELSE ${refuse('the balance does not cover a batch', 'a.id')} END, ledger_seq = a.ledger_seq + n.entries,
+     UPDATE accounts a SET balance_minor = CASE
+         WHEN a.balance_minor < n.cost THEN ${refuse('the balance does not cover a batch', 'a.id')}
+         WHEN a.last_accepted_at > ${LATEST} THEN ${refuse('its last message is dated in the future', 'a.id')}
+         ELSE a.balance_minor - n.cost END, ledger_seq = a.ledger_seq + n.entries,
        sms_seq = a.sms_seq + n.sms, email_seq = a.email_seq + n.email, push_seq = a.push_seq + n.push,
        whatsapp_seq = a.whatsapp_seq + n.whatsapp, last_accepted_at = greatest(a.last_accepted_at, least(n.asked, ${LATEST}))
      FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],

@@ -11,6 +11,7 @@ import { announceLive } from '../postgres/pg-live.ts';
 import { isUndecided } from '../postgres/pipeline.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import type { JobSinkFor } from '../postgres/unit-of-work.ts';
+import { LATEST, setTimesBack } from './future-times.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
 import {
   type Answers,
@@ -25,7 +26,7 @@ import { submitJobs } from './submit-jobs.ts';
 
 const LOCK = statement(
   'intake-lock',
-  `SELECT id, balance_minor FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
+  `SELECT id, balance_minor, coalesce(last_accepted_at > ${LATEST}, false) AS is_ahead FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
 
 /** Weight of an email's content: this many characters of its texts and attachments count as one recipient. */
@@ -58,6 +59,16 @@ const CAREFUL_BATCHES = 8;
  * for each refused batch.
  */
 const MAX_CAREFUL = 10_000;
+
+/** Accounts whose last message is dated in the future: nothing was written. */
+class TimesAhead extends Error {
+  readonly accountIds: readonly string[];
+
+  constructor(accountIds: readonly string[]) {
+    super('the last message is dated in the future');
+    this.accountIds = accountIds;
+  }
+}
 
 /**
  * Accepts messages in PostgreSQL by group commit. One transaction runs at a time. The next one takes all messages that
@@ -194,11 +205,22 @@ export class PgIntake implements Intake {
     }
   }
 
+  /** `#decideLocked`, once no account has messages that are dated in the future (R260). */
+  async #decide(batch: readonly PreparedMessage[]): Promise<Answers> {
+    try {
+      return await this.#decideLocked(batch);
+    } catch (error) {
+      if (!(error instanceof TimesAhead)) throw error;
+      for (const accountId of error.accountIds) await setTimesBack(this.#sql, accountId);
+      return this.#decideLocked(batch);
+    }
+  }
+
   /**
    * Locks the accounts and decides message by message. Accepts the messages that the balance covers and whose
    * idempotency key has no answer.
    */
-  async #decide(batch: readonly PreparedMessage[]): Promise<Answers> {
+  async #decideLocked(batch: readonly PreparedMessage[]): Promise<Answers> {
     const answers = await this.#transaction(async (sql) => {
       // Both statements are sent together. The second one starts when the first has its locks, so it sees the answers
       // that another process has committed.
@@ -294,8 +316,12 @@ function claimOf(prepared: PreparedMessage): ScopedClaim | undefined {
   return idempotency ? { ...prepared, idempotency } : undefined;
 }
 
-/** Locks the accounts of the batch and returns their balances. */
+/** Locks the accounts of the batch and returns their balances. Throws `TimesAhead`. */
 async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, number>> {
-  const rows = await sql.query<{ id: string; balance_minor: number }>(LOCK, [accountsOf(batch)]);
+  const rows = await sql.query<{ id: string; balance_minor: number; is_ahead: boolean }>(LOCK, [
+    accountsOf(batch),
+  ]);
+  const ahead = rows.filter((row) => row.is_ahead);
+  if (ahead.length > 0) throw new TimesAhead(ahead.map(({ id }) => id));
   return new Map(rows.map((row) => [row.id, row.balance_minor]));
 }
