@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import * as baseline from './0001_baseline.ts';
 import * as dataCopy from './0002_data_copy.ts';
 import * as oneCharge from './0003_one_charge.ts';
+import * as chargesInOneStatement from './0005_charges_in_one_statement.ts';
 import * as people from './0010_people.ts';
 import * as inboundRetention from './0020_inbound_retention.ts';
 import * as keyRequests from './0030_key_requests.ts';
@@ -24,6 +25,11 @@ export const migrations: readonly Migration[] = [
   { name: '0001_baseline', up: baseline.up, down: baseline.down },
   { name: '0002_data_copy', up: dataCopy.up, down: dataCopy.down },
   { name: '0003_one_charge', up: oneCharge.up, down: oneCharge.down },
+  {
+    name: '0005_charges_in_one_statement',
+    up: chargesInOneStatement.up,
+    down: chargesInOneStatement.down,
+  },
   { name: '0010_people', up: people.up, down: people.down },
   { name: '0020_inbound_retention', up: inboundRetention.up, down: inboundRetention.down },
   { name: '0030_key_requests', up: keyRequests.up, down: keyRequests.down },

@@ -944,6 +944,13 @@ AS $function$
         RAISE EXCEPTION 'message % is charged once, by the transaction that accepts it', doubled
           USING ERRCODE = 'integrity_constraint_violation';
       END IF;
+      IF EXISTS (SELECT FROM added WHERE kind = 'charge') THEN
+        IF current_setting('gateway.charged_by', true) = own::text THEN
+          RAISE EXCEPTION 'a transaction charges its messages in one statement'
+            USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        PERFORM set_config('gateway.charged_by', own::text, true);
+      END IF;
       RETURN NULL;
     END $function$
 ;

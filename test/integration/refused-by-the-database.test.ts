@@ -58,6 +58,28 @@ describe('PostgreSQL itself refuses', () => {
     await expect(twice).rejects.toThrow('is charged once');
   });
 
+  it('[R17] a second charge of a message by another statement of the transaction that accepts it', async () => {
+    const id = randomUUID();
+    await sql.query('BEGIN');
+    try {
+      await sql.query(
+        `INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
+           environment, currency, sender, content)
+         VALUES ($2, $1, 1, 30, 30, now(), now(), 'sms', 'production', 'UGX', 'SERVICE', 'Hello')`,
+        [other.accountId, id],
+      );
+      const charge = () => enter('charge', -30, id, null, other);
+      await sql.query('SAVEPOINT before');
+      await charge();
+      // What is undone was no charge.
+      await sql.query('ROLLBACK TO SAVEPOINT before');
+      await charge();
+      await expect(charge()).rejects.toThrow('a transaction charges its messages in one statement');
+    } finally {
+      await sql.query('ROLLBACK');
+    }
+  });
+
   it("a refund above the recipient's cost, to another account, or for a recipient that did not fail", async () => {
     const failed = await send('0001', 'failed');
     const delivered = await send('0123', 'delivered');
