@@ -61,6 +61,7 @@ const READS: Record<string, (stores: Stores, accountId: string) => Promise<unkno
     audit.count(accountId, { action: 'key.create' }),
   'the audit log': ({ audit }) => audit.chainedAfter(0, 10),
   'the end of the audit log': ({ audit }) => audit.heads(),
+  'how far a file of reports is applied, which is then deleted': ({ reports }) => reports.spoolAppliedTo(ANY),
 };
 
 /** This test writes nothing to the audit log. */

@@ -185,7 +185,8 @@ export class PgReportStore implements ReportStore {
   }
 
   async spoolAppliedTo(spool: string): Promise<number> {
-    const [row] = await this.#sql.query<{ applied_to: number }>(SPOOL_APPLIED_TO, [spool]);
+    // A file is deleted because of this read: a crash must not undo what it says.
+    const [row] = await this.#sql.queryOnDisk<{ applied_to: number }>(SPOOL_APPLIED_TO, [spool]);
     return row?.applied_to ?? 0;
   }
 
