@@ -1,14 +1,19 @@
 /** A machine with a wrong clock: it must not expire or delete anything, and must report the skew (ADR-0021). */
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { APNS_ACCOUNT, startApns } from '../support/apns.ts';
+import { CLOUD_API, startCloudApi, taken } from '../support/cloud-api.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { startFcm } from '../support/fcm.ts';
 import { startMailServer } from '../support/mail-server.ts';
+import { newBrowser, startPushService } from '../support/push-service.ts';
 import {
   buildWorkplace,
   query,
@@ -17,6 +22,7 @@ import {
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
+import { africasTalkingAnswer, startSmsApi } from '../support/sms-api.ts';
 import { startSmsc } from '../support/smsc.ts';
 
 // Each test starts processes, which takes long on a busy machine.
@@ -25,6 +31,9 @@ jest.setTimeout(180_000);
 const HOUR_MS = 3_600_000;
 /** Twilio's longest validity period. The gateway never asks for more. */
 const LONGEST_VALIDITY_SECONDS = 36_000;
+/** Push platforms are asked to keep what has no lifetime for so long. */
+const LONGEST_KEPT_SECONDS = 28 * 86_400;
+const TEMPLATE = { type: 'template', template: { name: 'hello', language: 'en' } };
 const PRELOAD = pathToFileURL(join(import.meta.dirname, '../support/shifted-date.ts')).href;
 
 let workplace: Workplace;
@@ -54,12 +63,18 @@ async function shifted(shiftMs: number, template?: string) {
   return { variables, rows };
 }
 
-/** One accepting carrier of each kind. `forms` are the requests to the HTTP carrier. */
+/** One accepting carrier of each kind, and WhatsApp's platform. `forms` are the requests to Twilio. */
 async function startCarriers() {
   const smsc = await startSmsc();
   closings.push(() => smsc.stop());
   const mail = await startMailServer();
   closings.push(() => mail.stop());
+  const africasTalking = await startSmsApi(({ form }) =>
+    africasTalkingAnswer(form.get('to') ?? '', 101, 'Success', `ATXid_${form.get('to')}`),
+  );
+  closings.push(() => africasTalking.stop());
+  const whatsApp = await startCloudApi(({ body }, count) => taken(body.to, `wamid.${count}`));
+  closings.push(() => whatsApp.stop());
   const forms: URLSearchParams[] = [];
   const http = createServer(async (request, response) => {
     forms.push(new URLSearchParams(await text(request)));
@@ -72,10 +87,20 @@ async function startCarriers() {
   });
   const { port } = http.address() as AddressInfo;
   const variables = {
-    SMS_ROUTES: `*=simulator:,254=${smsc.url},255=twilio://AC1:token@127.0.0.1:${port}`,
+    SMS_ROUTES: [
+      '*=simulator:',
+      `254=${smsc.url}`,
+      `255=twilio://AC1:token@127.0.0.1:${port}`,
+      `233=africastalking://acme:key@${africasTalking.host}`,
+    ].join(),
     EMAIL_URL: mail.url,
+    WHATSAPP_URL: whatsApp.url,
+    WHATSAPP_PHONE_NUMBER_ID: CLOUD_API.phoneNumberId,
+    WHATSAPP_TOKEN: CLOUD_API.token,
+    WHATSAPP_APP_SECRET: CLOUD_API.secret,
+    WHATSAPP_VERIFY_TOKEN: 'verify-me',
   };
-  return { variables, smsc, mail, forms };
+  return { variables, smsc, mail, forms, africasTalking, whatsApp };
 }
 
 const STARTS_SHIFTED = { CLOCK_SHIFT_STARTS: '1' };
@@ -177,12 +202,17 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
     for (const answer of [
       await send({ to: '+254700123456' }),
       await send({ to: '+255700123456' }),
+      await send({ to: '+233501234567' }),
       await call('/api/v1/developers/email', mail),
+      await call('/api/v1/developers/whatsapp', { to: '+256700123456', ...TEMPLATE }),
     ]) {
       const sent = JSON.parse(answer.text).id as string;
       await eventually(async () => ['sent', 'delivered'].includes((await get(sent)).status));
     }
-    expect([carriers.smsc.received.length, carriers.mail.received.length]).toEqual([1, 1]);
+    const { smsc, mail: mails, africasTalking, whatsApp } = carriers;
+    expect(
+      [smsc.received, mails.received, africasTalking.requests, whatsApp.requests].map(({ length }) => length),
+    ).toEqual([1, 1, 1, 1]);
     const validSeconds = Number(carriers.forms[0]?.get('ValidityPeriod') ?? LONGEST_VALIDITY_SECONDS);
     expect(validSeconds).toBeGreaterThan(LONGEST_VALIDITY_SECONDS / 2);
 
@@ -202,5 +232,66 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
     await eventually(async () => (await call('/health/ready')).text === '{"status":"ready"}');
     await eventually(() => lines('a periodic task works again', '"task":"retention"').length === 1);
     expect(await server.stop()).toMatchObject({ code: 0 });
+  });
+
+  it("tells push platforms lifetimes by the database's time", async () => {
+    const { variables } = await shifted(-72 * HOUR_MS);
+    const [fcm, apns, web] = await Promise.all([startFcm(), startApns(), startPushService()]);
+    for (const platform of [fcm, apns, web]) closings.push(() => platform.stop());
+    const credentials = join(variables.DATA_DIR, 'fcm.json');
+    await writeFile(credentials, fcm.credentials);
+    const server = startServer(workplace, {
+      ...variables,
+      FCM_CREDENTIALS: credentials,
+      FCM_URL: fcm.url,
+      APNS_KEY: APNS_ACCOUNT.key.replaceAll('\n', '\\n'),
+      APNS_KEY_ID: APNS_ACCOUNT.keyId,
+      APNS_TEAM_ID: APNS_ACCOUNT.teamId,
+      APNS_TOPIC: APNS_ACCOUNT.topic,
+      APNS_URL: apns.url,
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    });
+    closings.push(() => server.kill());
+    const url = await server.ready();
+    const { key } = quickstartOf(server.stdout());
+    const post = async (path: string, body: object) => {
+      const response = await fetch(`${url}/api/v1/developers/push${path}`, {
+        method: 'POST',
+        headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      expect([response.status, await response.text()]).toEqual([
+        path === '' ? 200 : 201,
+        expect.stringContaining('"id"'),
+      ]);
+    };
+    const send = (more: object = {}) => post('', { to: 'amina', title: 'Hello', body: 'Amina', ...more });
+    const count = () => [fcm, apns, web].map(({ requests }) => requests.length);
+    for (const device of [
+      { platform: 'android', token: 'fcm-token' },
+      { platform: 'ios', token: 'a1b2c3d4' },
+      { platform: 'web', token: web.endpoint('amina'), keys: newBrowser().keys },
+    ])
+      await post('/devices', { userId: 'amina', ...device });
+    // Tokens of providers are by real time: these last while the clock is wrong.
+    await send();
+    await eventually(() => count().join() === '1,1,1');
+
+    process.kill(server.child.pid as number, 'SIGUSR2');
+    await eventually(async () => (await (await fetch(`${url}/health/ready`)).text()).includes('degraded'));
+    await send({ ttlSeconds: 600 });
+    await eventually(() => count().join() === '2,2,2');
+    const seconds = [
+      /^(\d+)s$/.exec(fcm.requests[1]?.message.android.ttl)?.[1],
+      web.requests[1]?.headers.ttl,
+    ];
+    for (const each of seconds) {
+      expect(Number(each)).toBeGreaterThan(0);
+      expect(Number(each)).toBeLessThanOrEqual(600);
+    }
+    await send();
+    await eventually(() => count().join() === '3,3,3');
+    const until = Number(apns.requests[2]?.headers['apns-expiration']);
+    expect(Math.abs(until - LONGEST_KEPT_SECONDS - Date.now() / 1_000)).toBeLessThan(HOUR_MS / 1_000);
   });
 });
