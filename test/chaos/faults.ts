@@ -17,7 +17,7 @@ interface Edit {
 }
 
 const ROOT = join(import.meta.dirname, '../..');
-const COPIED = ['bin', 'src', 'migrations', 'schema', 'test', 'tools', 'package.json'];
+const COPIED = ['bin', 'src', 'sdk/typescript/src', 'migrations', 'schema', 'test', 'tools', 'package.json'];
 const CONFIGURATIONS = ['tsconfig.json', 'tsconfig.build.json'];
 
 interface Fault {
@@ -327,6 +327,7 @@ async function look(name: string, { edits }: Fault, seconds: number): Promise<st
     await once(child, 'close');
     const [, found, first] = /^seed (\d+): \d+ faults.*\n +(.*)/m.exec(said) ?? [];
     if (found !== undefined) return `seed ${found} of ${seconds} s: ${first}`;
+    if (!/^seed \d+: ok/m.test(said)) throw new Error(`no seed was run for fault ${name}: ${said}`);
     notFound.push(name);
     return `not found in ${seeds} seeds of ${seconds} s`;
   } finally {
