@@ -22,11 +22,14 @@ export interface Asked {
 }
 
 const PATIENCE_MS = 45_000;
+/** An accepted message, or a page of the feed that is not empty. */
+const TELLS = /"createdAt":|"event":/;
 
 export class Api {
   /** Answers that nothing explains. */
   readonly oddities: string[] = [];
   readonly #urls: () => readonly string[];
+  #onTold: (() => void)[] = [];
 
   /** `urls` are the gateways that can be reached now. */
   constructor(urls: () => readonly string[]) {
@@ -35,6 +38,11 @@ export class Api {
 
   get urls(): readonly string[] {
     return this.#urls();
+  }
+
+  /** Resolves when somebody is told of a message or an event. */
+  told(): Promise<void> {
+    return new Promise((resolve) => this.#onTold.push(resolve));
   }
 
   /** Undefined where there was no whole answer. */
@@ -63,6 +71,7 @@ export class Api {
         askedAt,
         answeredAt: Date.now(),
       };
+      if (answer.status === 200 && TELLS.test(text)) for (const told of this.#onTold.splice(0)) told();
       if (answer.status === 500) this.oddities.push(`${method} ${path} was answered 500: ${text}`);
       return answer;
     } catch {

@@ -41,7 +41,7 @@ export class Carrier {
         const own = isTaken ? carrier.#reportsOn() : [];
         plans.set(submit.index, own);
         carrier.handedOver.push({
-          to: submit.destination.address.replace(/^\+?/, '+'),
+          to: numberOf(submit),
           part: partOf(submit),
           answer: isTaken ? 'accepted' : (WORDS.get(answer) ?? 'rejected'),
           reports: own.map(({ stat }) => stat as Stat),
@@ -79,7 +79,12 @@ export class Carrier {
         if (this.#random.chance(0.5)) return this.#how;
     }
     // Of a text that has begun to leave it refuses no part: carriers refuse numbers.
-    return partOf(submit) === 1 && this.#random.chance(0.03) ? REJECTED : 'accept';
+    if (partOf(submit) > 1) return 'accept';
+    // What it got before and did not answer it refuses more often: nobody may be refunded then at once.
+    const wasLost = this.handedOver.some(
+      ({ to, answer }) => to === numberOf(submit) && answer !== 'throttled',
+    );
+    return this.#random.chance(wasLost ? 0.3 : 0.05) ? REJECTED : 'accept';
   }
 
   /** None, one, the same twice, or two that contradict each other. */
@@ -111,6 +116,7 @@ const WORDS = new Map<SubmitAnswer, HandedOver['answer']>([
   ['silent', 'none'],
 ]);
 
+const numberOf = ({ destination }: ReceivedSubmit) => destination.address.replace(/^\+?/, '+');
 /** Which part of a text it is, by the header that long texts have. */
 const partOf = ({ esmClass, octets }: ReceivedSubmit): number =>
   (esmClass & 0x40) === 0 ? 1 : (octets[5] ?? 1);

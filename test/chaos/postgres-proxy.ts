@@ -18,6 +18,8 @@ export interface PostgresProxy {
   delayMs: number;
   /** What may happen to groups that commit, and to which share of them; undefined: nothing. */
   commits: { readonly fate: CommitFate; readonly share: number } | undefined;
+  /** Called once, when PostgreSQL has said that a transaction is open, before the gateway hears it. */
+  onTransaction: (() => void) | undefined;
   /** While set, connections end and no new ones begin. */
   setCut(isCut: boolean): void;
   stop(): Promise<void>;
@@ -70,7 +72,13 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
     upstream.on('data', (piece: Buffer) => {
       for (const message of answers.read(piece)) {
         const isLost = groups.isAnswerLost;
-        if (message.type === READY) groups.answered(message);
+        if (message.type === READY) {
+          groups.answered(message);
+          if (message.bytes[5] === IN_TRANSACTION) {
+            proxy.onTransaction?.();
+            proxy.onTransaction = undefined;
+          }
+        }
         if (!isLost) down(message.bytes);
         // What is lost is done by now, and on the disk.
         else if (message.type === READY) return end();
@@ -84,6 +92,7 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
     url: `postgres://${server.user}${password}@127.0.0.1:${port}/${server.database}`,
     delayMs: 0,
     commits: undefined,
+    onTransaction: undefined,
     setCut(cut) {
       isCut = cut;
       if (cut) for (const client of clients) client.destroy();
@@ -198,4 +207,5 @@ class Groups {
 }
 
 const IDLE = 'I'.charCodeAt(0);
+const IN_TRANSACTION = 'T'.charCodeAt(0);
 const wordOf = (text: string) => /^\s*(BEGIN|COMMIT|ROLLBACK)\b/i.exec(text)?.[1]?.toUpperCase() ?? 'other';

@@ -45,7 +45,9 @@ export async function run(
   const random = new Random(seed);
   const gateways = random.chance(0.2) ? 3 : 2;
   const planned = scheduleOf(random.fork(), seconds, gateways);
+  const begunAt = performance.now();
   const world = await World.start(arena, random.fork(), gateways);
+  log(`started after ${Math.round(performance.now() - begunAt)} ms`);
   try {
     const api = new Api(() => world.urls());
     const keys = new KeyRotator(api, arena.key);
@@ -66,7 +68,7 @@ export async function run(
       await pause(atMs - (performance.now() - startedAt));
       log(`${(atMs / 1_000).toFixed(1)} s: ${number} ${JSON.stringify(disorder)} for ${lastsMs} ms`);
       const from = Date.now();
-      const end = await world.begin(disorder);
+      const end = await world.begin(disorder, () => api.told());
       await pause(lastsMs);
       await end();
       happened.push({ disorder, from, until: Date.now() });

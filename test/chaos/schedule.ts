@@ -2,8 +2,8 @@
 import type { Random } from './random.ts';
 
 export type Disorder =
-  /** A gateway stands still, and its clocks go on. */
-  | { readonly kind: 'stop-gateway'; readonly gateway: number }
+  /** A gateway stands still, and its clocks go on; where it says so inside a transaction, as soon as it is in one. */
+  | { readonly kind: 'stop-gateway'; readonly gateway: number; readonly isInTransaction: boolean }
   /** A gateway's machine is suspended: its monotonic clock stands still, too. */
   | { readonly kind: 'suspend-gateway'; readonly gateway: number }
   /** kill -9 of a gateway; it is started again afterwards. */
@@ -12,8 +12,11 @@ export type Disorder =
   | { readonly kind: 'set-clock'; readonly gateway: number }
   /** All of PostgreSQL stands still. */
   | { readonly kind: 'stop-postgres' }
-  /** A backend of PostgreSQL is killed: all connections end, and what was not on the disk is gone. */
-  | { readonly kind: 'crash-postgres' }
+  /**
+   * A backend of PostgreSQL is killed: all connections end, and what was not on the disk is gone. Where it says so, as
+   * soon as somebody was told of a message or an event.
+   */
+  | { readonly kind: 'crash-postgres'; readonly isAfterAnswer: boolean }
   /** PostgreSQL crashes, and a gateway is killed at the same time. */
   | { readonly kind: 'crash-both'; readonly gateway: number }
   /** What a gateway and PostgreSQL say to each other takes longer. */
@@ -44,41 +47,61 @@ export interface Planned {
 const keyOf = (disorder: Disorder): string =>
   'gateway' in disorder ? `gateway ${disorder.gateway}` : disorder.kind;
 /** These may last for long: what waits for them gives up by itself. */
-const LONG: readonly Disorder['kind'][] = ['stop-gateway', 'suspend-gateway', 'lock-row', 'set-clock'];
+const LONG: readonly Disorder['kind'][] = [
+  'stop-gateway',
+  'suspend-gateway',
+  'lock-row',
+  'set-clock',
+  'cut-database',
+];
+const LONGEST_MS = 25_000;
+/**
+ * Most milliseconds between two disorders, by the seed. Faults that make themselves felt only where nothing else is wrong
+ * need few disorders.
+ */
+const PAUSES_MS = [1_500, 1_500, 5_000] as const;
 
 const SHARES = [0.05, 0.3, 1] as const;
 
-function disorderOf(random: Random, gateways: number): Disorder {
-  const gateway = random.between(0, gateways - 1);
-  return random.pick<() => Disorder>([
-    () => ({ kind: 'stop-gateway', gateway }),
-    () => ({ kind: 'suspend-gateway', gateway }),
-    () => ({ kind: 'kill-gateway', gateway }),
-    () => ({ kind: 'set-clock', gateway }),
-    () => ({ kind: 'stop-postgres' }),
-    () => ({ kind: 'crash-postgres' }),
-    () => ({ kind: 'crash-both', gateway }),
-    () => ({ kind: 'slow-database', gateway, delayMs: random.between(5, 200) }),
-    () => ({ kind: 'lose-commits', gateway, share: random.pick(SHARES) }),
-    () => ({ kind: 'drop-commits', gateway, share: random.pick(SHARES) }),
-    () => ({ kind: 'cut-database', gateway }),
-    () => ({ kind: 'lock-row', table: random.pick(['accounts', 'event_feeds'] as const) }),
-    () => ({
-      kind: 'carrier',
-      how: random.pick(['late', 'slow', 'reversed', 'silent', 'throttle', 'drop'] as const),
-    }),
-    () => ({ kind: 'carrier-counts-anew' }),
-    () => ({ kind: 'receiver', how: random.pick(['hang', 'fail', 'reset'] as const) }),
-  ])();
+type Make = (random: Random, gateway: number) => Disorder;
+
+const KINDS: readonly Make[] = [
+  (random, gateway) => ({ kind: 'stop-gateway', gateway, isInTransaction: random.chance(0.7) }),
+  (_, gateway) => ({ kind: 'suspend-gateway', gateway }),
+  (_, gateway) => ({ kind: 'kill-gateway', gateway }),
+  (_, gateway) => ({ kind: 'set-clock', gateway }),
+  () => ({ kind: 'stop-postgres' }),
+  (random) => ({ kind: 'crash-postgres', isAfterAnswer: random.chance(0.7) }),
+  (_, gateway) => ({ kind: 'crash-both', gateway }),
+  (random, gateway) => ({ kind: 'slow-database', gateway, delayMs: random.between(5, 200) }),
+  (random, gateway) => ({ kind: 'lose-commits', gateway, share: random.pick(SHARES) }),
+  (random, gateway) => ({ kind: 'drop-commits', gateway, share: random.pick(SHARES) }),
+  (_, gateway) => ({ kind: 'cut-database', gateway }),
+  (random) => ({ kind: 'lock-row', table: random.pick(['accounts', 'event_feeds'] as const) }),
+  (random) => ({
+    kind: 'carrier',
+    how: random.pick(['late', 'slow', 'reversed', 'silent', 'throttle', 'drop'] as const),
+  }),
+  () => ({ kind: 'carrier-counts-anew' }),
+  (random) => ({ kind: 'receiver', how: random.pick(['hang', 'fail', 'reset'] as const) }),
+];
+
+/** The kinds of a run: in most runs some only, so that one does not hide what another would show. */
+function kindsOf(random: Random): readonly Make[] {
+  const share = random.pick([0.2, 0.4, 1] as const);
+  const kinds = KINDS.filter(() => random.chance(share));
+  return kinds.length === 0 ? [random.pick(KINDS)] : kinds;
 }
 
 /** The disorder of a run of `seconds`. It ends two seconds before the run does. */
 export function scheduleOf(random: Random, seconds: number, gateways: number): Planned[] {
   const planned: Planned[] = [];
   const busyUntil = new Map<string, number>();
-  for (let atMs = 500; atMs < (seconds - 2) * 1_000; atMs += random.between(200, 1_500)) {
-    const disorder = disorderOf(random, gateways);
-    const mostMs = LONG.includes(disorder.kind) ? 20_000 : 3_000;
+  const kinds = kindsOf(random);
+  const pauseMs = random.pick(PAUSES_MS);
+  for (let atMs = 500; atMs < (seconds - 2) * 1_000; atMs += random.between(200, pauseMs)) {
+    const disorder = random.pick(kinds)(random, random.between(0, gateways - 1));
+    const mostMs = LONG.includes(disorder.kind) && random.chance(0.5) ? LONGEST_MS : 3_000;
     const lastsMs = Math.min(random.between(100, mostMs), seconds * 1_000 - 2_000 - atMs);
     if ((busyUntil.get(keyOf(disorder)) ?? 0) > atMs) continue;
     busyUntil.set(keyOf(disorder), atMs + lastsMs);

@@ -127,7 +127,7 @@ export class Senders {
   }
 
   #want(random: Random, key: string | undefined): Wanted {
-    const recipients = random.chance(0.1) ? random.between(2, 4) : random.chance(0.01) ? BULK : 1;
+    const recipients = random.chance(0.1) ? random.between(2, 4) : random.chance(0.02) ? BULK : 1;
     const number = this.#numbers + 1;
     this.#numbers += recipients;
     const to = Array.from(

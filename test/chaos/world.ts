@@ -9,6 +9,7 @@ import type { ServerConnection } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startPostgresVersion, type TestPostgres } from '../support/postgres-versions.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { pause } from './api.ts';
 import { type Arena, DATABASE, MASTER_KEY } from './arena.ts';
 import { Carrier } from './carrier.ts';
 import { type PostgresProxy, startPostgresProxy } from './postgres-proxy.ts';
@@ -18,11 +19,15 @@ import type { Disorder } from './schedule.ts';
 
 /** A clock may be set to so many hours from the right time, by the seed. */
 const CLOCK_SHIFTS_HOURS = [-30, -1, 25, 72] as const;
+/** A disorder waits for the moment that it wants for so long. */
+const MOMENT_MS = 1_000;
 /** PostgreSQL is there again after a crash within this. */
 const RECOVERY_MS = 60_000;
+/** A gateway has started again after this, whatever happens meanwhile. */
+const START_MS = 150_000;
 const PRELOAD = pathToFileURL(join(import.meta.dirname, 'clocks.ts')).href;
 /** Microseconds that PostgreSQL may wait with a commit, as a slow disk does. */
-const COMMIT_DELAYS = ['0', '2000', '10000', '50000'] as const;
+const COMMIT_DELAYS = ['0', '10000', '50000', '100000'] as const;
 /** What the carrier never answers takes its place in the window for so long. Late answers come sooner. */
 const SUBMIT_TIMEOUT_SECONDS = 8;
 /** Messages that a gateway may have with the carrier unanswered. */
@@ -33,6 +38,9 @@ interface Gateway {
   readonly dataDir: string;
   process: ServerProcess;
   url: string | undefined;
+  /** Disorders that keep it killed. */
+  kills: number;
+  starting: Promise<void> | undefined;
   /** For how long its machine was suspended so far, ms. */
   suspendedMs: number;
 }
@@ -85,7 +93,15 @@ export class World {
       const proxy = await startPostgresProxy(world.#database, random.fork());
       const dataDir = await arena.workplace.directory('chaos');
       const process = world.#startProcess(proxy, dataDir);
-      world.#gateways.push({ proxy, dataDir, process, url: undefined, suspendedMs: 0 });
+      world.#gateways.push({
+        proxy,
+        dataDir,
+        process,
+        url: undefined,
+        kills: 0,
+        starting: undefined,
+        suspendedMs: 0,
+      });
     }
     for (const gateway of world.#gateways) gateway.url = await gateway.process.ready();
     return world;
@@ -127,12 +143,20 @@ export class World {
     return done.value;
   }
 
-  /** Begins a disorder; resolves with what ends it. */
-  async begin(disorder: Disorder): Promise<() => Promise<void>> {
+  /** Begins a disorder; resolves with what ends it. `told` resolves when a client is told of a message or an event. */
+  async begin(disorder: Disorder, told: () => Promise<void>): Promise<() => Promise<void>> {
     switch (disorder.kind) {
       case 'stop-gateway': {
-        const { process } = this.#gateway(disorder.gateway);
-        process.child.kill('SIGSTOP');
+        const { process, proxy } = this.#gateway(disorder.gateway);
+        const stop = () => void process.child.kill('SIGSTOP');
+        if (disorder.isInTransaction) {
+          const isStopped = new Promise<void>((resolve) => {
+            proxy.onTransaction = () => resolve(stop());
+          });
+          await Promise.race([isStopped, pause(MOMENT_MS)]);
+          proxy.onTransaction = undefined;
+        }
+        stop();
         await this.#mayLose();
         return async () => void process.child.kill('SIGCONT');
       }
@@ -158,7 +182,7 @@ export class World {
       case 'kill-gateway':
         return this.#kill(disorder.gateway);
       case 'crash-postgres':
-        await this.#crashPostgres();
+        await this.#crashPostgres(disorder.isAfterAnswer ? told() : undefined);
         return async () => undefined;
       case 'crash-both': {
         const [again] = await Promise.all([this.#kill(disorder.gateway), this.#crashPostgres()]);
@@ -194,6 +218,7 @@ export class World {
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.#gateways.map(({ process }) => process.kill()));
+    await Promise.allSettled(this.#gateways.map(({ starting }) => starting));
     await Promise.all(this.#gateways.map(({ proxy }) => proxy.stop()));
     await this.carrier.smsc.stop();
     await this.receiver.stop();
@@ -237,28 +262,42 @@ export class World {
   async #kill(index: number): Promise<() => Promise<void>> {
     const gateway = this.#gateway(index);
     gateway.url = undefined;
+    gateway.kills += 1;
     await gateway.process.kill();
     await this.#mayLose();
     return async () => {
-      // A start that the next disorder breaks is tried again, as a supervisor would.
-      const until = performance.now() + RECOVERY_MS;
-      while (gateway.url === undefined && !this.#isStopping) {
-        gateway.process = this.#startProcess(gateway.proxy, gateway.dataDir);
-        gateway.url = await gateway.process.ready().catch((error: unknown) => {
-          if (performance.now() > until) throw error;
-          return undefined;
-        });
-      }
+      gateway.kills -= 1;
+      // One that is killed again while it starts is started when that is over.
+      gateway.starting ??= this.#startAgain(gateway).finally(() => {
+        gateway.starting = undefined;
+      });
+      await gateway.starting;
     };
   }
 
-  async #crashPostgres(): Promise<void> {
+  /** Starts a gateway. A start that the next disorder breaks is tried again, as a supervisor would. */
+  async #startAgain(gateway: Gateway): Promise<void> {
+    const until = performance.now() + START_MS;
+    while (gateway.url === undefined && gateway.kills === 0 && !this.#isStopping) {
+      gateway.process = this.#startProcess(gateway.proxy, gateway.dataDir);
+      const url = await gateway.process.ready().catch(async (error: unknown) => {
+        if (performance.now() > until) throw error;
+        await gateway.process.kill();
+        return undefined;
+      });
+      if (gateway.kills === 0) gateway.url = url;
+    }
+  }
+
+  /** Crashes it now, or when `moment` has come, if that is soon. */
+  async #crashPostgres(moment?: Promise<void>): Promise<void> {
     const backend = await this.query(async (client) => {
       const { rows } = await client.query<{ pid: number }>(
         `SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1`,
       );
       return rows[0]?.pid;
     }).catch(() => undefined);
+    if (moment) await Promise.race([moment, pause(MOMENT_MS)]);
     if (backend !== undefined) signal(backend, 'SIGKILL');
   }
 
