@@ -96,6 +96,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   f5: {
     what: 'a lease that was lost is renewed',
+    seconds: 45,
     edits: [
       {
         file: 'src/queue/job-rows.ts',
@@ -203,6 +204,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h10: {
     what: 'refunds have the time of the carrier instead of the commit',
+    seconds: 45,
     edits: [
       {
         file: 'src/domain/messages/transition-recipients.ts',
@@ -316,7 +318,16 @@ async function look(name: string, { edits }: Fault, seconds: number): Promise<st
     symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
     for (const edit of edits) writeFileSync(join(tree, edit.file), edited(name, edit, tree));
     const { seed, seeds } = values;
-    const args = ['--seed', seed, '--seeds', seeds, '--seconds', String(seconds), '--until-failure'];
+    const args = [
+      '--seed',
+      seed,
+      '--seeds',
+      seeds,
+      '--seconds',
+      String(seconds),
+      '--until-failure',
+      '--whole',
+    ];
     const child = spawn(process.execPath, ['test/chaos/main.ts', ...args], { cwd: tree });
     let said = '';
     for (const stream of [child.stdout, child.stderr])
