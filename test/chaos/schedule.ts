@@ -2,8 +2,8 @@
 import type { Random } from './random.ts';
 
 export type Disorder =
-  /** A gateway stands still, and its clocks go on; where it says so inside a transaction, as soon as it is in one. */
-  | { readonly kind: 'stop-gateway'; readonly gateway: number; readonly isInTransaction: boolean }
+  /** A gateway stands still, and its clocks go on; where it says so, inside a transaction that has the account's row. */
+  | { readonly kind: 'stop-gateway'; readonly gateway: number; readonly holdsAccount: boolean }
   /** A gateway's machine is suspended: its monotonic clock stands still, too. */
   | { readonly kind: 'suspend-gateway'; readonly gateway: number }
   /** kill -9 of a gateway; it is started again afterwards. */
@@ -65,43 +65,54 @@ const SHARES = [0.05, 0.3, 1] as const;
 
 type Make = (random: Random, gateway: number) => Disorder;
 
-const KINDS: readonly Make[] = [
-  (random, gateway) => ({ kind: 'stop-gateway', gateway, isInTransaction: random.chance(0.7) }),
+const PROCESSES: readonly Make[] = [
+  (random, gateway) => ({ kind: 'stop-gateway', gateway, holdsAccount: random.chance(0.7) }),
   (_, gateway) => ({ kind: 'suspend-gateway', gateway }),
   (_, gateway) => ({ kind: 'kill-gateway', gateway }),
   (_, gateway) => ({ kind: 'set-clock', gateway }),
+];
+const DATABASE: readonly Make[] = [
   () => ({ kind: 'stop-postgres' }),
   (random) => ({ kind: 'crash-postgres', isAfterAnswer: random.chance(0.7) }),
   (_, gateway) => ({ kind: 'crash-both', gateway }),
+  (random) => ({ kind: 'lock-row', table: random.pick(['accounts', 'event_feeds'] as const) }),
+];
+const NETWORK: readonly Make[] = [
   (random, gateway) => ({ kind: 'slow-database', gateway, delayMs: random.between(5, 200) }),
   (random, gateway) => ({ kind: 'lose-commits', gateway, share: random.pick(SHARES) }),
   (random, gateway) => ({ kind: 'drop-commits', gateway, share: random.pick(SHARES) }),
   (_, gateway) => ({ kind: 'cut-database', gateway }),
-  (random) => ({ kind: 'lock-row', table: random.pick(['accounts', 'event_feeds'] as const) }),
+];
+const CARRIER: readonly Make[] = [
   (random) => ({
     kind: 'carrier',
     how: random.pick(['late', 'slow', 'reversed', 'silent', 'throttle', 'drop'] as const),
   }),
   () => ({ kind: 'carrier-counts-anew' }),
-  (random) => ({ kind: 'receiver', how: random.pick(['hang', 'fail', 'reset'] as const) }),
 ];
-
-/** The kinds of a run: in most runs some only, so that one does not hide what another would show. */
-function kindsOf(random: Random): readonly Make[] {
-  const share = random.pick([0.2, 0.4, 1] as const);
-  const kinds = KINDS.filter(() => random.chance(share));
-  return kinds.length === 0 ? [random.pick(KINDS)] : kinds;
-}
+const RECEIVER: Make = (random) => ({
+  kind: 'receiver',
+  how: random.pick(['hang', 'fail', 'reset'] as const),
+});
+/** What goes wrong in a run, by the seed: not always everything, so that one disorder does not hide what another shows. */
+const THEMES: readonly (readonly Make[])[] = [
+  PROCESSES,
+  [...PROCESSES, ...CARRIER],
+  DATABASE,
+  [...NETWORK, RECEIVER],
+  [...NETWORK, ...CARRIER],
+  [...PROCESSES, ...DATABASE, ...NETWORK, ...CARRIER, RECEIVER],
+];
 
 /** The disorder of a run of `seconds`. It ends two seconds before the run does. */
 export function scheduleOf(random: Random, seconds: number, gateways: number): Planned[] {
   const planned: Planned[] = [];
   const busyUntil = new Map<string, number>();
-  const kinds = kindsOf(random);
+  const kinds = random.pick(THEMES);
   const pauseMs = random.pick(PAUSES_MS);
   for (let atMs = 500; atMs < (seconds - 2) * 1_000; atMs += random.between(200, pauseMs)) {
     const disorder = random.pick(kinds)(random, random.between(0, gateways - 1));
-    const mostMs = LONG.includes(disorder.kind) && random.chance(0.5) ? LONGEST_MS : 3_000;
+    const mostMs = LONG.includes(disorder.kind) && random.chance(0.7) ? LONGEST_MS : 3_000;
     const lastsMs = Math.min(random.between(100, mostMs), seconds * 1_000 - 2_000 - atMs);
     if ((busyUntil.get(keyOf(disorder)) ?? 0) > atMs) continue;
     busyUntil.set(keyOf(disorder), atMs + lastsMs);

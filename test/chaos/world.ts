@@ -21,6 +21,12 @@ import type { Disorder } from './schedule.ts';
 const CLOCK_SHIFTS_HOURS = [-30, -1, 25, 72] as const;
 /** A disorder waits for the moment that it wants for so long. */
 const MOMENT_MS = 1_000;
+/** It looks for a transaction that has the account's row for so long. */
+const HOLD_MS = 3_000;
+/** A transaction that goes on has ended by then. */
+const HELD_MS = 150;
+/** PostgreSQL's code for a row that somebody else has locked. */
+const LOCKED = '55P03';
 /** PostgreSQL is there again after a crash within this. */
 const RECOVERY_MS = 60_000;
 /** A gateway has started again after this, whatever happens meanwhile. */
@@ -147,16 +153,10 @@ export class World {
   async begin(disorder: Disorder, told: () => Promise<void>): Promise<() => Promise<void>> {
     switch (disorder.kind) {
       case 'stop-gateway': {
-        const { process, proxy } = this.#gateway(disorder.gateway);
-        const stop = () => void process.child.kill('SIGSTOP');
-        if (disorder.isInTransaction) {
-          const isStopped = new Promise<void>((resolve) => {
-            proxy.onTransaction = () => resolve(stop());
-          });
-          await Promise.race([isStopped, pause(MOMENT_MS)]);
-          proxy.onTransaction = undefined;
-        }
-        stop();
+        const gateway = this.#gateway(disorder.gateway);
+        const { process } = gateway;
+        if (disorder.holdsAccount) await this.#stopWithAccount(gateway);
+        process.child.kill('SIGSTOP');
         await this.#mayLose();
         return async () => void process.child.kill('SIGCONT');
       }
@@ -273,6 +273,38 @@ export class World {
       });
       await gateway.starting;
     };
+  }
+
+  /** Stops a gateway in a transaction that has the account's row, if it is in one soon. */
+  async #stopWithAccount({ process, proxy }: Gateway): Promise<void> {
+    const until = performance.now() + HOLD_MS;
+    while (performance.now() < until) {
+      const isInTransaction = new Promise<boolean>((resolve) => {
+        proxy.onTransaction = () => resolve(process.child.kill('SIGSTOP'));
+      });
+      const isStopped = await Promise.race([isInTransaction, pause(MOMENT_MS)]);
+      proxy.onTransaction = undefined;
+      if (isStopped && (await this.#isAccountHeld())) return;
+      process.child.kill('SIGCONT');
+    }
+  }
+
+  /** Whether somebody has the account's row, and still has it a moment later. */
+  async #isAccountHeld(): Promise<boolean> {
+    for (let look = 0; look < 2; look += 1) {
+      const isHeld = await this.query(async (client) => {
+        const lock = client.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE NOWAIT', [
+          this.#arena.accountId,
+        ]);
+        return lock.then(
+          () => false,
+          (error: pg.DatabaseError) => error.code === LOCKED,
+        );
+      });
+      if (!isHeld) return false;
+      await pause(HELD_MS);
+    }
+    return true;
   }
 
   /** Starts a gateway. A start that the next disorder breaks is tried again, as a supervisor would. */
