@@ -7,6 +7,7 @@ import {
   buildWorkplace,
   quickstartOf,
   runCli,
+  type ServerProcess,
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
@@ -32,16 +33,10 @@ export async function openArena(): Promise<Arena> {
     MASTER_KEY,
   };
   const gateway = startServer(workplace, { ...variables, LOG_LEVEL: 'warn' });
-  await gateway.ready();
-  const { key, accountId } = quickstartOf(gateway.stdout());
-  const topUp = await runCli(
-    workplace,
-    ['account', 'topup', '--account', accountId, '--amount', '10000000'],
-    variables,
-  );
-  if (topUp.code !== 0) throw new Error(`the account could not be topped up: ${topUp.stderr}`);
-  await gateway.stop();
-  await postgres.halt();
+  const { key, accountId } = await topUpAccount(workplace, gateway, variables).finally(async () => {
+    await gateway.stop();
+    await postgres.halt();
+  });
   return {
     workplace,
     cluster: postgres.cluster,
@@ -53,4 +48,18 @@ export async function openArena(): Promise<Arena> {
       await workplace.remove();
     },
   };
+}
+
+/** The account of a first start, with money. */
+async function topUpAccount(
+  workplace: Workplace,
+  gateway: ServerProcess,
+  variables: Readonly<Record<string, string>>,
+) {
+  await gateway.ready();
+  const account = quickstartOf(gateway.stdout());
+  const args = ['account', 'topup', '--account', account.accountId, '--amount', '10000000'];
+  const topUp = await runCli(workplace, args, variables);
+  if (topUp.code !== 0) throw new Error(`the account could not be topped up: ${topUp.stderr}`);
+  return account;
 }

@@ -30,7 +30,7 @@ const LOCKED = '55P03';
 /** PostgreSQL is there again after a crash within this. */
 const RECOVERY_MS = 60_000;
 /** A gateway has started again after this, whatever happens meanwhile. */
-const START_MS = 150_000;
+const START_MS = 240_000;
 const PRELOAD = pathToFileURL(join(import.meta.dirname, 'clocks.ts')).href;
 /** Microseconds that PostgreSQL may wait with a commit, as a slow disk does. */
 const COMMIT_DELAYS = ['0', '10000', '50000', '100000'] as const;
@@ -98,18 +98,17 @@ export class World {
     for (let count = 0; count < gateways; count += 1) {
       const proxy = await startPostgresProxy(world.#database, random.fork());
       const dataDir = await arena.workplace.directory('chaos');
-      const process = world.#startProcess(proxy, dataDir);
       world.#gateways.push({
         proxy,
         dataDir,
-        process,
+        process: world.#startProcess(proxy, dataDir),
         url: undefined,
         kills: 0,
         starting: undefined,
         suspendedMs: 0,
       });
     }
-    for (const gateway of world.#gateways) gateway.url = await gateway.process.ready();
+    await Promise.all(world.#gateways.map((gateway) => world.#untilStarted(gateway)));
     return world;
   }
 
@@ -307,17 +306,25 @@ export class World {
     return true;
   }
 
-  /** Starts a gateway. A start that the next disorder breaks is tried again, as a supervisor would. */
   async #startAgain(gateway: Gateway): Promise<void> {
+    if (gateway.kills > 0 || this.#isStopping) return;
+    gateway.process = this.#startProcess(gateway.proxy, gateway.dataDir);
+    await this.#untilStarted(gateway);
+  }
+
+  /** A start that the next disorder breaks, or a slow machine, is tried again, as a supervisor would. */
+  async #untilStarted(gateway: Gateway): Promise<void> {
     const until = performance.now() + START_MS;
-    while (gateway.url === undefined && gateway.kills === 0 && !this.#isStopping) {
-      gateway.process = this.#startProcess(gateway.proxy, gateway.dataDir);
-      const url = await gateway.process.ready().catch(async (error: unknown) => {
+    while (gateway.kills === 0 && !this.#isStopping) {
+      const url = await gateway.process.ready().catch((error: unknown) => {
         if (performance.now() > until) throw error;
-        await gateway.process.kill();
         return undefined;
       });
-      if (gateway.kills === 0) gateway.url = url;
+      if (gateway.kills > 0) return;
+      gateway.url = url;
+      if (url !== undefined) return;
+      await gateway.process.kill();
+      gateway.process = this.#startProcess(gateway.proxy, gateway.dataDir);
     }
   }
 
