@@ -18,11 +18,15 @@ interface Edit {
 
 const ROOT = join(import.meta.dirname, '../..');
 const COPIED = ['bin', 'src', 'sdk/typescript/src', 'migrations', 'schema', 'test', 'tools', 'package.json'];
+/** A run with a fault does not come to rest: it is waited for less long. */
+const REST_SECONDS = '45';
 const CONFIGURATIONS = ['tsconfig.json', 'tsconfig.build.json'];
 
 interface Fault {
   readonly what: string;
   readonly edits: readonly Edit[];
+  /** What goes wrong in the seeds that look for it. */
+  readonly theme: string;
   /** How long a seed must be for its disorder to last long enough. */
   readonly seconds?: number;
 }
@@ -30,6 +34,7 @@ interface Fault {
 const FAULTS: Readonly<Record<string, Fault>> = {
   f1: {
     what: 'a commit whose answer is lost is answered 503 "try again", and nothing bounds a wait for a lock',
+    theme: 'network',
     edits: [
       {
         file: 'src/storage/postgres/session-settings.ts',
@@ -50,6 +55,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   f2: {
     what: 'a process that stands still inside a transaction keeps its locks',
+    theme: 'processes',
     seconds: 45,
     edits: [
       {
@@ -61,6 +67,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   f3: {
     what: "the machine's clock decides about rows",
+    theme: 'processes',
     edits: [
       {
         file: 'src/storage/postgres/database-clock.ts',
@@ -81,6 +88,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   f4: {
     what: 'readers see what is not on the disk yet',
+    theme: 'database',
     edits: [
       {
         file: 'src/storage/postgres/pipeline.ts',
@@ -96,6 +104,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   f5: {
     what: 'a lease that was lost is renewed',
+    theme: 'processes',
     seconds: 45,
     edits: [
       {
@@ -108,6 +117,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   f6: {
     what: 'a report with another number is applied to the message of its id',
+    theme: 'processes and carrier',
     edits: [
       {
         file: 'src/storage/stores/report.store.ts',
@@ -118,6 +128,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h1: {
     what: 'commits resolve before they are on the disk',
+    theme: 'database',
     edits: [
       {
         file: 'src/storage/postgres/pipeline.ts',
@@ -128,12 +139,14 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h2: {
     what: 'a report appended to the spool during a replay is taken for applied',
+    theme: 'network',
     edits: [
       { file: 'src/storage/report-spool.ts', from: 'Math.max(from, size)', to: 'Math.max(from, file.size)' },
     ],
   },
   h3: {
     what: 'a recipient that may have been sent is refunded at once',
+    theme: 'network and carrier',
     edits: [
       {
         file: 'src/domain/messages/transition-recipients.ts',
@@ -144,6 +157,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h4: {
     what: 'two moves of a recipient in one batch both count',
+    theme: 'network and carrier',
     edits: [
       {
         file: 'src/domain/messages/transition-recipients.ts',
@@ -154,6 +168,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h5: {
     what: 'of two parts whose reports come at once each misses the other',
+    theme: 'network',
     edits: [
       {
         file: 'src/storage/stores/report.store.ts',
@@ -164,6 +179,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h6: {
     what: "the carrier's answer is forgotten while the database is away",
+    theme: 'network',
     edits: [
       {
         file: 'src/workers/submit/submit-outcomes.ts',
@@ -174,6 +190,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h7: {
     what: 'a claimed message can be canceled',
+    theme: 'network',
     edits: [
       {
         file: 'src/domain/messages/message-operations.ts',
@@ -184,6 +201,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h8: {
     what: 'keys that end while notifications are not heard go on working',
+    theme: 'network',
     edits: [
       {
         file: 'src/storage/postgres/pg-changes.ts',
@@ -194,6 +212,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h9: {
     what: 'events have the time of the carrier instead of the commit',
+    theme: 'network',
     edits: [
       {
         file: 'src/domain/messages/transition-recipients.ts',
@@ -204,6 +223,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h10: {
     what: 'refunds have the time of the carrier instead of the commit',
+    theme: 'network and carrier',
     seconds: 45,
     edits: [
       {
@@ -215,6 +235,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h11: {
     what: 'times go back along the numbers of messages',
+    theme: 'network',
     edits: [
       {
         file: 'src/storage/intake/intake-write.ts',
@@ -225,6 +246,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h12: {
     what: 'leases of processes that are gone are not taken over',
+    theme: 'processes',
     edits: [
       {
         file: 'src/queue/job-leases.ts',
@@ -235,6 +257,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h13: {
     what: 'a job ends apart from the record of its work',
+    theme: 'network',
     edits: [
       {
         file: 'src/workers/open-job.ts',
@@ -245,6 +268,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   h14: {
     what: 'reports whose sid was recorded at the same moment are not looked for',
+    theme: 'network',
     edits: [
       {
         file: 'src/workers/start-workers.ts',
@@ -310,7 +334,7 @@ function edited(name: string, { file, from, to }: Edit, tree = ROOT): string {
 }
 
 /** Runs seeds on a copy of the source with the fault. Resolves with the seed that found it, and what it said. */
-async function look(name: string, { edits }: Fault, seconds: number): Promise<string> {
+async function look(name: string, { edits, theme }: Fault, seconds: number): Promise<string> {
   const tree = mkdtempSync(join(tmpdir(), `gateway-fault-${name}-`));
   try {
     for (const part of [...COPIED, ...CONFIGURATIONS])
@@ -318,17 +342,9 @@ async function look(name: string, { edits }: Fault, seconds: number): Promise<st
     symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
     for (const edit of edits) writeFileSync(join(tree, edit.file), edited(name, edit, tree));
     const { seed, seeds } = values;
-    const args = [
-      '--seed',
-      seed,
-      '--seeds',
-      seeds,
-      '--seconds',
-      String(seconds),
-      '--until-failure',
-      '--whole',
-    ];
-    const child = spawn(process.execPath, ['test/chaos/main.ts', ...args], { cwd: tree });
+    const args = ['--seed', seed, '--seeds', seeds, '--seconds', String(seconds), '--theme', theme];
+    const flags = ['--rest', REST_SECONDS, '--until-failure', '--whole'];
+    const child = spawn(process.execPath, ['test/chaos/main.ts', ...args, ...flags], { cwd: tree });
     let said = '';
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (data: Buffer) => {
@@ -337,10 +353,10 @@ async function look(name: string, { edits }: Fault, seconds: number): Promise<st
       });
     await once(child, 'close');
     const [, found, first] = /^seed (\d+): \d+ faults.*\n +(.*)/m.exec(said) ?? [];
-    if (found !== undefined) return `seed ${found} of ${seconds} s: ${first}`;
+    if (found !== undefined) return `seed ${found} of ${seconds} s (${theme}): ${first}`;
     if (!/^seed \d+: ok/m.test(said)) throw new Error(`no seed was run for fault ${name}: ${said}`);
     notFound.push(name);
-    return `not found in ${seeds} seeds of ${seconds} s`;
+    return `not found in ${seeds} seeds of ${seconds} s (${theme})`;
   } finally {
     rmSync(tree, { recursive: true, force: true });
   }

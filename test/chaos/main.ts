@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { type Arena, openArena } from './arena.ts';
 import { type RunOptions, type RunResult, run } from './run.ts';
+import { themes } from './schedule.ts';
 
 const { values } = parseArgs({
   options: {
@@ -12,6 +13,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '60' },
     rest: { type: 'string', default: '90' },
+    theme: { type: 'string' },
     only: { type: 'string' },
     'until-failure': { type: 'boolean', default: false },
     whole: { type: 'boolean', default: false },
@@ -20,12 +22,13 @@ const { values } = parseArgs({
   },
 });
 if (values.help) {
-  process.stdout.write(`Usage: npm run chaos -- [--seed N] [--seconds S] [--seeds COUNT] [--rest S] [--only 1,2,…] [--until-failure] [--whole] [--verbose]
+  process.stdout.write(`Usage: npm run chaos -- [--seed N] [--seconds S] [--seeds COUNT] [--rest S] [--theme NAME] [--only 1,2,…] [--until-failure] [--whole] [--verbose]
 
 --seed           where the disorder comes from; the same seed makes the same disorder
 --seconds        for how long clients send (60)
 --seeds          runs so many seeds, one after the other, and ends with 1 when one failed
 --rest           how many seconds everything may take to come to rest (90)
+--theme          what goes wrong: ${themes.join(', ')}; the seed's when absent
 --only           of the planned disorders these only
 --until-failure  ends with the first seed that fails
 --whole          of a failing seed, looks for no fewer disorders that fail too
@@ -42,7 +45,14 @@ let failed = 0;
 try {
   for (let seed = first; seed < first + Number(values.seeds); seed += 1) {
     const only = values.only?.split(',').map(Number);
-    const options: RunOptions = { seed, seconds, only, restSeconds: Number(values.rest), log };
+    const options: RunOptions = {
+      seed,
+      seconds,
+      theme: values.theme,
+      only,
+      restSeconds: Number(values.rest),
+      log,
+    };
     const startedAt = performance.now();
     const result = await run(arena, options).catch((error: Error): RunResult => {
       // What cannot be judged is no success.
@@ -59,7 +69,7 @@ try {
     for (const number of numbers)
       process.stdout.write(`  ${number} ${JSON.stringify(result.planned[number])}\n`);
     process.stdout.write(
-      `  again: npm run chaos -- --seed ${seed} --seconds ${seconds} --only ${numbers.join(',')}\n`,
+      `  again: npm run chaos -- --seed ${seed} --seconds ${seconds}${values.theme === undefined ? '' : ` --theme '${values.theme}'`} --only ${numbers.join(',')}\n`,
     );
     if (values['until-failure']) break;
   }

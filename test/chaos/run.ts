@@ -20,6 +20,8 @@ const LOOKED_AT = ['unmatched_reports', 'timeline_notes', 'job_leases', 'report_
 export interface RunOptions {
   readonly seed: number;
   readonly seconds: number;
+  /** Of the disorder; the seed's when absent. */
+  readonly theme?: string | undefined;
   /** Numbers of the planned disorders that happen; all when absent. */
   readonly only?: readonly number[] | undefined;
   /** How long the last messages, reports and hooks may take to come to rest. */
@@ -40,11 +42,11 @@ export interface RunResult {
 /** Runs one seed. Real processes decide when exactly things happen, so a seed repeats the disorder, not every step. */
 export async function run(
   arena: Arena,
-  { seed, seconds, only, restSeconds, log }: RunOptions,
+  { seed, seconds, theme, only, restSeconds, log }: RunOptions,
 ): Promise<RunResult> {
   const random = new Random(seed);
   const gateways = random.chance(0.2) ? 3 : 2;
-  const planned = scheduleOf(random.fork(), seconds, gateways);
+  const planned = scheduleOf(random.fork(), seconds, gateways, theme);
   const begunAt = performance.now();
   const world = await World.start(arena, random.fork(), gateways);
   log(`started after ${Math.round(performance.now() - begunAt)} ms`);

@@ -95,20 +95,23 @@ const RECEIVER: Make = (random) => ({
   how: random.pick(['hang', 'fail', 'reset'] as const),
 });
 /** What goes wrong in a run, by the seed: not always everything, so that one disorder does not hide what another shows. */
-const THEMES: readonly (readonly Make[])[] = [
-  PROCESSES,
-  [...PROCESSES, ...CARRIER],
-  DATABASE,
-  [...NETWORK, RECEIVER],
-  [...NETWORK, ...CARRIER],
-  [...PROCESSES, ...DATABASE, ...NETWORK, ...CARRIER, RECEIVER],
-];
+const THEMES: Readonly<Record<string, readonly Make[]>> = {
+  processes: PROCESSES,
+  'processes and carrier': [...PROCESSES, ...CARRIER],
+  database: DATABASE,
+  network: [...NETWORK, RECEIVER],
+  'network and carrier': [...NETWORK, ...CARRIER],
+  everything: [...PROCESSES, ...DATABASE, ...NETWORK, ...CARRIER, RECEIVER],
+};
+export const themes = Object.keys(THEMES);
 
-/** The disorder of a run of `seconds`. It ends two seconds before the run does. */
-export function scheduleOf(random: Random, seconds: number, gateways: number): Planned[] {
+/** The disorder of a run of `seconds`, of this theme or one of the seed's. It ends two seconds before the run does. */
+export function scheduleOf(random: Random, seconds: number, gateways: number, theme?: string): Planned[] {
   const planned: Planned[] = [];
   const busyUntil = new Map<string, number>();
-  const kinds = random.pick(THEMES);
+  const picked = random.pick(themes);
+  const kinds = THEMES[theme ?? picked];
+  if (!kinds) throw new Error(`there is no theme ${theme}: ${themes.join(', ')}`);
   const pauseMs = random.pick(PAUSES_MS);
   for (let atMs = 500; atMs < (seconds - 2) * 1_000; atMs += random.between(200, pauseMs)) {
     const disorder = random.pick(kinds)(random, random.between(0, gateways - 1));
