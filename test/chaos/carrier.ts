@@ -56,7 +56,12 @@ export class Carrier {
   misbehave(how: Misbehaviour): void {
     this.#how = how;
     if (how === 'reversed') this.smsc.behave({ answersReversedBy: 4 });
-    if (how === 'slow') this.smsc.behave({ answerDelayMs: 200 });
+    if (how === 'slow') this.slowDown();
+  }
+
+  /** Answers slowly until it behaves. */
+  slowDown(): void {
+    this.smsc.behave({ answerDelayMs: SLOW_MS });
   }
 
   behave(): void {
@@ -109,6 +114,7 @@ export class Carrier {
 
 /** What a carrier takes to answer. */
 const ANSWER_MS = 2;
+const SLOW_MS = 200;
 const REJECTED = smpp.errors.ESME_RINVDSTADR as number;
 const WORDS = new Map<SubmitAnswer, HandedOver['answer']>([
   ['throttle', 'throttled'],

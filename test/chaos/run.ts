@@ -65,12 +65,14 @@ export async function run(
     readers.start(random.fork(), () => senders.latest(20));
     const startedAt = performance.now();
     const happened: Happened[] = [];
+    const many = random.fork();
+    const clients = { told: () => api.told(), sendMany: (url: string) => senders.sendMany(many, url) };
     const happening = planned.map(async ({ atMs, lastsMs, disorder }, number) => {
       if (only && !only.includes(number)) return;
       await pause(atMs - (performance.now() - startedAt));
       log(`${(atMs / 1_000).toFixed(1)} s: ${number} ${JSON.stringify(disorder)} for ${lastsMs} ms`);
       const from = Date.now();
-      const end = await world.begin(disorder, () => api.told());
+      const end = await world.begin(disorder, clients);
       await pause(lastsMs);
       await end();
       happened.push({ disorder, from, until: Date.now() });

@@ -4,8 +4,11 @@ import type { Random } from './random.ts';
 export type Disorder =
   /** A gateway stands still, and its clocks go on; where it says so, inside a transaction that has the account's row. */
   | { readonly kind: 'stop-gateway'; readonly gateway: number; readonly holdsAccount: boolean }
-  /** A gateway's machine is suspended: its monotonic clock stands still, too. */
-  | { readonly kind: 'suspend-gateway'; readonly gateway: number }
+  /**
+   * A gateway's machine is suspended: its monotonic clock stands still, too. Where it says so, while the gateway hands
+   * over a message to many.
+   */
+  | { readonly kind: 'suspend-gateway'; readonly gateway: number; readonly isAmidMany: boolean }
   /** kill -9 of a gateway; it is started again afterwards. */
   | { readonly kind: 'kill-gateway'; readonly gateway: number }
   /** The clock of a gateway's machine is set to another time. */
@@ -67,7 +70,7 @@ type Make = (random: Random, gateway: number) => Disorder;
 
 const PROCESSES: readonly Make[] = [
   (random, gateway) => ({ kind: 'stop-gateway', gateway, holdsAccount: random.chance(0.7) }),
-  (_, gateway) => ({ kind: 'suspend-gateway', gateway }),
+  (random, gateway) => ({ kind: 'suspend-gateway', gateway, isAmidMany: random.chance(0.5) }),
   (_, gateway) => ({ kind: 'kill-gateway', gateway }),
   (_, gateway) => ({ kind: 'set-clock', gateway }),
 ];

@@ -77,6 +77,12 @@ export class Senders {
     await this.#sending;
   }
 
+  /** Sends to many over the gateway at `url`. Resolves with the answer. */
+  async sendMany(random: Random, url: string): Promise<void> {
+    const wanted = this.#want(random, undefined, BULK);
+    wanted.told.push((await this.#send(random, wanted, url)).told);
+  }
+
   /** Ids of messages that were accepted, the latest `count`. */
   latest(count: number): string[] {
     return this.wanted
@@ -126,8 +132,8 @@ export class Senders {
     }
   }
 
-  #want(random: Random, key: string | undefined): Wanted {
-    const recipients = random.chance(0.1) ? random.between(2, 4) : random.chance(0.02) ? BULK : 1;
+  #want(random: Random, key: string | undefined, count?: number): Wanted {
+    const recipients = count ?? (random.chance(0.1) ? random.between(2, 4) : random.chance(0.02) ? BULK : 1);
     const number = this.#numbers + 1;
     this.#numbers += recipients;
     const to = Array.from(
@@ -135,9 +141,10 @@ export class Senders {
       (_, index) => `+2567${String(number + index).padStart(8, '0')}`,
     );
     const text = `chaos ${number}${random.chance(0.15) ? ' and more of it'.repeat(12) : ''}`;
-    const scheduledFor = random.chance(0.12)
-      ? Date.now() + (random.chance(0.3) ? HOUR_MS : random.between(500, 3_000))
-      : undefined;
+    const scheduledFor =
+      count === undefined && random.chance(0.12)
+        ? Date.now() + (random.chance(0.3) ? HOUR_MS : random.between(500, 3_000))
+        : undefined;
     const wanted = { to, text, key, scheduledFor, askedAt: Date.now(), told: [], canceled: [] };
     this.wanted.push(wanted);
     return wanted;

@@ -21,6 +21,8 @@ import type { Disorder } from './schedule.ts';
 const CLOCK_SHIFTS_HOURS = [-30, -1, 25, 72] as const;
 /** A disorder waits for the moment that it wants for so long. */
 const MOMENT_MS = 1_000;
+/** A slow carrier has taken some messages of many by then, and not all. */
+const AMID_MS = 500;
 /** It looks for a transaction that has the account's row for so long. */
 const HOLD_MS = 3_000;
 /** A transaction that goes on has ended by then. */
@@ -49,6 +51,14 @@ interface Gateway {
   starting: Promise<void> | undefined;
   /** For how long its machine was suspended so far, ms. */
   suspendedMs: number;
+}
+
+/** What a disorder may wait for, or ask for. */
+export interface Clients {
+  /** Resolves when somebody is told of a message or an event. */
+  told(): Promise<void>;
+  /** Resolves when the gateway has answered a send to many. */
+  sendMany(url: string): Promise<void>;
 }
 
 export class World {
@@ -148,8 +158,8 @@ export class World {
     return done.value;
   }
 
-  /** Begins a disorder; resolves with what ends it. `told` resolves when a client is told of a message or an event. */
-  async begin(disorder: Disorder, told: () => Promise<void>): Promise<() => Promise<void>> {
+  /** Begins a disorder; resolves with what ends it. */
+  async begin(disorder: Disorder, clients: Clients): Promise<() => Promise<void>> {
     switch (disorder.kind) {
       case 'stop-gateway': {
         const gateway = this.#gateway(disorder.gateway);
@@ -161,10 +171,16 @@ export class World {
       }
       case 'suspend-gateway': {
         const gateway = this.#gateway(disorder.gateway);
+        if (disorder.isAmidMany && gateway.url !== undefined) {
+          this.carrier.slowDown();
+          await Promise.race([clients.sendMany(gateway.url), pause(MOMENT_MS)]);
+          await pause(AMID_MS);
+        }
         gateway.process.child.kill('SIGSTOP');
         const stoppedAt = performance.now();
         await this.#mayLose();
         return async () => {
+          this.carrier.behave();
           gateway.suspendedMs += performance.now() - stoppedAt;
           await writeFile(join(gateway.dataDir, 'suspended'), String(gateway.suspendedMs));
           gateway.process.child.kill('SIGCONT');
@@ -181,7 +197,7 @@ export class World {
       case 'kill-gateway':
         return this.#kill(disorder.gateway);
       case 'crash-postgres':
-        await this.#crashPostgres(disorder.isAfterAnswer ? told() : undefined);
+        await this.#crashPostgres(disorder.isAfterAnswer ? clients.told() : undefined);
         return async () => undefined;
       case 'crash-both': {
         const [again] = await Promise.all([this.#kill(disorder.gateway), this.#crashPostgres()]);
