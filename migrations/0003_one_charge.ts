@@ -3,10 +3,10 @@ import type { Knex } from 'knex';
 /**
  * A message is charged by the transaction that accepts it, once: its row was made by that transaction. A charge that is
  * added later is refused. Runs once a statement: about 2 µs (estimated) a message in batches of 64, where a trigger for each row
- * takes 7 to 10 and a unique index 7 and 31 bytes.
+ * takes 7 to 10 and a unique index 7 and 31 bytes. `more` runs for what is not refused.
  */
-const ONE_CHARGE = `
-  CREATE FUNCTION charge_once() RETURNS trigger LANGUAGE plpgsql AS $$
+export const chargeOnce = (more = '') => `
+  CREATE OR REPLACE FUNCTION charge_once() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE
       own CONSTANT xid := pg_current_xact_id()::xid;
       doubled uuid;
@@ -18,9 +18,11 @@ const ONE_CHARGE = `
       IF FOUND THEN
         RAISE EXCEPTION 'message % is charged once, by the transaction that accepts it', doubled
           USING ERRCODE = 'integrity_constraint_violation';
-      END IF;
+      END IF;${more}
       RETURN NULL;
     END $$;
+`;
+const ONE_CHARGE = `${chargeOnce()}
   CREATE TRIGGER charged_once AFTER INSERT ON ledger_entries REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION charge_once();
 `;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { APNS_ACCOUNT, startApns } from '../support/apns.ts';
+import { apnsVariables, startApns } from '../support/apns.ts';
 import { CLOUD_API, startCloudApi, taken } from '../support/cloud-api.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -244,11 +244,7 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
       ...variables,
       FCM_CREDENTIALS: credentials,
       FCM_URL: fcm.url,
-      APNS_KEY: APNS_ACCOUNT.key.replaceAll('\n', '\\n'),
-      APNS_KEY_ID: APNS_ACCOUNT.keyId,
-      APNS_TEAM_ID: APNS_ACCOUNT.teamId,
-      APNS_TOPIC: APNS_ACCOUNT.topic,
-      APNS_URL: apns.url,
+      ...apnsVariables(apns.url),
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     });
     closings.push(() => server.kill());

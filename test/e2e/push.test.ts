@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { APNS_ACCOUNT, startApns } from '../support/apns.ts';
+import { apnsVariables, startApns } from '../support/apns.ts';
 import { fcmError, startFcm } from '../support/fcm.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { decryptPush, newBrowser, startPushService } from '../support/push-service.ts';
@@ -30,11 +30,7 @@ describe('one push message to Android, iOS and a browser, over real protocols (R
     gateway = await startTestGateway({
       FCM_CREDENTIALS: join(directory, 'fcm.json'),
       FCM_URL: fcm.url,
-      APNS_KEY: APNS_ACCOUNT.key.replaceAll('\n', '\\n'),
-      APNS_KEY_ID: APNS_ACCOUNT.keyId,
-      APNS_TEAM_ID: APNS_ACCOUNT.teamId,
-      APNS_TOPIC: APNS_ACCOUNT.topic,
-      APNS_URL: apns.url,
+      ...apnsVariables(apns.url),
     });
     account = await gateway.createAccount();
     await gateway.call('POST', '/developers/webhooks', {

@@ -18,6 +18,15 @@ export const APNS_ACCOUNT = {
   topic: 'com.example.app',
 };
 
+/** The gateway's settings for it, with the platform at `url`. */
+export const apnsVariables = (url: string) => ({
+  APNS_KEY: APNS_ACCOUNT.key.replaceAll('\n', '\\n'),
+  APNS_KEY_ID: APNS_ACCOUNT.keyId,
+  APNS_TEAM_ID: APNS_ACCOUNT.teamId,
+  APNS_TOPIC: APNS_ACCOUNT.topic,
+  APNS_URL: url,
+});
+
 export interface ApnsRequest {
   readonly headers: IncomingHttpHeaders;
   readonly deviceToken: string;

@@ -1,8 +1,7 @@
 import { CHANNELS } from '../../domain/messages/message.ts';
-import { BLOCK_OF_SEQ } from '../message-index/index.ts';
+import { BLOCK_OF_SEQ, STATUS_OF_MESSAGE } from '../message-index/index.ts';
 import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { STATUS_OF_MESSAGE } from '../stores/message-rows.ts';
 
 /** Latest acceptance time. A proposed time may come from a clock that was wrong for a moment. */
 export const LATEST = `date_trunc('milliseconds', now()) + interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
