@@ -239,8 +239,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     edits: [
       {
         file: 'src/storage/intake/intake-write.ts',
-        from: 'greatest(a.last_accepted_at, least(n.asked, ${LATEST}))',
-        to: 'least(n.asked, ${LATEST})',
+        from: 'greatest(a.last_accepted_at, ${EARLIEST}, least(n.asked, ${LATEST}))',
+        to: 'greatest(${EARLIEST}, least(n.asked, ${LATEST}))',
       },
     ],
   },

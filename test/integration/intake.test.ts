@@ -378,6 +378,18 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     expect((await intake.replay(accountId, 'production', claim))?.body).toBe(answer.body);
   });
 
+  it('a clock that is behind dates no message earlier than PostgreSQL allows (R260)', async () => {
+    const { accountId } = await gateway.createAccount(COST * 10);
+    const { intake } = startIntake();
+    const earliest = Date.now() - CLOCK_TOLERANCE_MS;
+    const createdAt = new Date(Date.now() - 25 * 3_600_000);
+    const answer = await accept(intake, prepared(accountId, { createdAt }));
+    if (answer.kind !== 'accepted') throw new Error(answer.kind);
+    const [row] = await stored(accountId);
+    expect(row?.created_at.getTime()).toBeGreaterThanOrEqual(earliest);
+    expect(new Date(JSON.parse(answer.body).createdAt)).toEqual(row?.created_at);
+  });
+
   it('sets messages back that a clock dated in the future, in every list and count (R260)', async () => {
     const { accountId } = await gateway.createAccount(COST * 20);
     const { intake } = startIntake();

@@ -3,8 +3,13 @@ import { BLOCK_OF_SEQ, STATUS_OF_MESSAGE } from '../message-index/index.ts';
 import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** Latest acceptance time. A proposed time may come from a clock that was wrong for a moment. */
-export const LATEST = `date_trunc('milliseconds', now()) + interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
+const tolerance = `interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
+/**
+ * Earliest and latest acceptance time. A proposed time may come from a clock that was wrong for a moment: that of a
+ * machine that was suspended is behind until the database has answered.
+ */
+export const EARLIEST = `date_trunc('milliseconds', now()) - ${tolerance}`;
+export const LATEST = `date_trunc('milliseconds', now()) + ${tolerance}`;
 /** Messages that are set back in one transaction. */
 const PIECE = 5_000;
 

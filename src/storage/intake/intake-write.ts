@@ -10,7 +10,7 @@ import { messageResource } from '../../domain/messages/message-resource.ts';
 import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { LATEST } from './future-times.ts';
+import { EARLIEST, LATEST } from './future-times.ts';
 
 /** The SQLSTATE that the SQL function `refuse_batch` raises (see migrations). */
 const REFUSED = 'MG001';
@@ -53,7 +53,7 @@ const WRITE = statement(
          WHEN a.last_accepted_at > ${LATEST} THEN ${refuse('its last message is dated in the future', 'a.id')}
          ELSE a.balance_minor - n.cost END, ledger_seq = a.ledger_seq + n.entries,
        sms_seq = a.sms_seq + n.sms, email_seq = a.email_seq + n.email, push_seq = a.push_seq + n.push,
-       whatsapp_seq = a.whatsapp_seq + n.whatsapp, last_accepted_at = greatest(a.last_accepted_at, least(n.asked, ${LATEST}))
+       whatsapp_seq = a.whatsapp_seq + n.whatsapp, last_accepted_at = greatest(a.last_accepted_at, ${EARLIEST}, least(n.asked, ${LATEST}))
      FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
        $8::timestamptz[]) AS n (id, cost, entries, sms, email, push, whatsapp, asked)
      WHERE a.id = n.id
