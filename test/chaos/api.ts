@@ -23,13 +23,17 @@ export interface Asked {
 
 const PATIENCE_MS = 45_000;
 /** An accepted message, or a page of the feed that is not empty. */
-const TELLS = /"createdAt":|"event":/;
+export type Told = 'send' | 'events';
+const toldBy = (text: string): Told | undefined => {
+  if (text.startsWith('{"data":[{"event":')) return 'events';
+  return text.startsWith('{"id":') ? 'send' : undefined;
+};
 
 export class Api {
   /** Answers that nothing explains. */
   readonly oddities: string[] = [];
   readonly #urls: () => readonly string[];
-  #onTold: (() => void)[] = [];
+  readonly #onTold = new Map<Told, (() => void)[]>();
 
   /** `urls` are the gateways that can be reached now. */
   constructor(urls: () => readonly string[]) {
@@ -40,9 +44,9 @@ export class Api {
     return this.#urls();
   }
 
-  /** Resolves when somebody is told of a message or an event. */
-  told(): Promise<void> {
-    return new Promise((resolve) => this.#onTold.push(resolve));
+  /** Resolves when a client is told of this. */
+  told(what: Told): Promise<void> {
+    return new Promise((resolve) => this.#onTold.set(what, [...(this.#onTold.get(what) ?? []), resolve]));
   }
 
   /** Undefined where there was no whole answer. */
@@ -71,7 +75,8 @@ export class Api {
         askedAt,
         answeredAt: Date.now(),
       };
-      if (answer.status === 200 && TELLS.test(text)) for (const told of this.#onTold.splice(0)) told();
+      const told = answer.status === 200 ? toldBy(text) : undefined;
+      if (told) for (const resolve of this.#onTold.get(told)?.splice(0) ?? []) resolve();
       if (answer.status === 500) this.oddities.push(`${method} ${path} was answered 500: ${text}`);
       return answer;
     } catch {

@@ -80,7 +80,7 @@ export class Readers {
         isBehind = page.data.length > 0;
         cursor = page.cursor;
       }
-      await pause(random.between(20, 200));
+      await pause(random.between(5, 80));
     }
   }
 

@@ -9,7 +9,7 @@ import { Random } from './random.ts';
 import { Readers } from './readers.ts';
 import { type Planned, scheduleOf } from './schedule.ts';
 import { Senders } from './senders.ts';
-import { WINDOW, World } from './world.ts';
+import { type Clients, WINDOW, World } from './world.ts';
 
 const SENDERS = 6;
 const STATUSES = [undefined, 'pending', 'sent', 'delivered', 'failed'] as const;
@@ -66,7 +66,10 @@ export async function run(
     const startedAt = performance.now();
     const happened: Happened[] = [];
     const many = random.fork();
-    const clients = { told: () => api.told(), sendMany: (url: string) => senders.sendMany(many, url) };
+    const clients: Clients = {
+      told: (what) => api.told(what),
+      sendMany: (url) => senders.sendMany(many, url),
+    };
     const happening = planned.map(async ({ atMs, lastsMs, disorder }, number) => {
       if (only && !only.includes(number)) return;
       await pause(atMs - (performance.now() - startedAt));

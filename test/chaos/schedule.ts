@@ -17,9 +17,9 @@ export type Disorder =
   | { readonly kind: 'stop-postgres' }
   /**
    * A backend of PostgreSQL is killed: all connections end, and what was not on the disk is gone. Where it says so, as
-   * soon as somebody was told of a message or an event.
+   * soon as a send was accepted, or events were read.
    */
-  | { readonly kind: 'crash-postgres'; readonly isAfterAnswer: boolean }
+  | { readonly kind: 'crash-postgres'; readonly after: 'send' | 'events' | undefined }
   /** PostgreSQL crashes, and a gateway is killed at the same time. */
   | { readonly kind: 'crash-both'; readonly gateway: number }
   /** What a gateway and PostgreSQL say to each other takes longer. */
@@ -58,6 +58,8 @@ const LONG: readonly Disorder['kind'][] = [
   'cut-database',
 ];
 const LONGEST_MS = 25_000;
+/** What others may not wait for is shorter than this. */
+const LONG_MS = 15_000;
 /**
  * Most milliseconds between two disorders, by the seed. Faults that make themselves felt only where nothing else is wrong
  * need few disorders.
@@ -76,7 +78,10 @@ const PROCESSES: readonly Make[] = [
 ];
 const DATABASE: readonly Make[] = [
   () => ({ kind: 'stop-postgres' }),
-  (random) => ({ kind: 'crash-postgres', isAfterAnswer: random.chance(0.7) }),
+  (random) => ({
+    kind: 'crash-postgres',
+    after: random.pick(['send', 'events', 'events', undefined] as const),
+  }),
   (_, gateway) => ({ kind: 'crash-both', gateway }),
   (random) => ({ kind: 'lock-row', table: random.pick(['accounts', 'event_feeds'] as const) }),
 ];
@@ -118,10 +123,15 @@ export function scheduleOf(random: Random, seconds: number, gateways: number, th
   const pauseMs = random.pick(PAUSES_MS);
   for (let atMs = 500; atMs < (seconds - 2) * 1_000; atMs += random.between(200, pauseMs)) {
     const disorder = random.pick(kinds)(random, random.between(0, gateways - 1));
-    const mostMs = LONG.includes(disorder.kind) && random.chance(0.7) ? LONGEST_MS : 3_000;
-    const lastsMs = Math.min(random.between(100, mostMs), seconds * 1_000 - 2_000 - atMs);
+    const isAlone =
+      disorder.kind === 'stop-gateway' && disorder.holdsAccount && seconds > 2 * (LONG_MS / 1_000);
+    const mostMs = isAlone || (LONG.includes(disorder.kind) && random.chance(0.7)) ? LONGEST_MS : 3_000;
+    const lastsMs = Math.min(random.between(isAlone ? LONG_MS : 100, mostMs), seconds * 1_000 - 2_000 - atMs);
     if ((busyUntil.get(keyOf(disorder)) ?? 0) > atMs) continue;
     busyUntil.set(keyOf(disorder), atMs + lastsMs);
+    // Whether it holds up the others shows only where nothing else is wrong with them.
+    if (isAlone)
+      for (let other = 0; other < gateways; other += 1) busyUntil.set(`gateway ${other}`, atMs + lastsMs);
     planned.push({ atMs, lastsMs, disorder });
   }
   return planned;
