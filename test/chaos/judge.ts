@@ -68,6 +68,7 @@ const UNIT = 160;
 const partsOf = (text: string) => (text.length <= 160 ? 1 : Math.ceil(text.length / 153));
 /** How far clocks that agree may be apart, ms. */
 const TOLERANCE_MS = 5_000;
+const LOCK_WAIT_MS = 5_000;
 
 type Accepted = Extract<Told, { kind: 'accepted' }>;
 const acceptedOf = ({ told }: Wanted): Accepted[] => told.filter((one) => one.kind === 'accepted');
@@ -119,7 +120,8 @@ function judgeAcceptance(stored: readonly Stored[], wanted: readonly Wanted[]): 
     for (const { cost, createdAt, answer } of accepted) {
       if (cost !== costOf(text) * to.length) fault(`it cost ${cost}`);
       const at = Date.parse(createdAt);
-      if (at < askedAt - TOLERANCE_MS || at > answer.answeredAt + TOLERANCE_MS)
+      // A message may join a transaction that has waited for its account.
+      if (at < askedAt - TOLERANCE_MS - LOCK_WAIT_MS || at > answer.answeredAt + TOLERANCE_MS)
         fault(`it was created at ${createdAt}, asked for at ${new Date(askedAt).toISOString()}`);
     }
   }
