@@ -99,6 +99,7 @@ export async function run(
         endpoints: webhooks.endpoints,
         handedOver: world.carrier.handedOver,
         hooks: world.receiver.hooks,
+        atRisk: world.atRisk,
         mayBeTwice: mayBeTwice(world),
         openingBalance,
         balance: await readers.balance(reading),
@@ -133,12 +134,10 @@ export async function run(
   }
 }
 
-/** How many hand-overs may have lost their answer: with a connection that is cut, all that were on it. */
+/** How many hand-overs may have lost their answer without being known: with a connection that is cut, all on it. */
 function mayBeTwice({ mayBeTwice, carrier }: World): number {
-  const lost = carrier.handedOver.map(({ answer }) =>
-    answer === 'cut' ? WINDOW : answer === 'none' ? 1 : 0,
-  );
-  return lost.reduce<number>((sum, each) => sum + each, mayBeTwice);
+  const cuts = carrier.handedOver.filter(({ answer }) => answer === 'cut').length;
+  return mayBeTwice + cuts * WINDOW;
 }
 
 /** What is still on its way: jobs that are due or held, and reports that nobody acknowledged. */

@@ -21,6 +21,8 @@ import type { Disorder } from './schedule.ts';
 const CLOCK_SHIFTS_HOURS = [-30, -1, 25, 72] as const;
 /** A disorder waits for the moment that it wants for so long. */
 const MOMENT_MS = 1_000;
+/** Others take the jobs of a gateway that was silent for longer. */
+const LEASE_MS = 13_000;
 /** A slow carrier has taken some messages of many by then, and not all. */
 const AMID_MS = 500;
 /** It looks for a transaction that has the account's row for so long. */
@@ -68,7 +70,9 @@ export class World {
   readonly #postgres: TestPostgres;
   readonly #database: ServerConnection;
   readonly #gateways: Gateway[] = [];
-  /** How many messages may have left twice, since a gateway that had them ended or stood still. */
+  /** How often each number may get its message again: the gateway that handed it over did not record that. */
+  readonly atRisk = new Map<string, number>();
+  /** So many messages more may have left twice: a gateway that stood still had them on their way out. */
   mayBeTwice = 0;
   readonly #random: Random;
   #isStopping = false;
@@ -166,8 +170,12 @@ export class World {
         const { process } = gateway;
         if (disorder.holdsAccount) await this.#stopWithAccount(gateway);
         process.child.kill('SIGSTOP');
+        const stoppedAt = performance.now();
         await this.#mayLose();
-        return async () => void process.child.kill('SIGCONT');
+        return async () => {
+          this.#resumed(stoppedAt);
+          process.child.kill('SIGCONT');
+        };
       }
       case 'suspend-gateway': {
         const gateway = this.#gateway(disorder.gateway);
@@ -181,6 +189,7 @@ export class World {
         await this.#mayLose();
         return async () => {
           this.carrier.behave();
+          this.#resumed(stoppedAt);
           gateway.suspendedMs += performance.now() - stoppedAt;
           await writeFile(join(gateway.dataDir, 'suspended'), String(gateway.suspendedMs));
           gateway.process.child.kill('SIGCONT');
@@ -214,8 +223,14 @@ export class World {
           proxy.commits = isOn ? { fate, share: disorder.share } : undefined;
         });
       }
-      case 'cut-database':
-        return this.#withProxy(disorder.gateway, (proxy, isOn) => proxy.setCut(isOn));
+      case 'cut-database': {
+        const connect = this.#withProxy(disorder.gateway, (proxy, isOn) => proxy.setCut(isOn));
+        const cutAt = performance.now();
+        return async () => {
+          if (performance.now() - cutAt > LEASE_MS) await this.#mayLose();
+          await connect();
+        };
+      }
       case 'lock-row':
         return this.#lockRow(disorder.table);
       case 'carrier':
@@ -262,16 +277,23 @@ export class World {
   }
 
   /**
-   * A gateway that ends or stands still has answers of the carrier on their way, and others in its memory while the
-   * database does not take them: whoever has the jobs next hands the messages over again.
+   * A gateway that ends, stands still or has no database has answers of the carrier that it does not record: whoever has
+   * the jobs next hands the messages over again.
    */
   async #mayLose(): Promise<void> {
+    // What was on its way out is with the carrier by then.
+    await pause(HELD_MS);
     const taken = this.carrier.handedOver.flatMap(({ answer, to }) => (answer === 'accepted' ? [to] : []));
     const unrecorded = await this.query(async (client) => {
-      const sql = `SELECT FROM recipients WHERE status = 'pending' AND address = ANY ($1)`;
-      return (await client.query(sql, [taken])).rowCount ?? 0;
+      const sql = `SELECT address FROM recipients WHERE status = 'pending' AND address = ANY ($1)`;
+      return (await client.query<{ address: string }>(sql, [taken])).rows;
     });
-    this.mayBeTwice += WINDOW + unrecorded;
+    for (const { address } of unrecorded) this.atRisk.set(address, (this.atRisk.get(address) ?? 0) + 1);
+  }
+
+  /** Where a gateway stood still until others took its jobs, what it was writing goes out all the same. */
+  #resumed(since: number): void {
+    if (performance.now() - since > LEASE_MS) this.mayBeTwice += WINDOW;
   }
 
   async #kill(index: number): Promise<() => Promise<void>> {
@@ -294,11 +316,11 @@ export class World {
   async #stopWithAccount({ process, proxy }: Gateway): Promise<void> {
     const until = performance.now() + HOLD_MS;
     while (performance.now() < until) {
-      const isInTransaction = new Promise<boolean>((resolve) => {
-        proxy.onTransaction = () => resolve(process.child.kill('SIGSTOP'));
+      const hasAccount = new Promise<boolean>((resolve) => {
+        proxy.onAccountHeld = () => resolve(process.child.kill('SIGSTOP'));
       });
-      const isStopped = await Promise.race([isInTransaction, pause(MOMENT_MS)]);
-      proxy.onTransaction = undefined;
+      const isStopped = await Promise.race([hasAccount, pause(MOMENT_MS)]);
+      proxy.onAccountHeld = undefined;
       if (isStopped && (await this.#isAccountHeld())) return;
       process.child.kill('SIGCONT');
     }
@@ -322,6 +344,7 @@ export class World {
     return true;
   }
 
+  /** Starts a gateway unless a disorder keeps it killed. */
   async #startAgain(gateway: Gateway): Promise<void> {
     if (gateway.kills > 0 || this.#isStopping) return;
     gateway.process = this.#startProcess(gateway.proxy, gateway.dataDir);
