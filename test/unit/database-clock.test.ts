@@ -16,6 +16,7 @@ function startWorld() {
     databaseMs: START_MS,
     monotonicMs: 1_000,
     wallMs: START_MS,
+    uptimeMs: 5_000_000,
     /** The time of each query there and back. The last one applies from then on. */
     ways: [[1, 1]] as [there: number, back: number][],
     asked: 0,
@@ -27,9 +28,19 @@ function startWorld() {
       world.databaseMs += ms;
       world.monotonicMs += ms;
       world.wallMs += ms;
+      world.uptimeMs += ms;
+    },
+    /** Lets time pass for everybody but the monotonic clock, as while a machine with Linux is suspended. */
+    suspend(ms: number) {
+      world.pass(ms);
+      world.monotonicMs -= ms;
     },
   };
-  const clock = new DatabaseClock(logger, () => ({ monotonicMs: world.monotonicMs, wallMs: world.wallMs }));
+  const clock = new DatabaseClock(logger, () => ({
+    monotonicMs: world.monotonicMs,
+    wallMs: world.wallMs,
+    uptimeMs: () => world.uptimeMs,
+  }));
   const start = () =>
     clock.start((work) =>
       work(async () => {
@@ -108,6 +119,26 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
     clock.now();
     clock.now();
     await expect(clock.agrees()).rejects.toThrow('away');
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    await clock.stop();
+  });
+
+  it('goes on with the right time after the machine was suspended, also while the database is away', async () => {
+    const { world, clock, start } = startWorld();
+    await start();
+    world.isAway = true;
+    for (let time = 0; time < 2; time += 1) {
+      world.suspend(HOUR_MS);
+      expect(clock.now().getTime()).toBe(world.databaseMs);
+      world.pass(1_000);
+      expect(clock.now().getTime()).toBe(world.databaseMs);
+    }
+    // A wall clock that is set is no suspension.
+    world.wallMs += HOUR_MS;
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    await expect(clock.agrees()).rejects.toThrow('away');
+    world.isAway = false;
+    await clock.agrees();
     expect(clock.now().getTime()).toBe(world.databaseMs);
     await clock.stop();
   });

@@ -9,6 +9,7 @@
  * (docs/decisions/ADR-0021-database-time-decides-about-rows.md).
  */
 
+import { uptime } from 'node:os';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { AgreedClock } from '../../domain/ports/system.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
@@ -33,6 +34,11 @@ const NOT_ASKED = 'the database was not asked for its time yet';
 export interface ProcessClocks {
   readonly monotonicMs: number;
   readonly wallMs: number;
+  /**
+   * The time since the machine started, which costs a system call. Unlike the monotonic clock, that of Linux goes on
+   * while the machine is suspended; absent elsewhere.
+   */
+  readonly uptimeMs?: (() => number) | undefined;
 }
 
 /**
@@ -47,8 +53,14 @@ interface Anchor {
   readonly errorMs: number;
 }
 
-const readProcess = (): ProcessClocks => ({ monotonicMs: performance.now(), wallMs: Date.now() });
+const uptimeMs = process.platform === 'linux' ? () => uptime() * 1_000 : undefined;
+const readProcess = (): ProcessClocks => ({
+  monotonicMs: performance.now(),
+  wallMs: Date.now(),
+  uptimeMs,
+});
 const apartOf = ({ monotonicMs, wallMs }: ProcessClocks) => wallMs - monotonicMs;
+const asleepOf = ({ monotonicMs, uptimeMs }: ProcessClocks) => uptimeMs && uptimeMs() - monotonicMs;
 const haveParted = (apartMs: number, clocks: ProcessClocks) =>
   Math.abs(apartOf(clocks) - apartMs) > PARTED_MS;
 
@@ -72,6 +84,8 @@ export class DatabaseClock implements AgreedClock {
   #anchor: Anchor | undefined;
   /** Wall clock minus monotonic clock at the last answer. */
   #apartMs = 0;
+  /** Uptime minus monotonic clock, likewise. */
+  #asleepMs: number | undefined;
   #asking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -105,13 +119,25 @@ export class DatabaseClock implements AgreedClock {
   /** Returns the database's time without a query. The error is some hundred microseconds. */
   now(): Date {
     const clocks = this.#read();
-    const now = new Date(Math.floor(this.#databaseMs(clocks)));
+    let nowMs = this.#databaseMs(clocks);
     if (haveParted(this.#apartMs, clocks)) {
       // Query the database once after each such jump. While the database is unreachable, the timer keeps trying.
       this.#apartMs = apartOf(clocks);
+      this.#addSleep(clocks);
       this.#askSoon();
+      nowMs = this.#databaseMs(clocks);
     }
-    return now;
+    return new Date(Math.floor(nowMs));
+  }
+
+  /** Adds the time that the machine was suspended: until the database answers, events would be dated too early. */
+  #addSleep(clocks: ProcessClocks): void {
+    const before = this.#asleepMs;
+    this.#asleepMs = asleepOf(clocks);
+    if (before === undefined || this.#asleepMs === undefined || !this.#anchor) return;
+    const sleptMs = this.#asleepMs - before;
+    // A clock that was set is no sleep.
+    if (sleptMs > PARTED_MS) this.#anchor = { ...this.#anchor, offsetMs: this.#anchor.offsetMs + sleptMs };
   }
 
   /** Wall clock minus the database's clock, in ms. Positive if this machine is ahead. */
@@ -178,7 +204,9 @@ export class DatabaseClock implements AgreedClock {
     });
     if (!best) throw new Error('the clock of this machine was set while the database was asked for its time');
     this.#anchor = corrected(this.#anchor, best);
-    this.#apartMs = apartOf(this.#read());
+    const clocks = this.#read();
+    this.#apartMs = apartOf(clocks);
+    this.#asleepMs = asleepOf(clocks);
     const fault = this.fault();
     if (fault === undefined) this.#disagreement.worked();
     else this.#disagreement.failed(new Error(fault));
