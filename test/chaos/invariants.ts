@@ -137,7 +137,8 @@ const INVARIANTS: readonly Invariant[] = [
     broken: `SELECT r.message_id, r.position, r.status, r.sent_at, array_agg(e.type) AS events FROM recipients r
       LEFT JOIN events e ON e.message_id = r.message_id AND e.position = r.position
       GROUP BY r.message_id, r.position, r.status, r.sent_at, r.error_code
-      HAVING count(*) FILTER (WHERE e.type = 'sms.sent') <> (r.sent_at IS NOT NULL)::int
+      -- The carrier may say that it took what it refused when it got it again: that makes no event.
+      HAVING count(*) FILTER (WHERE e.type = 'sms.sent') <> (r.sent_at IS NOT NULL AND coalesce(r.error_code, '') <> 'ESME_RINVDSTADR')::int
         OR count(*) FILTER (WHERE e.type = 'sms.failed')
           <> (r.status = 'failed' AND r.error_code IS DISTINCT FROM 'canceled')::int`,
   },

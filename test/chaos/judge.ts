@@ -180,14 +180,11 @@ function judgeCarrier(stored: readonly Stored[], { handedOver, atRisk, mayBeTwic
       !parts.every((own) => own.some((submit) => submit.reports.includes('DELIVRD')))
     )
       wrong.push(`${what}, and the carrier never said so`);
-    if (status === 'failed' && sent && !reports.includes('UNDELIV'))
+    // It may have refused what it had taken before, when it got it again.
+    const isRefused = submits.some(({ answer }) => answer === 'rejected');
+    if (status === 'failed' && sent && !isRefused && !reports.includes('UNDELIV'))
       wrong.push(`${what} after it was sent, and the carrier never said so`);
-    if (
-      status === 'failed' &&
-      !sent &&
-      code !== 'canceled' &&
-      !submits.some(({ answer }) => answer === 'rejected')
-    )
+    if (status === 'failed' && !sent && code !== 'canceled' && !isRefused)
       wrong.push(`${what}, and the carrier never refused it`);
     if (refunds > 0 && mayHaveTaken.length > 0)
       wrong.push(`${what} and refunded, though the carrier may have taken it`);
