@@ -71,8 +71,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     edits: [
       {
         file: 'src/storage/postgres/database-clock.ts',
-        from: '    const now = new Date(Math.floor(this.#databaseMs(clocks)));',
-        to: '    const now = new Date();',
+        from: 'return new Date(Math.floor(nowMs));',
+        to: 'return new Date();',
       },
       {
         file: 'src/storage/intake/intake-write.ts',
