@@ -58,8 +58,12 @@ const LONG: readonly Disorder['kind'][] = [
   'cut-database',
 ];
 const LONGEST_MS = 25_000;
-/** What others may not wait for is shorter than this. */
-const LONG_MS = 15_000;
+/** What others may not wait for is shorter than this, and so is what they take over. */
+const LONG_MS = 18_000;
+/** Whether what it does to the others shows only where nothing else is wrong with them. */
+const needsOthers = (disorder: Disorder): boolean =>
+  (disorder.kind === 'stop-gateway' && disorder.holdsAccount) ||
+  (disorder.kind === 'suspend-gateway' && disorder.isAmidMany);
 /**
  * Most milliseconds between two disorders, by the seed. Faults that make themselves felt only where nothing else is wrong
  * need few disorders.
@@ -123,13 +127,11 @@ export function scheduleOf(random: Random, seconds: number, gateways: number, th
   const pauseMs = random.pick(PAUSES_MS);
   for (let atMs = 500; atMs < (seconds - 2) * 1_000; atMs += random.between(200, pauseMs)) {
     const disorder = random.pick(kinds)(random, random.between(0, gateways - 1));
-    const isAlone =
-      disorder.kind === 'stop-gateway' && disorder.holdsAccount && seconds > 2 * (LONG_MS / 1_000);
+    const isAlone = needsOthers(disorder) && seconds > 2 * (LONG_MS / 1_000);
     const mostMs = isAlone || (LONG.includes(disorder.kind) && random.chance(0.7)) ? LONGEST_MS : 3_000;
     const lastsMs = Math.min(random.between(isAlone ? LONG_MS : 100, mostMs), seconds * 1_000 - 2_000 - atMs);
     if ((busyUntil.get(keyOf(disorder)) ?? 0) > atMs) continue;
     busyUntil.set(keyOf(disorder), atMs + lastsMs);
-    // Whether it holds up the others shows only where nothing else is wrong with them.
     if (isAlone)
       for (let other = 0; other < gateways; other += 1) busyUntil.set(`gateway ${other}`, atMs + lastsMs);
     planned.push({ atMs, lastsMs, disorder });
