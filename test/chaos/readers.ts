@@ -18,6 +18,8 @@ export class Readers {
   readonly #key: () => string;
   #isOver = false;
   #isAtRest = false;
+  /** Those who wait for the follower to be at the end of the feed. */
+  #waiting: (() => void)[] = [];
   #looking: Promise<unknown> = Promise.resolve();
   #following: Promise<void> = Promise.resolve();
 
@@ -38,7 +40,11 @@ export class Readers {
     await this.#looking;
   }
 
-  /** Resolves when the feed was followed to its end. */
+  /** Resolves when the feed was followed to its end of now. */
+  catchUp(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
   async stopFollowing(): Promise<void> {
     this.#isAtRest = true;
     await this.#following;
@@ -70,16 +76,17 @@ export class Readers {
   /** Takes the feed page by page, and goes on from the cursor that it was given. */
   async #follow(random: Random): Promise<void> {
     let cursor: string | undefined;
-    let isBehind = true;
-    while (!this.#isAtRest || isBehind) {
+    while (!this.#isAtRest) {
+      const waiting = this.#waiting.splice(0);
       const after = cursor === undefined ? '' : `?after=${encodeURIComponent(cursor)}`;
       const answer = await this.#api.ask(random, `/developers/events${after}`, { key: this.#key() });
       if (answer?.status === 200) {
         const page = answer.body as { data: object[]; cursor: string };
         this.fed.push(...page.data.map((event) => JSON.stringify(event)));
-        isBehind = page.data.length > 0;
         cursor = page.cursor;
+        if (page.data.length === 0) for (const resolve of waiting.splice(0)) resolve();
       }
+      this.#waiting.unshift(...waiting);
       await pause(random.between(5, 80));
     }
   }

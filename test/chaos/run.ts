@@ -87,6 +87,7 @@ export async function run(
     const reading = random.fork();
     /** Judges all that there is now. */
     const judgeNow = async (): Promise<string[]> => {
+      await readers.catchUp();
       const walks: [string | undefined, { ids: string[]; total: number }][] = [];
       for (const status of STATUSES) {
         const walk = await readers.walk(reading, status);
@@ -120,7 +121,7 @@ export async function run(
       wrong = await judgeNow();
     }
     await readers.stopFollowing();
-    wrong = [...api.oddities, ...judgeService(senders.probes, happened), ...(await judgeNow())];
+    wrong = [...api.oddities, ...judgeService(senders.probes, happened), ...wrong];
     if (wrong.length > 0) await show(world, wrong, log);
     return {
       planned,
