@@ -18,8 +18,8 @@ export interface PostgresProxy {
   delayMs: number;
   /** What may happen to groups that commit, and to which share of them; undefined: nothing. */
   commits: { readonly fate: CommitFate; readonly share: number } | undefined;
-  /** Called once, when PostgreSQL has said that an open transaction has an account's row, before the gateway hears it. */
-  onAccountHeld: (() => void) | undefined;
+  /** Called once, when PostgreSQL has said that a transaction is open, before the gateway hears it. */
+  onTransaction: (() => void) | undefined;
   /** While set, connections end and no new ones begin. */
   setCut(isCut: boolean): void;
   stop(): Promise<void>;
@@ -74,9 +74,9 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
         const isLost = groups.isAnswerLost;
         if (message.type === READY) {
           groups.answered(message);
-          if (groups.holdsAccount && message.bytes[5] === IN_TRANSACTION) {
-            proxy.onAccountHeld?.();
-            proxy.onAccountHeld = undefined;
+          if (message.bytes[5] === IN_TRANSACTION) {
+            proxy.onTransaction?.();
+            proxy.onTransaction = undefined;
           }
         }
         if (!isLost) down(message.bytes);
@@ -92,7 +92,7 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
     url: `postgres://${server.user}${password}@127.0.0.1:${port}/${server.database}`,
     delayMs: 0,
     commits: undefined,
-    onAccountHeld: undefined,
+    onTransaction: undefined,
     setCut(cut) {
       isCut = cut;
       if (cut) for (const client of clients) client.destroy();
@@ -162,10 +162,6 @@ class Groups {
   #words = new Set<string>();
   /** Whether a transaction is open once all that was sent is done. */
   #isOpen = false;
-  /** Names of the statements that lock rows of accounts. */
-  readonly #locking = new Set<string>();
-  /** Whether the open transaction has locked an account's row. */
-  holdsAccount = false;
 
   /** Whether what PostgreSQL says now is the answer to a group whose answer is lost. */
   get isAnswerLost(): boolean {
@@ -195,19 +191,15 @@ class Groups {
   answered({ bytes }: Message): void {
     this.#unanswered.shift();
     if (this.#unanswered.length === 0) this.#isOpen = bytes[5] !== IDLE;
-    if (bytes[5] === IDLE) this.holdsAccount = false;
   }
 
   #read({ type, bytes }: Message): void {
     if (type === PARSE) {
       const [name = '', text = ''] = bytes.toString('latin1', 5).split('\0');
       this.#names.set(name, wordOf(text));
-      if (LOCKS_ACCOUNT.test(text)) this.#locking.add(name);
-      else this.#locking.delete(name);
     } else if (type === BIND) {
       const [, name = ''] = bytes.toString('latin1', 5).split('\0');
       this.#words.add(this.#names.get(name) ?? 'other');
-      if (this.#locking.has(name)) this.holdsAccount = true;
     } else if (type === 'Q') {
       this.#words.add(wordOf(bytes.toString('latin1', 5)));
     }
@@ -216,5 +208,4 @@ class Groups {
 
 const IDLE = 'I'.charCodeAt(0);
 const IN_TRANSACTION = 'T'.charCodeAt(0);
-const LOCKS_ACCOUNT = /\bUPDATE accounts\b|\bFROM accounts\b.*\bFOR (NO KEY )?UPDATE\b/s;
 const wordOf = (text: string) => /^\s*(BEGIN|COMMIT|ROLLBACK)\b/i.exec(text)?.[1]?.toUpperCase() ?? 'other';

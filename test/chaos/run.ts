@@ -121,7 +121,7 @@ export async function run(
       wrong = await judgeNow();
     }
     await readers.stopFollowing();
-    wrong = [...api.oddities, ...judgeService(senders.probes, happened), ...wrong];
+    wrong = [...api.oddities, ...world.oddities, ...judgeService(senders.probes, happened), ...wrong];
     if (wrong.length > 0) await show(world, wrong, log);
     return {
       planned,

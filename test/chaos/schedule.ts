@@ -2,8 +2,8 @@
 import type { Random } from './random.ts';
 
 export type Disorder =
-  /** A gateway stands still, and its clocks go on; where it says so, inside a transaction that has the account's row. */
-  | { readonly kind: 'stop-gateway'; readonly gateway: number; readonly holdsAccount: boolean }
+  /** A gateway stands still, and its clocks go on; where it says so, inside a transaction. */
+  | { readonly kind: 'stop-gateway'; readonly gateway: number; readonly isInTransaction: boolean }
   /**
    * A gateway's machine is suspended: its monotonic clock stands still, too. Where it says so, while the gateway hands
    * over a message to many.
@@ -62,7 +62,7 @@ const LONGEST_MS = 25_000;
 const LONG_MS = 18_000;
 /** Whether what it does to the others shows only where nothing else is wrong with them. */
 const needsOthers = (disorder: Disorder): boolean =>
-  (disorder.kind === 'stop-gateway' && disorder.holdsAccount) ||
+  (disorder.kind === 'stop-gateway' && disorder.isInTransaction) ||
   (disorder.kind === 'suspend-gateway' && disorder.isAmidMany);
 /**
  * Most milliseconds between two disorders, by the seed. Faults that make themselves felt only where nothing else is wrong
@@ -75,7 +75,7 @@ const SHARES = [0.05, 0.3, 1] as const;
 type Make = (random: Random, gateway: number) => Disorder;
 
 const PROCESSES: readonly Make[] = [
-  (random, gateway) => ({ kind: 'stop-gateway', gateway, holdsAccount: random.chance(0.7) }),
+  (random, gateway) => ({ kind: 'stop-gateway', gateway, isInTransaction: random.chance(0.7) }),
   (random, gateway) => ({ kind: 'suspend-gateway', gateway, isAmidMany: random.chance(0.5) }),
   (_, gateway) => ({ kind: 'kill-gateway', gateway }),
   (_, gateway) => ({ kind: 'set-clock', gateway }),
