@@ -301,7 +301,9 @@ export class World {
     if (stoodMs < OPEN_MS) return;
     const open = await this.query(async (client) => (await client.query(OPEN_FOR_LONG)).rowCount ?? 0);
     if (open > 0)
-      this.oddities.push(`${open} transactions of a process that stood still for ${Math.round(stoodMs)} ms are open`);
+      this.oddities.push(
+        `${open} transactions of a process that stood still for ${Math.round(stoodMs)} ms are open`,
+      );
   }
 
   async #kill(index: number): Promise<() => Promise<void>> {
