@@ -74,7 +74,8 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
         const isLost = groups.isAnswerLost;
         if (message.type === READY) {
           groups.answered(message);
-          if (message.bytes[5] === IN_TRANSACTION) {
+          // Of one that was sent on already, PostgreSQL has the end.
+          if (message.bytes[5] === IN_TRANSACTION && groups.isAnswered) {
             proxy.onTransaction?.();
             proxy.onTransaction = undefined;
           }
@@ -166,6 +167,11 @@ class Groups {
   /** Whether what PostgreSQL says now is the answer to a group whose answer is lost. */
   get isAnswerLost(): boolean {
     return this.#unanswered[0]?.isLost === true;
+  }
+
+  /** Whether PostgreSQL has answered all that was sent. */
+  get isAnswered(): boolean {
+    return this.#unanswered.length === 0;
   }
 
   /** The group that ends with `message`, if one does. */
