@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { AuditEntry } from './audit-entry.ts';
 
-/** A link of the chain: the dense number of an entry, from 1, and the hash of all entries up to it. */
+/**
+ * A link of the hash chain over the audit log. `seq` numbers the entries from 1, without gaps. `hash` covers this entry
+ * and all entries before it.
+ */
 export interface AuditLink {
   readonly seq: number;
   readonly hash: Buffer;
@@ -12,7 +15,7 @@ export interface ChainedEntry extends AuditLink {
 
 export const CHAIN_START: AuditLink = { seq: 0, hash: Buffer.alloc(32) };
 
-/** The link after `last`: SHA-256 of the last hash and the content of the entry. */
+/** Returns the link that follows `last`. Its hash is SHA-256 over the hash of `last` and the content of the entry. */
 export function nextLink(last: AuditLink, entry: AuditEntry): AuditLink {
   const seq = last.seq + 1;
   const { id, accountId, at, actor, action, target, before, after } = entry;
@@ -20,7 +23,7 @@ export function nextLink(last: AuditLink, entry: AuditEntry): AuditLink {
   return { seq, hash: createHash('sha256').update(last.hash).update(said).digest() };
 }
 
-/** JSON with sorted members, because the database does not keep their order. */
+/** Sorts the members of all objects, because the database does not keep their order and the hash depends on it. */
 function sorted(value: unknown): unknown {
   const plain = value instanceof Date ? value.toISOString() : value;
   if (Array.isArray(plain)) return plain.map(sorted);

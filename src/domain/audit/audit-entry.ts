@@ -1,4 +1,7 @@
-/** A change: who, what, before and after. Written in the transaction of the change. */
+/**
+ * The record of one change: who made it, when, to what, and the values before and after. It is written in the
+ * transaction of the change.
+ */
 export interface AuditEntry {
   readonly id: string;
   readonly accountId: string | null;
@@ -10,7 +13,7 @@ export interface AuditEntry {
   readonly after: Readonly<Record<string, unknown>> | null;
 }
 
-/** What entries are about. The first part of an action says which of them. */
+/** The kinds of things that an entry can be about. The part of `action` before the dot decides the kind. */
 export const AUDIT_TARGET_KINDS = [
   'account',
   'api_key',
@@ -35,7 +38,7 @@ const KIND_BY_NOUN: Readonly<Record<string, AuditTargetKind>> = {
   recovery: 'gateway',
 };
 
-/** The kind of an entry's target. */
+/** Returns the kind of thing that an entry changed. Actions with an unknown first part count as `gateway`. */
 export function targetKindOf({ action }: Pick<AuditEntry, 'action'>): AuditTargetKind {
   return KIND_BY_NOUN[action.slice(0, action.indexOf('.'))] ?? 'gateway';
 }

@@ -11,20 +11,20 @@ import { exportLine } from './audit-export.ts';
 
 const VERIFY_BATCH = 1_000;
 
-/** The result of a check of the chain. */
+/** The result of a check of the audit log's hash chain. */
 export interface AuditCheck {
   readonly isIntact: boolean;
-  /** Entries that are unchanged and in their place. */
+  /** Number of entries, from the first one, that are unchanged and in their place. */
   readonly entries: number;
-  /** Hash of those entries, in hex. */
+  /** Hash of the last of these entries, in hex. It covers all of them. */
   readonly head: string;
-  /** Number of the first entry that is changed, moved or missing. */
+  /** Number of the first entry that is changed, moved or missing; null if there is none. */
   readonly brokenAt: number | null;
   /** Number of the last entry that the signed head covers; null when the head is missing or cannot be opened. */
   readonly signedUpTo: number | null;
 }
 
-/** The entry without the values in webhook queries that older entries may hold (R212). */
+/** Masks the webhook URL in an entry. Older entries may hold secret query values (R212). */
 export function withMaskedUrls(entry: AuditEntry): AuditEntry {
   if (!entry.action.startsWith('webhook.')) return entry;
   return { ...entry, before: withMaskedUrl(entry.before), after: withMaskedUrl(entry.after) };
@@ -34,19 +34,21 @@ function withMaskedUrl(part: AuditEntry['before']): AuditEntry['before'] {
   return typeof part?.url === 'string' ? { ...part, url: maskedUrl(part.url) } : part;
 }
 
-/** Reading the audit log and checking it for tampering. */
+/** Operations that read the audit log and check it for tampering. */
 export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stores' | 'auditHeads'>) {
   return {
     /**
-     * Checks the whole chain: every entry unchanged, in its place, and none missing at the end. Compares the end
-     * with two signed heads: the database's, and the last one that this process stored in DATA_DIR. An operator who
-     * stores `head` elsewhere can later prove that nothing before it was rewritten.
+     * Checks the whole hash chain: every entry is unchanged and in its place, and none is missing at the end. To find
+     * missing entries, the check compares the end with two signed heads: the one in the database, and the last one that
+     * this process stored in DATA_DIR. An operator who stores `head` elsewhere can later prove that nothing before it
+     * was rewritten.
      */
     verify: operation(
       'audit.verify',
       { operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<AuditCheck> => {
-        // Reads the file first: entries committed after it only make the log longer.
+        // Read the stored head first. Entries committed after this read only make the log longer, so the head stays
+        // valid.
         const before = await stores.audit.heads();
         const kept = await auditHeads.kept(before.logId);
         const { end, signed, logId } = await stores.audit.heads();
@@ -91,8 +93,8 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
     ),
 
     /**
-     * The account's entries, newest first. An operator sees the entries of all accounts and of the platform. Masks
-     * webhook URLs: entries from before masking hold them whole, and entries are never rewritten (R212).
+     * Lists the account's entries, newest first. An operator sees the entries of all accounts and of the platform.
+     * Webhook URLs are masked here, because old entries hold whole URLs and entries are never rewritten (R212).
      */
     list: operation(
       'audit.list',

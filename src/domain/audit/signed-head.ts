@@ -2,9 +2,12 @@ import type { AuditHeads } from '../ports/audit-stores.ts';
 import type { Stores } from '../ports/stores.ts';
 
 /**
- * Run at the start. Makes sure that the log has a head signed with the current master key and that this process
- * stores it outside the database. Keeps a head that cannot be opened, so that `audit verify` reports it, unless its
- * key was declared lost. Does not replace a missing head while this process has stored one of the same log.
+ * Runs when the process starts. A signed head is the number and hash of the last audit entry, signed with the master
+ * key. After the call, the log has a head signed with the current key, and this process has stored it outside the
+ * database.
+ *
+ * A head that cannot be opened stays, so that `audit verify` reports it, unless its key was declared lost. A missing
+ * head is not replaced if this process has stored a head of the same log: somebody may have removed it.
  */
 export async function keepSignedHead({ audit }: Pick<Stores, 'audit'>, heads: AuditHeads): Promise<void> {
   const { logId, signed, end } = await audit.heads();
