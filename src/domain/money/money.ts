@@ -2,14 +2,14 @@
  * **Minor unit**: the smallest unit of a currency (1 UGX, 1 cent, 1 fils). **Amount**: a JSON number in units of the
  * currency, as the API shows it.
  *
- * Invariant (R17). Storage and code use whole minor units, always safe integers, with names that end in `Minor`.
- * Amounts exist only at the edges; convert them with `toMinor` and `fromMinor`.
+ * Invariant (R17). Storage and code use whole minor units, always safe integers, with names that end in `Minor`. Only
+ * requests and responses contain amounts. `toMinor` and `fromMinor` convert between the two.
  */
 import { validationError } from '../errors.ts';
 
 /**
- * ISO 4217 by number of decimals. `Intl` follows CLDR, which rounds several currencies to whole units (RSD, IQD,
- * MGA…).
+ * The ISO 4217 currency codes, grouped by their number of decimals. `Intl` cannot supply these numbers: it follows
+ * CLDR, which gives several currencies (RSD, IQD, MGA…) no decimals.
  */
 const BY_DECIMALS: readonly (readonly [decimals: number, codes: string])[] = [
   [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
@@ -30,31 +30,30 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
   BY_DECIMALS.flatMap(([decimals, codes]) => codes.split(' ').map((code) => [code, decimals] as const)),
 );
 
-/** Up to this value every decimal survives conversion to a double and back (15 significant digits). */
+/** Up to this number of minor units, an amount fits into 15 significant digits, so a double represents it exactly. */
 const ALWAYS_EXACT_MINOR = 10 ** 15;
-/** Largest balance. Sums stay exact below it. */
+/** Largest balance in minor units. Sums of smaller values are exact. */
 export const BALANCE_MAX_MINOR = ALWAYS_EXACT_MINOR;
 const REFERENCE_MAX_LENGTH = 200;
 
 /**
- * Whether the code is an ISO 4217 currency in use, in capitals. Excludes metals, test codes and funds without
- * decimals.
+ * True if `code` is an ISO 4217 currency in use, in capitals. Metals, test codes and funds without decimals are not.
  */
 export function isCurrency(code: string): boolean {
   return DECIMALS.has(code);
 }
 
 /**
- * Converts an amount to minor units (R17): 30 UGX is 30, 19.99 USD is 1999. Exact: it reads the decimal that JSON
- * shows and rounds nothing. Throws RangeError for an unknown currency, a number that is not finite or has too many
- * decimals, and a result that is no safe integer.
+ * Converts an amount to minor units (R17): 30 UGX is 30, 19.99 USD is 1999. The result is exact, because the function
+ * works on the decimal text of the number. Throws RangeError for an unknown currency, a number that is not finite or
+ * has too many decimals, and a result that is no safe integer.
  */
 export function toMinor(amount: number, currency: string): number {
   const decimals = decimalsOf(currency);
   if (!Number.isFinite(amount)) throw new RangeError('The amount is not a finite number');
   const match = /^(-?\d+)(?:\.(\d+))?$/.exec(String(amount));
   const [, whole = '', fraction = ''] = match ?? [];
-  // The exponent form does not match: below 1e-6 or from 1e21, out of range for every currency.
+  // Numbers below 1e-6 or from 1e21 print with an exponent and do not match. They are out of range for every currency.
   if (!match || fraction.length > decimals) {
     throw new RangeError(`The amount has more than ${decimals} decimals or is too large for ${currency}`);
   }
@@ -64,14 +63,14 @@ export function toMinor(amount: number, currency: string): number {
 }
 
 /**
- * Converts minor units to the number that JSON shows (R17); the inverse of `toMinor`. Throws RangeError for an
- * unknown currency, for minor units that are no safe integer, and for the few above 10^15 that no double can
+ * Converts minor units to the number that JSON shows (R17). It is the inverse of `toMinor`. Throws RangeError for an
+ * unknown currency, for minor units that are no safe integer, and for the few values above 10^15 that no double can
  * represent.
  */
 export function fromMinor(minor: number, currency: string): number {
   const decimals = decimalsOf(currency);
   if (!Number.isSafeInteger(minor)) throw new RangeError('Minor units are safe integers');
-  // Turns -0 into 0.
+  // Adding 0 turns -0 into 0.
   const amount = minor / 10 ** decimals + 0;
   if (Math.abs(minor) > ALWAYS_EXACT_MINOR && toMinor(amount, currency) !== minor) {
     throw new RangeError(`The amount is too large for ${currency}`);
@@ -79,7 +78,7 @@ export function fromMinor(minor: number, currency: string): number {
   return amount;
 }
 
-/** Whole minor units as exact decimal text in the currency itself: 1999 of USD is `19.99`, 30 of UGX is `30`. */
+/** Writes minor units as exact decimal text in units of the currency: 1999 of USD is `19.99`, 30 of UGX is `30`. */
 export function decimalOf(minor: number, currency: string): string {
   const decimals = decimalsOf(currency);
   if (!Number.isSafeInteger(minor)) throw new RangeError('Minor units are safe integers');
@@ -96,7 +95,8 @@ function decimalsOf(currency: string): number {
 }
 
 /**
- * Checks the reference that makes a payment or a price change happen once; null for none. Throws `validation_error`.
+ * Checks the reference of a payment or a price change. A request repeated with the same reference changes nothing.
+ * Returns null if none is given. Throws `validation_error`.
  */
 export function checkReference(reference: string | undefined): string | null {
   if (reference === undefined) return null;
@@ -107,7 +107,9 @@ export function checkReference(reference: string | undefined): string | null {
   return reference;
 }
 
-/** Converts a given amount to minor units and checks its range. Throws `validation_error` at `path`. */
+/**
+ * Converts the amount of a request to minor units and checks that it is in range. Throws `validation_error` at `path`.
+ */
 export function checkAmount(
   path: string,
   amount: number,

@@ -7,21 +7,21 @@ import { operation } from '../operation.ts';
 import { checkAmount, checkReference, fromMinor, isCurrency } from './money.ts';
 import type { PriceRow } from './tariff.ts';
 
-/** A message to 1,000 recipients at this price still has an exact amount. */
+/** Largest price in minor units. The total of a message to 1,000 recipients at this price is still exact. */
 const PRICE_MAX_MINOR = 10 ** 9;
 
 export interface SetPriceInput {
   readonly currency: string;
   readonly channel: Channel;
-  /** Leading digits of the destination; empty for all. */
+  /** Leading digits of the destination number. Empty means all destinations. */
   readonly prefix: string;
-  /** In units of the currency. */
+  /** Price of one unit, in units of the currency. */
   readonly amount: number;
-  /** Makes a repeated request change nothing. */
+  /** Identifies the change: a repeated request with the same reference changes nothing. */
   readonly reference?: string | undefined;
 }
 
-/** Prices of messages (R17). */
+/** Operations that list and set the prices of messages (R17). */
 export function priceOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {
@@ -86,7 +86,7 @@ function checkPrice(input: SetPriceInput): PriceRow {
       if (/^[0-9]{0,15}$/.test(prefix)) return;
       throw refuse('prefix', 'must be the leading digits of a number, without +');
     },
-    // The currency decides how many decimals the amount has.
+    // The currency is checked first, because it decides how many decimals the amount may have.
     amountMinor: () => {
       if (!isCurrency(currency)) throw refuse('currency', 'must be an ISO 4217 code such as UGX');
       return checkAmount('amount', amount, currency, [0, PRICE_MAX_MINOR]);

@@ -1,15 +1,15 @@
 import type { Channel } from '../messages/message.ts';
 
-/** The price of one unit for one recipient whose number starts with `prefix` (R17). */
+/** The price of one billing unit for one recipient whose number starts with `prefix` (R17). */
 interface TariffRow {
   readonly currency: string;
   readonly channel: string;
-  /** Leading digits of the E.164 number, without `+`; empty for all destinations. */
+  /** Leading digits of the E.164 number, without `+`. Empty means all destinations. */
   readonly prefix: string;
-  /** Whole minor units of `currency`, not negative. */
+  /** Price in whole minor units of `currency`, not negative. */
   readonly amountMinor: number;
 }
-/** A price as it is stored. */
+/** A row of the price table. */
 export interface PriceRow extends TariffRow {
   readonly channel: Channel;
 }
@@ -22,13 +22,13 @@ interface PriceList {
 const E164_PREFIX = /^\d{0,15}$/;
 
 /**
- * The prices in force. The longest prefix of the destination wins (R17). A look-up costs as many map reads as the
- * longest prefix has digits.
+ * The prices in force. Of the rows that match a destination, the one with the longest prefix applies (R17). A look-up
+ * reads a map at most once for each digit of the longest prefix, and once for the empty prefix.
  */
 export class Tariff {
   readonly #lists = new Map<string, PriceList>();
 
-  /** Throws RangeError for a prefix that is not digits, a price that is no whole amount, and a repeated row. */
+  /** Throws RangeError for a prefix that is not digits, a price that is not a whole number, and a repeated row. */
   constructor(rows: Iterable<TariffRow>) {
     for (const { currency, channel, prefix, amountMinor } of rows) {
       const name = `${currency} ${channel} "${prefix}"`;
@@ -46,9 +46,9 @@ export class Tariff {
   }
 
   /**
-   * The price of one unit to one recipient in minor units; undefined when no row matches (`unpriced_destination`,
-   * R3). `destination` is E.164, with or without `+`. Channels without numbers match only the row with an empty
-   * prefix.
+   * Returns the price of one unit to one recipient in minor units, or undefined when no row matches
+   * (`unpriced_destination`, R3). `destination` is E.164, with or without `+`. For a channel without phone numbers,
+   * only the row with an empty prefix matches.
    */
   unitPrice(currency: string, channel: string, destination: string): number | undefined {
     const list = this.#lists.get(listKey(currency, channel));
