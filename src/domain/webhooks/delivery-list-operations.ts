@@ -11,13 +11,13 @@ import { type DeliveryAttempt, EVENT_TYPES, type WebhookDelivery } from './webho
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 
-/** The filter of a caller, in which the event is any text. */
+/** The filter as a request gives it: `event` can be any text until it is checked. */
 type GivenFilter = Omit<DeliveryListFilter, 'event'> & { readonly event?: string | undefined };
 
-/** Lists of deliveries, and batch look-ups of what belongs to them. */
+/** Lists of deliveries, and batch look-ups of their counts, attempts and events. */
 export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
-    /** Deliveries to the account's endpoints, deleted ones too, newest first. */
+    /** Lists the deliveries to the account's endpoints, newest first. Deliveries to deleted endpoints are included. */
     list: operation(
       'delivery.list',
       READ,
@@ -38,7 +38,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       },
     ),
 
-    /** Deliveries to each endpoint, newest first, by endpoint id. */
+    /** Lists the deliveries of several endpoints, newest first. The result is keyed by endpoint id. */
     toEach: operation(
       'delivery.toEach',
       READ,
@@ -68,7 +68,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       },
     ),
 
-    /** One delivery, also to a deleted endpoint. */
+    /** Returns one delivery, even if its endpoint was deleted. Throws `not_found`. */
     find: operation('delivery.find', READ, async (caller, input: { readonly id: string }) => {
       const delivery = isUuid(input.id)
         ? await stores.deliveries.find(visibilityOf(caller), input.id)
@@ -78,7 +78,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       return shown;
     }),
 
-    /** Counts of deliveries by status, by endpoint id. */
+    /** Counts deliveries by status. The result is keyed by endpoint id. */
     counts: operation(
       'delivery.counts',
       READ,
@@ -103,7 +103,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       },
     ),
 
-    /** The events with these numbers in the account's feed. */
+    /** Returns the events of the account's feed that have the numbers `seqs`. */
     events: operation(
       'delivery.events',
       READ,
@@ -113,7 +113,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
   };
 }
 
-/** Throws `validation_error` for an unknown event type. */
+/** Checks that `event` is a known event type. Throws `validation_error`. */
 function checkEvent({ event, ...filter }: GivenFilter): DeliveryListFilter {
   if (event === undefined) return filter;
   const known = EVENT_TYPES.find((type) => type === event);

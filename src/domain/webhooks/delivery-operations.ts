@@ -16,13 +16,16 @@ import { attemptRecord, recordAttempts } from './record-attempts.ts';
 import type { DeliveryAttempt, DeliveryStatus, Webhook, WebhookDelivery } from './webhook.ts';
 import { MANAGE_WEBHOOKS, READ_WEBHOOKS, REDELIVER } from './webhook-operations.ts';
 
-/** Deliveries queued in one transaction of a recovery. */
+/** Number of deliveries that a recovery queues in one transaction. */
 const RECOVER_BATCH = 1_000;
-/** Largest difference between the clocks of processes. */
+/** Largest expected difference between the clocks of two gateway processes, in milliseconds. */
 const ID_SLACK_MS = 60_000;
-/** Statuses from which a person may retry. `pending` has its first attempt ahead; `canceled` has no endpoint. */
+/**
+ * Statuses from which a person may retry a delivery. Excluded: `pending`, whose first attempt is still to come, and
+ * `canceled`, whose endpoint was deleted.
+ */
 const RETRYABLE: readonly DeliveryStatus[] = ['retrying', 'success', 'failed'];
-/** A test whose process died before recording the attempt is attempted again after this time. */
+/** If the process dies before it records the attempt of a test, the test is attempted again after this time. */
 const TEST_RETRY_MS = 30_000;
 
 /** A delivery with its attempts, oldest first (R30). */
@@ -31,7 +34,7 @@ export interface DeliveryDetails {
   readonly attemptLog: readonly DeliveryAttempt[];
 }
 
-/** Reading and retrying deliveries. */
+/** Operations that read and retry deliveries. */
 export function deliveryOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport, holdGate } = deps;
 
@@ -41,7 +44,10 @@ export function deliveryOperations(deps: Dependencies) {
     return webhook;
   }
 
-  /** A delivery whose endpoint exists. Throws `not_found` if it does not belong to `webhookId`, where given. */
+  /**
+   * Returns a delivery and its endpoint. Throws `not_found` if the endpoint was deleted, or if `webhookId` is given and
+   * the delivery belongs to another endpoint.
+   */
   async function deliveryOf(caller: Caller, id: string, webhookId: string | undefined) {
     const visibility = visibilityOf(caller);
     const delivery = isUuid(id) ? await stores.deliveries.find(visibility, id) : undefined;
@@ -60,10 +66,11 @@ export function deliveryOperations(deps: Dependencies) {
     await tx.jobs.enqueue(jobs);
   }
 
-  /** Queues failed deliveries again, with the same ids and new retries. Returns how many. */
+  /** Queues failed deliveries again, with the same ids and new retries. Returns the number of queued deliveries. */
   async function requeueFailed(webhook: Webhook, span: TimeSpan): Promise<number> {
     let queued = 0;
-    // A delivery's id holds the time of its creation, which is after its event.
+    // The search starts at an id, because a delivery's id holds its creation time. That time is after the event, except
+    // for clock differences between processes.
     const first = uuidFloor(shiftedTime(span.since, -ID_SLACK_MS));
     for (let afterId: string | undefined = first; afterId !== undefined; ) {
       const failed: readonly string[] = await stores.deliveries.failed(
@@ -83,13 +90,13 @@ export function deliveryOperations(deps: Dependencies) {
     return queued;
   }
 
-  /** Creates and queues deliveries of the events that have none. Returns how many. */
+  /** Creates and queues deliveries for events that have none. Returns the number of queued deliveries. */
   async function queueMissing(webhook: Webhook, span: TimeSpan): Promise<number> {
     let queued = 0;
     for (let afterSeq: number | undefined = 0; afterSeq !== undefined; ) {
       const from: number = afterSeq;
       const events = await uow.run(async (tx) => {
-        // Locked, so that two concurrent recoveries do not deliver an event twice.
+        // Lock the endpoint, so that two concurrent recoveries do not deliver an event twice.
         if (!(await tx.webhooks.lock(webhook, webhook.id))) throw notFound('Webhook');
         const missing = await tx.events.missing(webhook, span, from, RECOVER_BATCH);
         const deliveries = missing.map((event) => newDelivery(ids, webhook, event));
@@ -104,7 +111,7 @@ export function deliveryOperations(deps: Dependencies) {
   }
 
   return {
-    /** An endpoint's deliveries, newest first (R112). */
+    /** Lists an endpoint's deliveries, newest first (R112). */
     deliveries: operation(
       'webhook.deliveries',
       READ_WEBHOOKS,
@@ -133,8 +140,8 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Makes a delivery due now, whatever its result was, with the same id (R28). Without retries left it gets this
-     * one attempt. A delivery that is already due or in progress stays as it is.
+     * Makes a delivery due now, whatever its result was, with the same id (R28). If it has no retries left, it gets one
+     * more attempt. A delivery that is already due or in progress stays as it is.
      */
     retry: operation(
       'webhook.retry',
@@ -154,8 +161,9 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Queues what an endpoint missed in a time span (R28, R31): failed deliveries, with new retries, and subscribed
-     * events without a delivery, such as those recorded while it was inactive. Returns how many.
+     * Queues what an endpoint missed in a time span (R28, R31), and returns the number. These are failed deliveries,
+     * which get new retries, and subscribed events without a delivery, such as those recorded while the endpoint was
+     * inactive.
      */
     recover: operation(
       'webhook.recover',
@@ -193,8 +201,8 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Sends a `webhook.test` event to the endpoint, active or not, in one immediate attempt without retries (R28,
-     * R113). `isSuccess` is the result of the attempt, even if the endpoint was deleted meanwhile.
+     * Sends a `webhook.test` event to the endpoint, active or not (R28, R113). It makes one attempt at once, without
+     * retries. `isSuccess` is the result of the attempt, even if the endpoint was deleted meanwhile.
      */
     test: operation(
       'webhook.test',

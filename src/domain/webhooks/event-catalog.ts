@@ -2,16 +2,16 @@ import { CHANNELS } from '../messages/message.ts';
 import { eventEnvelope } from './event.ts';
 import { EVENT_TYPES, type EventType } from './webhook.ts';
 
-/** Channels of event types; `system` for events about webhooks. */
+/** The channels that an event can belong to. Events about webhooks belong to `system`. */
 export const EVENT_CHANNELS = [...CHANNELS, 'system'] as const;
 export type EventChannel = (typeof EVENT_CHANNELS)[number];
 
-/** The documentation of an event type for subscribers (R28). */
+/** The documentation of an event type, written for subscribers (R28). */
 export interface EventDescription {
   readonly event: EventType;
   readonly channel: EventChannel;
   readonly description: string;
-  /** A sample envelope. */
+  /** A sample of the envelope, the JSON that a receiver gets. */
   readonly sample: Readonly<Record<string, unknown>>;
 }
 

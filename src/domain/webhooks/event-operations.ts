@@ -6,25 +6,25 @@ import type { RecordedEvent } from './event.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { READ_WEBHOOKS } from './webhook-operations.ts';
 
-/** A slice of an account's feed (R33). */
+/** A part of an account's event feed (R33). */
 export interface FeedSlice {
-  /** In feed order. Their bodies are the envelopes as delivered, byte for byte. */
+  /** The events in feed order. Each `body` is the envelope exactly as it was delivered, byte for byte. */
   readonly events: readonly RecordedEvent[];
-  /** The number of the last event seen, as text. */
+  /** The number of the last event in this slice, as text. If the slice is empty, the cursor of the request. */
   readonly cursor: string;
   readonly hasMore: boolean;
 }
 
-/** Used instead of a cursor: the end of the feed. */
+/** Given instead of a cursor, it means the end of the feed. */
 const FEED_END = 'latest';
 
-/** The event feed of an account. */
+/** Operations on the event feed of an account. */
 export function eventOperations({ stores, transport }: Dependencies) {
   return {
-    /** Every event type with a sample (R28). */
+    /** Returns every event type with a sample (R28). */
     types: operation('event.types', READ_WEBHOOKS, async () => EVENT_CATALOG),
 
-    /** URL of the gateway's own webhook receiver for trials; null in production. */
+    /** Returns the URL of the gateway's own webhook receiver, which is for trials; null in production. */
     simulatorUrl: operation(
       'event.simulatorUrl',
       { roles: ACCOUNT_ROLES, operator: 'reading' },
@@ -32,9 +32,9 @@ export function eventOperations({ stores, transport }: Dependencies) {
     ),
 
     /**
-     * The account's events after a cursor, or from the oldest on. A sandbox key sees sandbox events. Events are
-     * numbered without gaps in the order of their commits, so none can appear before a cursor (R33). After `latest`
-     * there are none; the answer has the cursor of the newest event.
+     * Returns the account's events after a cursor, or from the oldest event on. A sandbox key sees sandbox events.
+     * Events are numbered without gaps in the order of their commits, so a new event never appears before a cursor
+     * (R33). After `latest` there are no events; the answer holds the cursor of the newest one.
      */
     feed: operation(
       'event.feed',

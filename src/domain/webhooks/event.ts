@@ -3,12 +3,12 @@ import { isoTime } from '../iso-time.ts';
 import type { Channel } from '../messages/message.ts';
 import type { EventType } from './webhook.ts';
 
-/** `body` is the envelope exactly as every endpoint receives it. */
+/** An event in the feed of an account. `body` is the envelope exactly as every endpoint receives it. */
 export interface RecordedEvent {
   readonly accountId: string;
-  /** The environment of its message or endpoint. Events of the sandbox are tests of its endpoints. */
+  /** The environment of the event's message or endpoint. In the sandbox, all events are tests of sandbox endpoints. */
   readonly environment: Environment;
-  /** Dense number within the account, from 1; the cursor of the feed (R33). */
+  /** Number of the event within the account, from 1, without gaps. The cursor of the feed (R33). */
   readonly seq: number;
   readonly type: EventType;
   readonly messageId: string | null;
@@ -17,7 +17,10 @@ export interface RecordedEvent {
   readonly body: string;
 }
 
-/** What an event repeats of the stored rows of its recipient and message, so that a store need not keep it twice. */
+/**
+ * The fields of an event that its recipient and message rows hold too. A store can read them from there instead of
+ * storing them twice.
+ */
 export interface EventSource {
   readonly to: string;
   readonly from: string;
@@ -25,11 +28,11 @@ export interface EventSource {
 }
 
 export interface NewEvent extends Omit<RecordedEvent, 'seq'> {
-  /** Null where the event is of no single recipient. */
+  /** Null if the event does not belong to a single recipient. */
   readonly source: EventSource | null;
 }
 
-/** The envelope of an event (R146–R150) as the JSON text that is stored and sent. */
+/** Builds the envelope of an event (R146–R150) as the JSON text that is stored and sent. */
 export function eventEnvelope(event: {
   type: EventType;
   channel: Channel | 'system';

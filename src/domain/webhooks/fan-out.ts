@@ -6,16 +6,16 @@ import { settleAll } from '../settle-all.ts';
 import type { NewEvent, RecordedEvent } from './event.ts';
 import type { Webhook, WebhookDelivery } from './webhook.ts';
 
-/** Deliveries of one job. */
+/** Largest number of deliveries in one job. */
 const DELIVERIES_PER_JOB = 100;
 
 /**
- * Records events and creates a delivery of each for every active endpoint of its environment that subscribed to it,
- * with the jobs.
+ * Records events. For each event, it creates a delivery and its job for every active endpoint of the same environment
+ * that subscribed to the event type.
  */
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
-  // Independent of each other, so both are sent at once.
+  // The two statements do not depend on each other, so send both at once.
   const [recorded, { endpoints, readAt }] = await settleAll([
     tx.events.append(events),
     tx.webhooks.active([...new Set(events.map((event) => event.accountId))]),
@@ -45,7 +45,7 @@ function dueDelivery({ id, accountId, event }: WebhookDelivery, body: string): D
   return { id, accountId, event, body, attempts: 0, retriesFrom: 0, dueAt: null };
 }
 
-/** A delivery of `event` to `webhook` without an attempt. */
+/** Returns a new delivery of `event` to `webhook`, without attempts. */
 export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): WebhookDelivery {
   return {
     id: ids.uuid(),
@@ -65,7 +65,7 @@ export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): W
   };
 }
 
-/** Jobs for the first attempts of deliveries, now or after `startAfter`. */
+/** Returns the jobs for the first attempts of deliveries. They are due after `startAfter`, or now if it is absent. */
 export function firstAttemptJobs(
   deliveries: readonly Pick<WebhookDelivery, 'id' | 'webhookId'>[],
   startAfter?: Date,
@@ -74,10 +74,10 @@ export function firstAttemptJobs(
   return merged(data).map((job) => newJob(job, startAfter));
 }
 
-/** A delivery to retry at its `nextRetryAt`. */
+/** The fields of a delivery that a retry needs. The retry is due at `nextRetryAt`. */
 type RetriedDelivery = Pick<WebhookDelivery, 'id' | 'webhookId' | 'attempts' | 'nextRetryAt'>;
 
-/** Jobs that retry deliveries when they are due, or now if that is not after `now`. */
+/** Returns jobs that retry deliveries at their `nextRetryAt`. If that time has passed, the job is due now. */
 export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): NewJob<'webhook'>[] {
   const data = deliveries.flatMap(({ id, webhookId, attempts, nextRetryAt }) =>
     nextRetryAt
@@ -91,8 +91,8 @@ export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): Ne
 }
 
 /**
- * Jobs in the backlog for deliveries that an endpoint cannot take now. Retries have priority, because their time was
- * announced.
+ * Returns backlog jobs for deliveries that an endpoint cannot take now. Retries have priority, because their time was
+ * announced in `nextRetryAt`.
  */
 export function backlogJobs(jobs: readonly WebhookJob[]): NewJob<'webhook-backlog'>[] {
   return merged(jobs).map((data) => ({
@@ -107,7 +107,7 @@ function newJob(data: WebhookJob, startAfter: Date | undefined): NewJob<'webhook
   return { queue: 'webhook', routeKey: data.webhookId, data, ...(startAfter ? { startAfter } : {}) };
 }
 
-/** Merges jobs for the same endpoint, attempt and time, up to `DELIVERIES_PER_JOB`. */
+/** Merges jobs with the same endpoint, attempt and time into jobs of at most `DELIVERIES_PER_JOB` deliveries. */
 function merged(jobs: readonly WebhookJob[]): WebhookJob[] {
   const groups = Map.groupBy(
     jobs,

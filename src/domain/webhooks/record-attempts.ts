@@ -8,9 +8,9 @@ import { retryJobs } from './fan-out.ts';
 import { type EventType, RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** An endpoint that only failed for this many days is disabled (R31). */
+/** An endpoint is disabled after it has failed, without one success, for this many days (R31). */
 const DISABLE_AFTER_DAYS = 5;
-/** Retries of one endpoint due within this time share a job. */
+/** Retry times are rounded up to a multiple of this. Retries of one endpoint with the same time then share a job. */
 const RETRY_STEP_MS = 20;
 const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
 
@@ -21,9 +21,9 @@ export interface RecordedAttempt {
 }
 
 /**
- * The result of an attempt (R30): success on 2xx, otherwise a retry while one is left, counted from the end of the
- * attempt (R165). `number` counts from 1 and only the attempts that count against `maxRetries`. A test is attempted
- * once.
+ * Builds the record of an attempt (R30). A 2xx response is a success. After any other result the delivery is retried
+ * while retries are left; the delay counts from the end of the attempt (R165). `number` is the number of this attempt
+ * from 1, and counts only attempts that use up `maxRetries`. A test has no retries.
  */
 export function attemptRecord(
   webhook: Pick<Webhook, 'maxRetries'>,
@@ -54,8 +54,8 @@ export function attemptRecord(
 }
 
 /**
- * Stores attempts with the jobs of their retries in one transaction, and disables endpoints that only failed for 5
- * days, with a reason and an audit entry.
+ * Stores attempts and the jobs of their retries in one transaction. Disables endpoints that have only failed for 5
+ * days, and records the reason and an audit entry.
  */
 export async function recordAttempts(
   tx: Tx,
@@ -70,7 +70,7 @@ export async function recordAttempts(
   );
   const retries = counted.flatMap(({ webhookId, record }) => {
     const { attempts: attemptCount = 0, nextRetryAt = null } = states.get(record) ?? {};
-    // A concurrent attempt may have decided otherwise.
+    // Skip the retry if a concurrent attempt of the same delivery set another time or none.
     if (nextRetryAt === null || nextRetryAt.getTime() !== record.nextRetryAt?.getTime()) return [];
     return { id: record.deliveryId, webhookId, attempts: attemptCount, nextRetryAt };
   });
@@ -79,9 +79,9 @@ export async function recordAttempts(
 }
 
 /**
- * Disables endpoints that have been failing for at least 5 days and were attempted on each of the last 5 days (R31).
- * Two failures with no attempts between them are not enough. Failed tests do not count, because somebody is working
- * on the endpoint; a successful test shows that it works.
+ * Disables endpoints that have been failing for at least 5 days and had a failed attempt on each of the last 5 days
+ * (R31). So two failures 5 days apart are not enough. A failed test does not count, because somebody is working on the
+ * endpoint. A successful test counts, because it shows that the endpoint works.
  */
 async function disableFailingEndpoints(
   tx: Tx,
@@ -116,7 +116,7 @@ async function disableFailingEndpoints(
   }
 }
 
-/** The last `DISABLE_AFTER_DAYS` periods of 24 hours, oldest first. */
+/** Returns the last `DISABLE_AFTER_DAYS` periods of 24 hours, oldest first. */
 function daysBefore(now: Date): TimeSpan[] {
   const start = now.getTime() - DISABLE_AFTER_DAYS * DAY_MS;
   return Array.from({ length: DISABLE_AFTER_DAYS }, (_, day) => ({

@@ -34,10 +34,10 @@ export interface RegisterWebhookInput {
   readonly events: readonly string[];
   readonly description?: string | undefined;
   readonly maxRetries?: number | undefined;
-  /** For people, by default production. A key registers in its own environment. */
+  /** Used for members, whose default is production. An API key always registers in its own environment. */
   readonly environment?: Environment | undefined;
 }
-/** Absent members stay as they are. A null `description` removes it. */
+/** Absent members leave their values unchanged. A null `description` removes the description. */
 export interface UpdateWebhookInput {
   readonly id: string;
   readonly url?: string | undefined;
@@ -46,13 +46,13 @@ export interface UpdateWebhookInput {
   readonly isActive?: boolean | undefined;
   readonly maxRetries?: number | undefined;
 }
-/** An endpoint with its secret, which is shown only this once. */
+/** An endpoint with its signing secret. The secret is shown only in this answer. */
 export interface WebhookWithSecret {
   readonly webhook: Webhook;
   readonly secret: string;
 }
 
-/** Access for changing and for reading endpoints. */
+/** Who may change endpoints, and, in `READ_WEBHOOKS`, who may read them. */
 export const MANAGE_WEBHOOKS = {
   scopes: ['MANAGE_WEBHOOKS'],
   roles: ['OWNER', 'ADMIN', 'DEVELOPER'],
@@ -64,10 +64,10 @@ export const REDELIVER = {
 } as const;
 export const READ_WEBHOOKS = { scopes: ['MANAGE_WEBHOOKS'], roles: ACCOUNT_ROLES } as const;
 
-/** Deliveries canceled in one statement when their endpoint is deleted. */
+/** Number of deliveries that one statement cancels when their endpoint is deleted. */
 const CANCEL_BATCH = 5_000;
 
-/** Managing webhook endpoints. */
+/** Operations that manage webhook endpoints. */
 export function webhookOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport } = deps;
 
@@ -90,7 +90,7 @@ export function webhookOperations(deps: Dependencies) {
     }
   }
 
-  /** Locks an endpoint and changes it, with an audit entry. */
+  /** Locks an endpoint, changes it, and writes the audit entry. Without a difference it writes nothing. */
   function change(caller: Caller, id: string, action: string, patchOf: (webhook: Webhook) => WebhookPatch) {
     return uow.run(async (tx) => {
       const before = await tx.webhooks.lock(visibilityOf(caller), id);
@@ -155,8 +155,8 @@ export function webhookOperations(deps: Dependencies) {
     ),
 
     /**
-     * The account's endpoints, newest first (R28), with masked URLs (R212): of the requested environment, by default
-     * the key's own, and for people both.
+     * Lists the account's endpoints, newest first (R28), with masked URLs (R212). Without `environment`, an API key
+     * sees its own environment and a member sees both.
      */
     list: operation(
       'webhook.list',
@@ -173,7 +173,7 @@ export function webhookOperations(deps: Dependencies) {
       },
     ),
 
-    /** One endpoint. Callers who may change it see its whole URL (R212). */
+    /** Returns one endpoint. Callers who may change it see its whole URL (R212). */
     get: operation('webhook.get', READ_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       const webhook = isUuid(input.id)
         ? await stores.webhooks.find(visibilityOf(caller), input.id)
@@ -182,12 +182,12 @@ export function webhookOperations(deps: Dependencies) {
       return shownWebhook(caller, webhook);
     }),
 
-    /** Names of the headers of deliveries (R151–R154). */
+    /** Returns the names of the headers that deliveries carry (R151–R154). */
     headers: operation('webhook.headers', READ_WEBHOOKS, async () => transport.headerNames),
 
     /**
      * Changes an endpoint, with effect from the next attempt (R28). Activating it or changing its URL resets its
-     * failures (R31). The masked URL leaves the URL as it is (R212).
+     * failures (R31). A `url` equal to the masked URL leaves the stored one unchanged (R212).
      */
     update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
@@ -198,7 +198,7 @@ export function webhookOperations(deps: Dependencies) {
         events: () => input.events && checkEvents(input.events),
         maxRetries: () => (input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries)),
       });
-      // Found before its URL is resolved: an unknown id must not make this process resolve names.
+      // Find the endpoint before its URL is resolved, so that requests with unknown ids cause no DNS look-ups.
       const known = await stores.webhooks.find(visibilityOf(caller), input.id);
       if (!known) throw notFound('Webhook');
       const isAsListed = input.url !== known.url && input.url === maskedUrl(known.url);
@@ -214,7 +214,7 @@ export function webhookOperations(deps: Dependencies) {
       }));
     }),
 
-    /** Issues a new secret and discards the old one. The next attempt uses it (R111). */
+    /** Issues a new signing secret and discards the old one. The next attempt uses the new secret (R111). */
     rotateSecret: operation(
       'webhook.rotateSecret',
       MANAGE_WEBHOOKS,
@@ -227,7 +227,7 @@ export function webhookOperations(deps: Dependencies) {
       },
     ),
 
-    /** Deletes an endpoint and cancels its open deliveries. The records stay (R30). */
+    /** Deletes an endpoint and cancels its open deliveries. The records of the deliveries stay (R30). */
     remove: operation('webhook.delete', MANAGE_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
       const visibility = visibilityOf(caller);
@@ -243,7 +243,8 @@ export function webhookOperations(deps: Dependencies) {
           before: auditedPart(webhook),
         });
       });
-      // After the deletion has committed: a job that finds the endpoint deleted cancels its deliveries, too.
+      // Cancel after the deletion has committed. From then on, a job that finds its endpoint deleted cancels its
+      // deliveries, too.
       for (let last: string | undefined = uuidFloor(new Date(0)); last !== undefined; ) {
         last = await stores.deliveries.cancelOpen(input.id, last, CANCEL_BATCH, 'The endpoint was deleted.');
       }
@@ -253,7 +254,10 @@ export function webhookOperations(deps: Dependencies) {
   };
 }
 
-/** The audited properties of an endpoint, without its secret and the values in the query of its URL. */
+/**
+ * Returns the properties of an endpoint that the audit log stores. It omits the secret and masks the query values of
+ * the URL.
+ */
 function auditedPart({
   environment,
   url,
@@ -266,7 +270,9 @@ function auditedPart({
   return { environment, url: maskedUrl(url), events, description, isActive, disabledReason, maxRetries };
 }
 
-/** The webhook as the caller may see it: with masked values in its URL unless they may change it (R212). */
+/**
+ * Returns the endpoint as the caller may see it. The URL is masked unless the caller may change the endpoint (R212).
+ */
 export function shownWebhook(caller: Caller, webhook: Webhook): Webhook {
   return refusal(MANAGE_WEBHOOKS, caller) ? withMaskedUrl(webhook) : webhook;
 }

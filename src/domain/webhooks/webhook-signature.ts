@@ -1,17 +1,18 @@
-/** The signature of webhook deliveries, and the check for receivers (R155–R159). */
+/** Signs webhook deliveries, and checks signatures as a receiver does (R155–R159). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Maximum age of `t` in seconds (R158). */
+/** Largest difference between `t` and the receiver's clock, in seconds (R158). */
 const WEBHOOK_TOLERANCE_SECONDS = 300;
 
 /**
- * Hex HMAC-SHA-256 (`v1`) of `<t>.<raw body>`. The key is the UTF-8 of the whole secret, `whsec_` included (R29).
+ * Returns `v1`, the HMAC-SHA-256 of `<t>.<raw body>` in hex. The key is the whole secret as UTF-8, `whsec_` included
+ * (R29).
  */
 export function signWebhook(secret: string, timestampSeconds: number, rawBody: string | Uint8Array): string {
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex');
 }
 
-/** The value of the signature header, `t=<unix seconds>,v1=<hex hmac>` (R151–R154). */
+/** Returns the value of the signature header: `t=<unix seconds>,v1=<hex hmac>` (R151–R154). */
 export function webhookSignatureHeader(
   secret: string,
   timestampSeconds: number,
@@ -21,8 +22,8 @@ export function webhookSignatureHeader(
 }
 
 /**
- * Whether `header` signs exactly these bytes with this secret, with `t` at most 300 s from `nowSeconds`. Compares in
- * constant time. Never throws.
+ * True if `header` signs exactly these bytes with this secret, and `t` differs from `nowSeconds` by at most 300 s.
+ * Compares in constant time. Never throws.
  */
 export function verifyWebhook(
   secret: string,

@@ -1,9 +1,9 @@
-/** Replaces a masked value. */
+/** The text that replaces a masked value. */
 const MASK = '***';
 
 /**
- * A webhook URL with masked query values, fragment, user name and password (R212). Receivers authenticate callers by
- * tokens in the query. Parameter names, host and path stay.
+ * Masks the query values, fragment, user name and password of a webhook URL (R212), because receivers authenticate
+ * callers by tokens there. Parameter names, host and path stay.
  */
 export function maskedUrl(url: string): string {
   const { address, parameters, hasFragment } = partsOf(url);
@@ -12,7 +12,7 @@ export function maskedUrl(url: string): string {
   return `${shown}${query ?? ''}${hasFragment ? `#${MASK}` : ''}`;
 }
 
-/** Whether a URL was copied from a masked one. Storing it would lose the receiver's token. */
+/** True if a URL contains a masked query value. Storing such a URL would lose the receiver's token. */
 export function isMasked(url: string): boolean {
   const { parameters = [] } = partsOf(url);
   return parameters.some((parameter) => parameter === MASK || parameter.endsWith(`=${MASK}`));
@@ -24,7 +24,7 @@ function partsOf(url: string) {
   const query = beforeHash.indexOf('?');
   return {
     address: query < 0 ? beforeHash : beforeHash.slice(0, query),
-    /** Undefined without a query. */
+    /** Undefined if the URL has no query. */
     parameters: query < 0 ? undefined : beforeHash.slice(query + 1).split('&'),
     hasFragment: hash >= 0 && hash < url.length - 1,
   };

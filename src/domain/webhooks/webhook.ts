@@ -1,10 +1,10 @@
 import type { Environment } from '../caller.ts';
 
 /**
- * **Event → delivery → attempt.** An event is recorded once, with the change of state that it reports. A delivery
- * sends one event to one endpoint; its id is the same in every attempt. An attempt is one POST.
+ * **Event → delivery → attempt.** An event is recorded once, in the transaction of the state change that it reports. A
+ * delivery sends one event to one endpoint. Its id is the same in every attempt. An attempt is one POST.
  *
- * Events go to endpoints of their own environment. Sandbox messages cause no events, so sandbox endpoints get only
+ * Events go to endpoints of their own environment. Sandbox messages cause no events, so sandbox endpoints receive only
  * tests.
  */
 export interface Webhook {
@@ -40,15 +40,15 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 export const DEFAULT_MAX_RETRIES = 3;
 export const MAX_RETRIES_LIMIT = 5;
-/** Endpoints of an account in one environment (R29). */
+/** Largest number of endpoints of an account in one environment (R29). */
 export const WEBHOOK_LIMIT = 10;
-/** Delay before the nth retry, from the end of the attempt before it (R165). */
+/** `RETRY_DELAYS_SECONDS[n - 1]` is the delay before the nth retry, from the end of the attempt before it (R165). */
 export const RETRY_DELAYS_SECONDS = [5, 15, 35, 75, 155] as const;
 
 export interface WebhookDelivery {
   readonly id: string;
   readonly accountId: string;
-  /** The environment of its event and its endpoint. */
+  /** The environment of the event and of the endpoint. */
   readonly environment: Environment;
   readonly webhookId: string;
   readonly eventSeq: number;
