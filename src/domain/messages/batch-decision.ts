@@ -1,14 +1,15 @@
 import type { Channel, PreparedMessage } from './message.ts';
 
-/** A message that its account cannot pay, with the balance at that point. */
+/** A refused message: its cost exceeds the balance that was left when its turn in the batch came. */
 interface UnaffordableMessage {
   readonly prepared: PreparedMessage;
   readonly balanceMinor: number;
 }
 
 /**
- * Goes through a batch in the order of arrival, with the accounts' balances in minor units. A message that its
- * account can pay is accepted. Any other is refused and does not affect the rest (R99).
+ * Splits a batch into messages that are accepted and messages that are refused. It goes through the batch in the order
+ * of arrival and subtracts each cost from the account's balance, in minor units. A refused message does not affect the
+ * others (R99).
  */
 export function decideBatch(
   batch: readonly PreparedMessage[],
@@ -34,11 +35,11 @@ export function decideBatch(
 export interface AccountShare {
   readonly accountId: string;
   costMinor: number;
-  /** Number of ledger entries; a message at no cost has none. */
+  /** Number of ledger entries. A message without cost has none. */
   entries: number;
   /** Number of messages by channel. */
   readonly messages: Record<Channel, number>;
-  /** The latest `createdAt` among its messages. All of them are accepted at this time or later. */
+  /** The latest `createdAt` of its messages. None of them is accepted before this time. */
   askedAt: Date;
 }
 
@@ -46,16 +47,18 @@ export interface AccountShare {
 export interface PlacedMessage {
   readonly prepared: PreparedMessage;
   readonly share: AccountShare;
-  /** Position among the messages of its channel. */
+  /** Position among the account's messages of the same channel. */
   readonly place: number;
   /**
-   * Position among the ledger entries, and the sum of the charges up to this one. Absent for a message at no cost.
+   * Position among the account's ledger entries, and the sum of the charges up to this one. Undefined for a message
+   * without cost.
    */
   readonly charge: { readonly place: number; readonly totalMinor: number } | undefined;
 }
 
 /**
- * Numbers the messages of a batch in the order of arrival, independent of what their accounts have stored before.
+ * Numbers the messages of a batch in the order of arrival. The numbers are relative: they do not depend on what the
+ * accounts have stored before.
  */
 export function placeBatch(batch: readonly PreparedMessage[]): {
   readonly placed: PlacedMessage[];

@@ -1,31 +1,38 @@
 /**
- * Email addresses, in a narrower form than RFC 5322. Groups, comments, routes, quoted local parts, address literals
- * and control characters are refused, because they can smuggle in recipients or headers.
+ * Parses email addresses in a narrower form than RFC 5322. It refuses groups, comments, routes, quoted local parts, IP
+ * addresses as domains, and control characters, because they can add hidden recipients or headers.
  *
- * **Address**: `local@domain`, with the domain in lower-case ASCII. **Mailbox**: an address, with or without a name.
+ * **Address**: an email address `local@domain`, with the domain in lower-case ASCII. **Mailbox**: an address, with or
+ * without the name of a person.
  */
 export interface Mailbox {
   readonly name: string;
   readonly address: string;
 }
 
-/** Excludes `!`, `%` and `|`, with which old relays route mail, and encoded words. */
+/** Excludes `!`, `%` and `|`, because old mail servers use them to forward mail. Also excludes encoded words (`=?`). */
 const LOCAL_PART = /^(?!.*=\?)[A-Za-z0-9#$&'*+/=?^_{}~-]+(\.[A-Za-z0-9#$&'*+/=?^_{}~-]+)*$/;
 const LOCAL_MAX = 64;
 const DOMAIN_MAX = 253;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const NAME_MAX = 200;
-/** An address with a name in which each character is escaped. Longer text is refused unread. */
+/**
+ * Length of the longest mailbox: a name in which each character is escaped, and an address. Longer text is refused
+ * without parsing.
+ */
 const MAILBOX_MAX = 2 * NAME_MAX + LOCAL_MAX + DOMAIN_MAX + 10;
 /** Control characters, invisible line separators, and marks that change the writing direction. */
 const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-/** Whether text can be a header value: no line ends and no other control characters. */
+/** True if `text` can be a header value: it has no line ends and no other control characters. */
 export function isOneLine(text: string): boolean {
   return !CONTROL.test(text);
 }
 
-/** Parses `local@domain`; an international domain becomes ASCII. Returns undefined for anything else. */
+/**
+ * Parses an email address `local@domain` and converts an international domain to ASCII. Returns undefined for anything
+ * else.
+ */
 export function parseEmailAddress(raw: string): string | undefined {
   const text = raw.trim();
   if (text.length > LOCAL_MAX + 1 + DOMAIN_MAX) return undefined;
@@ -37,8 +44,8 @@ export function parseEmailAddress(raw: string): string | undefined {
 }
 
 /**
- * Parses an address, or `Name <address>` with the name bare or in double quotes. Returns undefined for anything
- * else.
+ * Parses an email address alone, or `Name <address>` with the name in double quotes or without. Returns undefined for
+ * anything else.
  */
 export function parseMailbox(raw: string): Mailbox | undefined {
   const text = raw.trim();
@@ -53,27 +60,30 @@ export function parseMailbox(raw: string): Mailbox | undefined {
   return address === undefined || name === undefined ? undefined : { name, address };
 }
 
-/** A mailbox as text; the inverse of `parseMailbox`. */
+/** Writes a mailbox as text. It is the inverse of `parseMailbox`. */
 export function mailboxText({ name, address }: Mailbox): string {
   if (name === '') return address;
   return `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
 }
 
-/** Longer lists are refused unread. */
+/**
+ * Largest size of a list of email addresses, in UTF-16 code units and in elements. Longer lists are refused without
+ * parsing.
+ */
 const LIST_MAX_LENGTH = 100_000;
 const LIST_MAX_ELEMENTS = 1_000;
 
-/** Why a list is too long to be read; undefined when it is not (R207). */
+/** Returns why a list of email addresses is too long; undefined if it is not (R207). */
 export function listFault(list: string | readonly string[]): string | undefined {
   if (typeof list === 'string' && list.length > LIST_MAX_LENGTH) {
     return `must have at most ${LIST_MAX_LENGTH} characters`;
   }
-  // Parsing one address costs 150 times as much as skipping its characters.
+  // Limit the number of elements, too: parsing an address costs 150 times as much as skipping its characters.
   const elements = typeof list === 'string' ? list.split(',').length : list.length;
   return elements > LIST_MAX_ELEMENTS ? `must have at most ${LIST_MAX_ELEMENTS} elements` : undefined;
 }
 
-/** The elements of a list, or of a text with commas outside quotes. Leaves out empty ones. */
+/** Splits a text at its commas outside quotes. Trims the elements of a text or list, and drops empty ones. */
 export function splitAddresses(list: string | readonly string[]): string[] {
   const elements = typeof list === 'string' ? splitAtCommas(list) : list;
   return elements.map((element) => element.trim()).filter((element) => element !== '');
@@ -95,7 +105,10 @@ function splitAtCommas(text: string): string[] {
   return [...elements, text.slice(start)];
 }
 
-/** The different addresses of a list, ignoring case, and the elements that are no address. */
+/**
+ * Parses a list of email addresses. `valid` has each address once, ignoring case; `invalid` has the elements that are
+ * no email address.
+ */
 export function parseAddresses(list: string | readonly string[]): {
   readonly valid: readonly string[];
   readonly invalid: readonly string[];
@@ -117,13 +130,13 @@ function parseName(text: string): string | undefined {
   const isQuoted = text.length >= 2 && text.startsWith('"') && text.endsWith('"');
   const name = isQuoted ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
   const isClean = isQuoted ? /^(?:[^"\\]|\\.)*$/.test(text.slice(1, -1)) : !/[<>@,;:"\\]/.test(name);
-  // Some mail readers decode encoded words even here; they could hide an address.
+  // Refuse encoded words (`=?`): some mail readers decode them even inside quotes, and they could hide an address.
   return isClean && name.length <= NAME_MAX && isOneLine(name) && !name.includes('=?') ? name : undefined;
 }
 
 function parseDomain(raw: string): string | undefined {
-  // URL converts international names to ASCII. It would read a plain number as an IP address, so ASCII does not pass
-  // it.
+  // URL converts international names to ASCII. ASCII names skip it, because URL would turn a plain number into an IP
+  // address.
   const isAscii = /^[\x21-\x7e]*$/.test(raw);
   const domain = isAscii
     ? raw.toLowerCase()

@@ -5,15 +5,15 @@ import { isOneLine, listFault, mailboxText, parseAddresses, parseMailbox } from 
 import { checkEmailHeader } from './email-headers.ts';
 import type { Message } from './message.ts';
 
-/** UTF-16 code units. */
+/** Longest subject, in UTF-16 code units. */
 const EMAIL_SUBJECT_MAX_LENGTH = 998;
-/** Copies of each kind, and headers, of one email. */
+/** Largest number of addresses in `cc`, in `bcc`, of headers, and of attachments of one email. */
 const EMAIL_MAX_COPIES = 50;
 const EMAIL_MAX_HEADERS = 50;
 const EMAIL_MAX_ATTACHMENTS = 50;
-/** All attachments of an email together (R23). */
+/** Largest total size of all attachments of an email, in decoded bytes (R23). */
 const EMAIL_MAX_ATTACHMENT_BYTES = 7 * 1024 * 1024;
-/** Lists show this much of an email; the mail itself is stored whole. */
+/** Length of the part that lists show, in UTF-16 code units. The mail itself is stored whole. */
 const PREVIEW_LENGTH = 10_000;
 const FILENAME_MAX_LENGTH = 255;
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
@@ -26,7 +26,7 @@ export interface EmailContentInput {
   readonly replyTo?: string | undefined;
   readonly cc?: string | readonly string[] | undefined;
   readonly bcc?: string | readonly string[] | undefined;
-  /** Unchecked: GraphQL accepts any JSON here. */
+  /** Any JSON, because GraphQL does not check it. `checkHeaders` does. */
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly attachments?:
     | readonly {
@@ -37,7 +37,7 @@ export interface EmailContentInput {
     | undefined;
 }
 
-/** The small members of an email besides recipients and sender. */
+/** The small parts of an email besides recipients and sender. The large parts are in `EmailBody`. */
 export interface EmailPayload {
   readonly subject: string;
   readonly replyTo: string | null;
@@ -48,14 +48,14 @@ export interface EmailPayload {
 
 export interface EmailContent {
   readonly from: string;
-  /** Shown in lists: the first 10,000 code units of the text, or of the HTML where there is no text. */
+  /** The part that lists show: the first 10,000 code units of the text, or of the HTML if there is no text. */
   readonly preview: string;
   readonly payload: EmailPayload;
   readonly body: EmailBody;
 }
 
 /**
- * Checks an email except its recipients (R23), so that no field can inject a header or a recipient. Throws
+ * Checks all fields of an email except `to` (R23), so that no field can add a header or a recipient. Throws
  * `validation_error` with all faults.
  */
 export function checkEmailContent(input: EmailContentInput, defaultFrom: string): EmailContent {
@@ -78,7 +78,7 @@ export function checkEmailContent(input: EmailContentInput, defaultFrom: string)
   return { from, preview: preview(text ?? html ?? ''), payload, body: { text, html, attachments } };
 }
 
-/** The payload that `checkEmailContent` made. */
+/** Returns the payload of an email message, as `checkEmailContent` made it. */
 export function emailPayload(message: Pick<Message, 'payload'>): EmailPayload {
   return message.payload as unknown as EmailPayload;
 }
@@ -100,7 +100,7 @@ function mailbox(path: string, raw: string | undefined, fault: Fault): string | 
   return parsed && mailboxText(parsed);
 }
 
-/** The sender names copies one by one, so a wrong one is refused and not skipped. */
+/** Checks the addresses in `cc` or `bcc`. An invalid one is refused, unlike in `to`, where it is skipped. */
 function copies(path: string, list: string | readonly string[] = [], fault: Fault): readonly string[] {
   const wrong = listFault(list);
   if (wrong !== undefined) {
@@ -120,7 +120,8 @@ function checkHeaders(headers: Readonly<Record<string, unknown>>, fault: Fault):
   const seen = new Set<string>();
   for (const [name, value] of entries.slice(0, EMAIL_MAX_HEADERS)) {
     const path = `headers.${name}`;
-    // Mail libraries turn lists and objects into text in their own ways, which may include line ends.
+    // Refuse lists and objects: mail libraries turn them into text in different ways, and the text may contain line
+    // ends.
     if (typeof value !== 'string') {
       fault(path, 'must be text');
       continue;
@@ -159,7 +160,7 @@ function isFilename(name: string): boolean {
   );
 }
 
-/** Refuses container types: they could hide further parts. */
+/** Refuses the container types `multipart/…` and `message/…`, because they could hide further parts. */
 function isContentType(type: string): boolean {
   const token = '[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}';
   const isType = new RegExp(`^${token}/${token}(; ?charset="?[A-Za-z0-9_-]{1,40}"?)?$`).test(type);
@@ -170,7 +171,7 @@ function isBase64(content: string): boolean {
   return content.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(content);
 }
 
-/** Does not split a surrogate pair. */
+/** Cuts the text at `PREVIEW_LENGTH`. Drops half of a surrogate pair at the end. */
 function preview(text: string): string {
   return text.slice(0, PREVIEW_LENGTH).replace(/[\ud800-\udbff]$/, '');
 }

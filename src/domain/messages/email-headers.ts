@@ -1,6 +1,6 @@
 import { isOneLine } from './email-address.ts';
 
-/** Headers besides `X-…` that a sender may set (R23). Their syntax requires ASCII. */
+/** Headers that a sender may set, in addition to `X-…` (R23). Their syntax allows only ASCII. */
 const ALLOWED = new Set([
   'auto-submitted',
   'feedback-id',
@@ -17,23 +17,21 @@ const ALLOWED = new Set([
   'priority',
   'references',
 ]);
-/** Headers that mail providers obey; some of them add recipients. */
+/** Headers that mail providers treat as commands. Some of them add recipients. */
 const PROVIDER_COMMANDS =
   /^x-(smtpapi|mc-|mandrill|mailgun|mg-|mj-|mailjet|ses-|pm-|postmark|sparkpost|msys-|sib-|mailin-|elasticemail|tm-|original|envelope|rcpt|resent|forward|bcc|cc$|to$|from$|sender)/;
 /** Headers in which mail servers record the route and the authentication of a mail. */
 const TRACE_HEADERS =
   /^(x-)?(authentication|authenticated|arc-|dkim|domainkey|dmarc|spf|received|return-path|delivered|envelope-to|originating|antiabuse|google-|gm-)/;
-/**
- * Headers in which spam filters record their verdict: Exchange, Rspamd, SpamAssassin, Amavis, and security gateways.
- */
+/** Headers in which spam filters record their result: Exchange, Rspamd, SpamAssassin, Amavis, and security gateways. */
 const FILTER_VERDICTS =
   /^x-(ms-|microsoft|forefront|exchange|eop|spam|rspam|sa-|bogosity|dspam|crm114|ham-|junk|phish|virus|amavis|clam|greylist|rbl|barracuda|proofpoint|mimecast|ironport|sophos|klms|kaspersky|symantec|brightmail|tmase|trend|fireeye|cmae|cloudmark|vade|vr-|halon|mailcontrol|messagelabs|fortinet|feas-|trustwave|gmx|ui-filter|yandex-|mailru|ymail|yahoo|apple|icloud|aol)|mailscanner/;
 const NAME = /^[A-Za-z0-9-]{1,76}$/;
 const VALUE_MAX_LENGTH = 998;
 
 /**
- * Why a sender may not set a header; undefined when it may. Allowed are `X-…` headers, except those that mail
- * providers obey or mail servers write, and the headers in `ALLOWED`.
+ * Returns why a sender may not set a header; undefined if it is allowed. Allowed are the headers in `ALLOWED`, and
+ * `X-…` headers except those that mail providers obey or mail servers write.
  */
 export function checkEmailHeader(name: string, value: string): string | undefined {
   const lower = name.toLowerCase();

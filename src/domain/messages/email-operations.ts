@@ -10,19 +10,19 @@ import {
   unitPriceOf,
 } from './send-operation.ts';
 
-/** Valid and different recipients of one request (R23). */
+/** Largest number of valid and different recipients of one request (R23). */
 const EMAIL_MAX_RECIPIENTS = 50;
 
 export interface EmailRequest extends EmailContentInput, SendRequest {
-  /** Addresses separated by commas, or in a list. */
+  /** Email addresses, as a list or as text with commas. */
   readonly to: string | readonly string[];
   readonly scheduledFor?: string | undefined;
 }
 
-/** Sending email. */
+/** The operation that sends email. */
 export function emailOperations(context: SendContext) {
   return {
-    /** POST /developers/email (R23). */
+    /** Sends an email. `POST /developers/email` calls it (R23). */
     sendEmail: sendOperation<EmailRequest>(context, 'message.sendEmail', 'email', (request, { accountId }) =>
       priceEmail(context, request, accountId),
     ),
@@ -30,8 +30,9 @@ export function emailOperations(context: SendContext) {
 }
 
 /**
- * Every rule of an email before its route and its charge (R23). Throws `validation_error`, `invalid_scheduled_time` and
- * `unpriced_destination`. Skips and counts invalid addresses as long as a valid one is left.
+ * Checks everything about an email that does not depend on its route or the balance, and returns its price (R23). Skips
+ * and counts invalid addresses if at least one address is valid. Throws `validation_error`, `invalid_scheduled_time`
+ * and `unpriced_destination`.
  */
 async function priceEmail(
   context: SendContext,
@@ -46,7 +47,7 @@ async function priceEmail(
   const { from, preview, payload, body } = content;
   const { valid, invalid, duplicatesRemoved } = to;
   const price = await unitPriceOf(context, accountId, 'email', '');
-  // Each recipient gets a mail of its own and needs no copy.
+  // Remove recipients from cc and bcc, because each of them gets a mail already.
   const seen = new Set(valid.map((address) => address.toLowerCase()));
   const copyOnly = (addresses: readonly string[]) =>
     addresses.filter((address) => !seen.has(address.toLowerCase()) && seen.add(address.toLowerCase()));
@@ -63,7 +64,10 @@ async function priceEmail(
   };
 }
 
-/** The recipients of a request: at least one valid address, and no more than `EMAIL_MAX_RECIPIENTS`. */
+/**
+ * Parses the recipients of a request. There must be at least one valid email address and at most
+ * `EMAIL_MAX_RECIPIENTS`.
+ */
 function checkRecipients(to: EmailRequest['to']) {
   const refuse = (message: string) => validationError([{ path: 'to', message }]);
   const fault = listFault(to);

@@ -1,4 +1,4 @@
-/** Why a message is as it is, in words, with what shows it and what can be done (R274). */
+/** Explains in words why a message has its status, with the evidence and with advice on what to do (R274). */
 import type { DeliveryStatus } from '../webhooks/webhook.ts';
 import {
   type Channel,
@@ -8,7 +8,9 @@ import {
   type TimelineEntry,
 } from './message.ts';
 
-/** Why recipients have their status: one for each status and reason. */
+/**
+ * The possible reasons for a recipient's status. Causes with the same number of recipients are listed in this order.
+ */
 export const MESSAGE_CAUSES = [
   'sandbox',
   'scheduled',
@@ -36,10 +38,13 @@ export const MESSAGE_ACTIONS = [
   'redeliver_webhook',
 ] as const;
 
-/** Something that was seen of a message. */
+/** Something that happened to a message and supports the explanation. */
 export interface Evidence {
   readonly at: Date;
-  /** An attempt that no provider took, a provider's answer, its later report, or a webhook delivery. */
+  /**
+   * `attempt`: an attempt that no provider accepted. `answer`: a provider's answer. `report`: its later report.
+   * `webhook`: a webhook delivery.
+   */
   readonly kind: (typeof EVIDENCE_KINDS)[number];
   readonly recipient: string | null;
   readonly text: string;
@@ -51,7 +56,9 @@ interface Advice {
 }
 
 export interface MessageExplanation {
-  /** The cause of most recipients; of those that count first in the status of the message where there are as many. */
+  /**
+   * The cause that most recipients have. If several causes have equally many, the first of them in `MESSAGE_CAUSES`.
+   */
   readonly cause: MessageCause;
   readonly summary: string;
   readonly causes: readonly {
@@ -59,17 +66,17 @@ export interface MessageExplanation {
     readonly text: string;
     readonly recipients: number;
   }[];
-  /** The newest 50, oldest first. */
+  /** The newest 50 pieces of evidence, oldest first. */
   readonly evidence: readonly Evidence[];
   readonly actions: readonly Advice[];
 }
 
-/** What is known of a message. */
+/** The stored data from which a message is explained. */
 export interface KnownOfMessage {
   readonly message: Message;
   readonly recipients: readonly Recipient[];
   readonly timeline: readonly TimelineEntry[];
-  /** Deliveries of its events; none for callers who may not see them. */
+  /** Webhook deliveries of the message's events. Empty for callers who may not see them. */
   readonly deliveries: readonly {
     readonly event: string;
     readonly status: DeliveryStatus;
@@ -88,7 +95,7 @@ const PROVIDER: Readonly<Record<Channel, string>> = {
   whatsapp: 'platform',
 };
 
-/** Explains a message as of `now`. Pure; costs are the caller's to add. */
+/** Explains a message as of `now`. Pure: it reads no store, so the caller adds the cost of sending again. */
 export function explainMessage(known: KnownOfMessage, now: Date): MessageExplanation {
   const { message, recipients } = known;
   const groups = Map.groupBy(recipients, (recipient) => causeOf(message, recipient, now));
@@ -111,7 +118,7 @@ export function explainMessage(known: KnownOfMessage, now: Date): MessageExplana
   };
 }
 
-/** The recipients to whom sending again may help. */
+/** Returns the recipients that may not have got the message, so that sending it again may help. */
 export function retryable(
   message: Message,
   recipients: readonly Recipient[],
@@ -157,7 +164,7 @@ function failureOf({ error, sentAt, refundDueAt }: Recipient): MessageCause {
   }
 }
 
-/** One or two sentences about recipients of one cause. */
+/** Returns one or two sentences about the recipients with this cause. */
 function textOf(cause: MessageCause, message: Message, [first]: readonly Recipient[]): string {
   const provider = PROVIDER[message.channel];
   const reason = first?.error ? ` The reason: ${ended(first.error.message)}` : '';

@@ -13,20 +13,22 @@ import { describeText } from './sms-text.ts';
 export interface ExplainedMessage extends MessageDetails {
   readonly explanation: MessageExplanation & {
     /**
-     * What sending it again to the recipients that did not surely get it would cost now, in minor units. Null without
-     * such recipients, without a price, and when the text is erased.
+     * Cost of sending the message again now to the recipients that may not have got it, in minor units. Null if there
+     * are no such recipients, if a price is missing, or if the text of the message was erased.
      */
     readonly retryCostMinor: number | null;
   };
 }
 
-/** Explaining messages. */
+/** The operation that explains messages. */
 export function explainOperations(
   { stores, clock }: Pick<Dependencies, 'stores' | 'clock'>,
   context: Pick<SendContext, 'tariff'>,
 ) {
   return {
-    /** A message with its explanation (R274). Webhook deliveries are shown to callers who may read them. */
+    /**
+     * Returns a message with its explanation (R274). Webhook deliveries are included for callers who may read webhooks.
+     */
     explain: operation(
       'message.explain',
       { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES },

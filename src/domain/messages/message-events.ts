@@ -4,7 +4,7 @@ import { eventEnvelope, type NewEvent } from '../webhooks/event.ts';
 import type { EventType } from '../webhooks/webhook.ts';
 import type { Message } from './message.ts';
 
-/** An event of one recipient or, with `recipient` null, of the whole message. */
+/** Builds an event of one recipient. If `recipient` is null, the event is of the whole message. */
 export function messageEvent(
   type: EventType,
   message: Message,
@@ -24,7 +24,9 @@ export function messageEvent(
   };
 }
 
-/** The failure members of a `failed` event (R16); undefined for other moves and for cancellations. */
+/**
+ * Returns the failure members of a `failed` event (R16). Undefined for other changes of status and for cancellations.
+ */
 export function failureData(move: RecipientMove) {
   if (move.to !== 'failed' || !move.error || move.error.code === 'canceled') return undefined;
   return {
@@ -35,7 +37,7 @@ export function failureData(move: RecipientMove) {
   };
 }
 
-/** Announces changed messages for live updates, each once. */
+/** Announces changed messages to live subscriptions, each message once. */
 export function announceMessages(
   tx: Tx,
   messages: ReadonlyMap<string, Message>,

@@ -12,7 +12,7 @@ import { CHANNELS, type Channel, type Message, type Recipient, type TimelineEntr
 import { timelineOf } from './message-operations.ts';
 
 const SEARCH_MAX_LENGTH = 100;
-/** A cursor holds the next position of each channel, because the list merges the channels. */
+/** The form of a cursor. It holds one position for each channel, because the list merges the lists of four channels. */
 const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
 const READ = { roles: ACCOUNT_ROLES } as const;
 
@@ -25,10 +25,10 @@ interface MessageWithCursor {
   readonly after: Positions;
 }
 
-/** Lists of messages, and batch look-ups of what belongs to them. */
+/** Lists of messages, and batch look-ups of their recipients, events, deliveries and timelines. */
 export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
-    /** Messages of all channels, newest first. */
+    /** Lists the messages of all channels, newest first. */
     list: operation(
       'message.list',
       READ,
@@ -59,7 +59,9 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
 
-    /** One message without its recipients and timeline. Throws `not_found` for another account's message. */
+    /**
+     * Returns one message without its recipients and timeline. Throws `not_found`, also for another account's message.
+     */
     find: operation(
       'message.find',
       READ,
@@ -72,7 +74,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
 
-    /** Leaves out messages of other accounts. */
+    /** Returns messages by id. It leaves out messages of other accounts. */
     findMany: operation(
       'message.findMany',
       READ,
@@ -98,7 +100,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
 
-    /** Webhook deliveries about the messages, oldest first, at most `limit`. */
+    /** Returns at most `limit` webhook deliveries of the messages' events, oldest first. */
     deliveriesOf: operation(
       'message.deliveriesOf',
       READ,
@@ -115,7 +117,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
 
-    /** The timeline of each message, by message id (R20). */
+    /** Returns the timeline of each message, keyed by message id (R20). */
     timelinesOf: operation(
       'message.timelinesOf',
       READ,
@@ -144,7 +146,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   };
 }
 
-/** Throws `validation_error` for a search text that is too long. */
+/** Checks the length of the search text. Throws `validation_error`. */
 export function checkSearch({ search }: MessageListFilter): void {
   if (search === undefined || search.length <= SEARCH_MAX_LENGTH) return;
   const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
@@ -170,7 +172,10 @@ function onlyChannel(positions: Positions, channel: Channel): Positions {
   return new Map([[channel, positions.get(channel) ?? 0]]);
 }
 
-/** The newest `limit` messages. Each channel keeps the order of its sequence, so that no slice skips a message. */
+/**
+ * Merges the channels' lists and returns the newest `limit` messages. Within a channel, messages keep the order of
+ * `seq`. So the cursor's position of a channel never skips a message.
+ */
 function merge(keys: readonly MessageKey[], limit: number): MessageKey[] {
   const lists = [...Map.groupBy(keys, (key) => key.channel).values()];
   const merged: MessageKey[] = [];

@@ -29,14 +29,14 @@ export interface MessageDetails {
 
 const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 
-/** Reading and canceling messages of any channel. */
+/** Operations that read and cancel messages of any channel. */
 export function messageOperations(deps: Dependencies) {
   const { stores } = deps;
   const detailsOf = (visibility: Visibility, id: string, channel?: Channel) =>
     readDetails(stores, visibility, id, channel);
 
   return {
-    /** The answer that an idempotency key got in the last 24 hours, if any (R19). */
+    /** Returns the stored answer of the send that used this idempotency key in the last 24 hours, if any (R19). */
     replay: operation(
       'message.replay',
       { scopes: Object.values(SEND_SCOPES), roles: SENDER_ROLES },
@@ -51,20 +51,22 @@ export function messageOperations(deps: Dependencies) {
       },
     ),
 
-    /** Cancels a message of which nothing has left (R18). */
+    /** Cancels a message that no worker has started to submit (R18). */
     cancel: operation(
       'message.cancel',
       { scopes: Object.values(SEND_SCOPES), roles: SENDER_ROLES },
       async (caller, input: { id: string }): Promise<MessageDetails> => {
         await cancelMessage(deps, caller, input.id);
         return detailsOf(visibilityOf(caller), input.id).catch((error) => {
-          // A refusal would say that the message is not canceled.
+          // The cancellation is committed. A plain error from this read would look as if the cancellation had failed.
           throw doneButUnread({ messageId: input.id }, error);
         });
       },
     ),
 
-    /** One page of a channel's messages, newest first (R20). `filter.to` may have any form that a send accepts. */
+    /**
+     * Returns one page of a channel's messages, newest first (R20). `filter.to` may have any form that a send accepts.
+     */
     history: operation(
       'message.history',
       READ,
@@ -84,7 +86,7 @@ export function messageOperations(deps: Dependencies) {
       },
     ),
 
-    /** One message of any channel, with its recipients and timeline (R20). */
+    /** Returns one message of any channel, with its recipients and timeline (R20). Throws `not_found`. */
     get: operation(
       'message.get',
       READ,
@@ -95,7 +97,9 @@ export function messageOperations(deps: Dependencies) {
   };
 }
 
-/** One message with its recipients and timeline. Throws `not_found`. */
+/**
+ * Returns one message with its recipients and timeline. Throws `not_found`, also if it belongs to another `channel`.
+ */
 export async function readDetails(
   stores: Pick<Dependencies['stores'], 'messages'>,
   visibility: Visibility,
@@ -110,17 +114,17 @@ export async function readDetails(
 }
 
 /**
- * Cancels a message of which nothing has left (R18): all recipients fail with `canceled` and are refunded, without
- * an event.
+ * Cancels a message (R18). All recipients fail with `canceled` and are refunded, without an event. Claiming and
+ * canceling both lock the message, so it is never both sent and refunded.
  *
- * Throws `not_found`; `forbidden` when the key may not send on the channel; and `message_not_cancelable` once a
- * worker has claimed a recipient, which in the sandbox is always. Claiming and canceling both lock the message, so
- * it is never both sent and refunded.
+ * Throws `not_found`. Throws `forbidden` if the API key may not send on the channel. Throws `message_not_cancelable` if
+ * a worker has claimed a recipient; sandbox messages can never be canceled.
  */
 async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
   const known = isUuid(id) ? await deps.stores.messages.find(visibilityOf(caller), id) : undefined;
   if (!known) throw notFound('Message');
-  // The operation admits the scopes of all channels. The roles are the same for all channels.
+  // The operation accepts a key with the scope of any channel, so check the scope of this channel. The roles of members
+  // are the same on all channels.
   if (caller.kind === 'api-key') {
     const refused = refusal({ scopes: [SEND_SCOPES[known.channel]] }, caller);
     if (refused) throw refused;
@@ -160,7 +164,7 @@ function cancellation({ messageId, position }: Recipient, at: Date): RecipientMo
   return { messageId, position, from: 'pending', to: 'failed', at, provider: null, sids: [], error };
 }
 
-/** The address that a filter names, in the form in which recipients are stored. */
+/** Converts `filter.to` to the form in which recipients' addresses are stored. Throws `validation_error`. */
 function addressIn(channel: Channel, to: string | undefined): string | undefined {
   if (to === undefined || channel === 'push') return to;
   const address = channel === 'email' ? parseMailbox(to)?.address : parseMsisdn(to);
@@ -169,7 +173,10 @@ function addressIn(channel: Channel, to: string | undefined): string | undefined
   throw validationError([{ path: 'to', message: `must be one ${what}` }]);
 }
 
-/** The timeline of a message, by time: the moments of its recipients, and the notes. */
+/**
+ * Returns the timeline of a message in order of time. It combines the status times of the recipients with the stored
+ * notes.
+ */
 export function timelineOf(
   message: Message,
   recipients: readonly Recipient[],

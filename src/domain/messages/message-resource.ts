@@ -3,12 +3,14 @@ import { fromMinor } from '../money/money.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
 
-/** The recipients that a message shows: their addresses, or what its channel shows instead. */
+/** Returns the recipients that a message shows: their addresses, or what its channel shows instead. */
 export function shownTo(message: Message): readonly string[] {
   return rulesOf(message.channel).shownTo?.(message) ?? message.to;
 }
 
-/** A message as every answer shows it (R21, R41–R52). The members have the order of R41 to R52. */
+/**
+ * Builds the message resource, the form of a message in every response (R21). Its members have the order of R41 to R52.
+ */
 export function messageResource(message: Message) {
   return {
     id: message.id,

@@ -1,8 +1,8 @@
 /**
- * A **message** is one accepted send request, with one **recipient** row per address. The status of a recipient only
- * moves forward (status.ts); the status of a message follows from its recipients (R13).
+ * A **message** is one accepted send request. It has one **recipient** row per address. The status of a recipient only
+ * moves forward (status.ts). The status of a message follows from its recipients (R13).
  *
- * Amounts are whole minor units. `position` numbers the recipients of a message from 0 and never changes.
+ * Costs are whole minor units. `position` numbers the recipients of a message from 0 and never changes.
  */
 import type { Environment } from '../caller.ts';
 
@@ -12,13 +12,13 @@ export type Channel = (typeof CHANNELS)[number];
 export const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
-/** Why a message has its status, where that needs a reason (R14, R218). */
+/** Reasons that explain a status further (R14, R218). */
 export const STATUS_REASONS = ['delivery_unconfirmed', 'refund_pending'] as const;
 export type StatusReason = (typeof STATUS_REASONS)[number];
 
-/** A message without an answer from its carrier after this time fails (R14). */
+/** A message fails if no carrier has answered within this time (R14). */
 export const SUBMIT_DEADLINE_MS = 24 * 3_600_000;
-/** A sent message without a delivery report after this time is `delivery_unconfirmed` (R14). */
+/** A sent message becomes `delivery_unconfirmed` if no delivery report has come within this time (R14). */
 export const REPORT_DEADLINE_MS = 72 * 3_600_000;
 
 export interface Message {
@@ -26,17 +26,17 @@ export interface Message {
   readonly accountId: string;
   readonly channel: Channel;
   readonly environment: Environment;
-  /** Dense number within the account and channel, from 1. History pages are ranges of it. */
+  /** Number within the account and channel, from 1, without gaps. A page of the history is a range of these numbers. */
   readonly seq: number;
   readonly status: MessageStatus;
   readonly statusReason: StatusReason | null;
   readonly from: string;
   readonly to: readonly string[];
-  /** The sid of the first accepted recipient. */
+  /** The sid, the carrier's message id, of the first accepted recipient. */
   readonly sid: string | null;
   readonly tally: RecipientTally;
   readonly content: string;
-  /** Members that only its channel has. */
+  /** The members that only the message's channel has. */
   readonly payload: Readonly<Record<string, unknown>> | null;
   readonly costMinor: number;
   readonly unitPriceMinor: number;
@@ -51,19 +51,19 @@ export interface Message {
 }
 
 /**
- * Counts of a message's recipients: accepted by a provider, delivered (these are also reached), failed, and failed
- * because the device is unregistered (R24).
+ * Numbers of a message's recipients. `reached`: accepted by a provider, which includes `delivered`. `unregistered`:
+ * failed because the device is no longer registered (R24), which is included in `failed`.
  */
 export interface RecipientTally {
   readonly reached: number;
   readonly delivered: number;
   readonly failed: number;
   readonly unregistered: number;
-  /** When the first recipient read it, on channels that report it. */
+  /** When the first recipient read the message, on channels that report reading. */
   readonly readAt: Date | null;
 }
 
-/** Number of a message's recipients in each status (R291). */
+/** Returns the number of a message's recipients in each status (R291). */
 export function recipientCounts({
   to,
   tally,
@@ -90,29 +90,34 @@ export interface Recipient {
   readonly deliveredAt: Date | null;
   readonly failedAt: Date | null;
   readonly readAt: Date | null;
-  /** A worker may submit it at any moment or has done so. It can no longer be canceled (R18). */
+  /**
+   * True once a worker has claimed the recipient. The worker may submit it at any moment or has done so, so it can no
+   * longer be canceled (R18).
+   */
   readonly isClaimed: boolean;
-  /** Submissions without an answer, or with one that asks for a retry. */
+  /** Number of submissions that got no answer, or an answer that asks for a retry. */
   readonly attempts: number;
-  /** When a recipient that failed after a submission of unknown outcome is refunded (R218). */
+  /**
+   * When a failed recipient is refunded whose submission had an unknown outcome (R218). Null without a deferred refund.
+   */
   readonly refundDueAt: Date | null;
 }
 
 /**
- * The refunded part of a recipient's cost, in minor units: all of it when no carrier accepted it and no refund is
- * deferred.
+ * Returns the refunded part of a recipient's cost, in minor units. The whole cost is refunded if the recipient failed,
+ * no carrier accepted it, and no refund is deferred.
  */
 export function refundedMinor({ status, sentAt, refundDueAt, costMinor }: Recipient): number {
   return status === 'failed' && sentAt === null && refundDueAt === null ? costMinor : 0;
 }
 
-/** The members of a message that its submission needs. They never change. */
+/** The members of a message that its submission needs. They never change after acceptance. */
 export type OutgoingMessage = Pick<
   Message,
   'id' | 'channel' | 'from' | 'content' | 'payload' | 'createdAt' | 'scheduledFor' | 'expiresAt'
 >;
 export type OutgoingRecipient = Pick<Recipient, 'messageId' | 'position' | 'address' | 'isClaimed'>;
-/** A message with the recipients that a job submits. */
+/** A message with the recipients that one job submits. */
 export interface Outgoing {
   readonly message: OutgoingMessage;
   readonly recipients: readonly OutgoingRecipient[];
@@ -126,8 +131,8 @@ export interface TimelineEntry {
 }
 
 /**
- * A send request that passed the rules of its channel, at production prices. `prepareMessage` turns it into a
- * `PreparedMessage`.
+ * A send request that passed the rules of its channel. Its costs are production prices, also in the sandbox.
+ * `prepareMessage` turns it into a `PreparedMessage`.
  */
 export interface PricedMessage {
   readonly from: string;
@@ -136,31 +141,34 @@ export interface PricedMessage {
   /** Large content that only the submission needs, such as attachments. */
   readonly bulk?: Readonly<Record<string, unknown>>;
   readonly recipients: readonly { readonly address: string; readonly costMinor: number }[];
-  /** Price of one unit to the first recipient. */
+  /** Price of one billing unit to the first recipient. */
   readonly unitPriceMinor: number;
   readonly currency: string;
-  /** Recipients that were left out: invalid ones and, for push, devices without a provider. */
+  /** Recipients that are left out: invalid addresses and, for push, devices without a provider. */
   readonly skipped: readonly string[];
   readonly duplicatesRemoved: number;
   readonly scheduledFor: Date | null;
-  /** Longest time after the send time at which submitting is still useful; R14's deadline where absent or longer. */
+  /**
+   * Longest time in milliseconds after the send time during which a submission is still useful. The deadline of R14
+   * applies if it is shorter.
+   */
   readonly maxDelayMs?: number | undefined;
 }
 
 export interface PreparedRecipient {
   readonly address: string;
   readonly costMinor: number;
-  /** The route that carries it. Each route of a message has a job of its own. */
+  /** The route that carries the message to this recipient. A message has one job per route. */
   readonly routeKey: string;
 }
 
-/** A request's claim on its idempotency key (R19). */
+/** The idempotency key of a request. Only the first request with it is executed (R19). */
 export interface IdempotencyClaim {
   readonly route: string;
   readonly key: string;
 }
 
-/** A message that intake only has to charge and store. */
+/** A message that is ready for intake, which only has to charge and store it. */
 export interface PreparedMessage {
   readonly id: string;
   readonly accountId: string;
@@ -169,7 +177,7 @@ export interface PreparedMessage {
   readonly from: string;
   readonly content: string;
   readonly payload: Readonly<Record<string, unknown>> | null;
-  /** Large content that only the submission needs, such as attachments. No list reads it. */
+  /** Large content that only the submission needs, such as attachments. Lists never read it. */
   readonly bulk: Readonly<Record<string, unknown>> | null;
   readonly recipients: readonly PreparedRecipient[];
   readonly costMinor: number;
@@ -179,16 +187,14 @@ export interface PreparedMessage {
   readonly duplicatesRemoved: number;
   readonly apiKeyId: string | null;
   readonly userId: string | null;
-  /** When it was requested. */
+  /** When the message was requested. */
   readonly createdAt: Date;
   readonly scheduledFor: Date | null;
   readonly expiresAt: Date;
   readonly idempotency: IdempotencyClaim | null;
 }
 
-/**
- * The message that `prepared` becomes when intake accepts it as number `seq`. A sandbox message is `sent` at once.
- */
+/** Returns the message that intake stores for `prepared` as number `seq`. A sandbox message is `sent` at once. */
 export function acceptedMessage(prepared: PreparedMessage, seq: number, acceptedAt: Date): Message {
   return {
     id: prepared.id,

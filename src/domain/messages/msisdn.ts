@@ -1,9 +1,9 @@
 /**
- * **MSISDN**: a phone number in E.164, `+` and at most 15 digits. Every number that enters the service is parsed
- * here.
+ * **MSISDN**: a phone number in E.164, which is `+` and at most 15 digits. Every number that enters the service is
+ * parsed here.
  *
- * Invariants. Parsing a parsed number gives the same number. Parsing takes linear time, also for hostile text
- * (R216): one pass over the characters, and only numbers of a length that is possible for their country reach the
+ * Invariants. Parsing a parsed number returns the same number. Parsing takes linear time, even for hostile text (R216):
+ * it makes one pass over the characters. Only numbers whose length is possible for their country reach the phone number
  * library.
  */
 import { Metadata, parsePhoneNumberFromString } from 'libphonenumber-js/min';
@@ -12,13 +12,13 @@ import metadata from 'libphonenumber-js/min/metadata';
 export type Msisdn = `+${string}`;
 
 export interface ParsedRecipients {
-  /** E.164, each once, in the order of their first occurrence. */
+  /** Numbers in E.164, each once, in the order of their first occurrence. */
   readonly valid: string[];
-  /** Elements that are no number, trimmed. */
+  /** Elements that are no phone number, trimmed. */
   readonly invalid: string[];
-  /** Elements that repeat an earlier number. */
+  /** Number of elements that repeat an earlier number. */
   readonly duplicatesRemoved: number;
-  /** Reading stopped because of too many different spellings of foreign numbers. */
+  /** True if reading stopped because the list has too many different spellings of foreign numbers. */
   readonly isCutShort: boolean;
 }
 
@@ -31,12 +31,12 @@ const PLUS = 0x2b;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** Space, hyphen, dot and parentheses (R34). */
+/** True for space, hyphen, dot and parentheses (R34). */
 function isSeparator(code: number): boolean {
   return code === SPACE || code === 0x2d || code === 0x2e || code === 0x28 || code === 0x29;
 }
 
-/** Removes separators. Returns undefined if anything but digits and a leading `+` is left. */
+/** Removes separators. Returns undefined if anything but digits and a leading `+` remains. */
 function compact(raw: string): string | undefined {
   let kept = '';
   let from = 0;
@@ -60,16 +60,16 @@ function compact(raw: string): string | undefined {
 }
 
 /**
- * Parses one phone number (R34, R96); undefined when the text is none. Ugandan: `+256`, `256`, `0` or nothing before
- * any nine digits. Others: `+`, a known country code and a possible length. Separators are removed first. Any other
- * character, non-ASCII digits included, makes the text no number.
+ * Parses one phone number (R34, R96). Returns undefined if the text is none. A Ugandan number is any nine digits, after
+ * `+256`, `256`, `0` or nothing. Any other number needs `+`, a known country code and a possible length. Separators are
+ * removed first. Any other character, non-ASCII digits included, makes the text invalid.
  */
 export function parseMsisdn(raw: string): Msisdn | undefined {
   const number = compact(raw);
   if (number === undefined) return undefined;
   if (number.charCodeAt(0) === PLUS) {
     if (!number.startsWith(UGANDA, 1)) return parseForeign(number as Msisdn);
-    // The library would accept and drop a trunk 0 (+256 0700…), which R96 does not allow.
+    // Do not ask the library: it would accept and drop a trunk 0 (+256 0700…), which R96 does not allow.
     return number.length === 1 + UGANDA.length + UGANDAN_NATIONAL_DIGITS ? (number as Msisdn) : undefined;
   }
   switch (number.length) {
@@ -84,7 +84,7 @@ export function parseMsisdn(raw: string): Msisdn | undefined {
   }
 }
 
-/** Possible lengths of national numbers by country code, as bits: bit 9 stands for nine digits. */
+/** Possible lengths of national numbers by country code, as a bit set: bit 9 is set if nine digits are possible. */
 const LENGTHS = possibleLengths();
 
 function possibleLengths(): ReadonlyMap<string, number> {
@@ -98,15 +98,16 @@ function possibleLengths(): ReadonlyMap<string, number> {
     }
     lengths.set(callingCode, bits);
   }
-  // Satellite and freephone plans cannot be selected; the library decides about their numbers.
+  // The plans of satellite and freephone codes cannot be read here. Allow every length (all bits are set); the library
+  // decides.
   for (const callingCode of Object.keys(metadata.nonGeographic)) lengths.set(callingCode, -1);
   return lengths;
 }
 
 /**
- * The library decides, but it also repairs: it drops trunk prefixes and carrier codes and adds area codes. Only a
- * dropped trunk 0 is accepted (+44 (0)20… is +44 20…). Any other repair would send to a number that the caller did
- * not write, so the number stays as given if its length is possible.
+ * Parses a number outside Uganda. The library decides, but it also repairs numbers: it drops trunk prefixes and carrier
+ * codes and adds area codes. Only a dropped trunk 0 is accepted (+44 (0)20… is +44 20…). Any other repair would send to
+ * a number that the caller did not write. In that case the number stays as given if its length is possible.
  */
 function parseForeign(number: Msisdn): Msisdn | undefined {
   const codeEnd = callingCodeEnd(number);
@@ -116,24 +117,24 @@ function parseForeign(number: Msisdn): Msisdn | undefined {
   const nationalDigits = number.length - codeEnd;
   const possibleAsGiven = ((lengths >> nationalDigits) & 1) === 1;
   const possibleWithoutTrunk = trunkZero && ((lengths >> (nationalDigits - 1)) & 1) === 1;
-  // The library throws for what it refuses, which is slow for a list of bad numbers.
+  // Check the length first: the library throws for a bad number, which is slow for a list of them.
   if (!possibleAsGiven && !possibleWithoutTrunk) return undefined;
   const parsed = possibleNumber(number);
   if (parsed === undefined || parsed === number) return parsed;
   const withoutTrunk: Msisdn = `+${number.slice(1, codeEnd)}${number.slice(codeEnd + 1)}`;
-  // If the result would be repaired again, it is not final.
+  // Accept the result only if the library would not repair it again.
   if (trunkZero && parsed === withoutTrunk && possibleNumber(withoutTrunk) === withoutTrunk)
     return withoutTrunk;
   return possibleAsGiven ? number : undefined;
 }
 
-/** The number as the library reads it, repairs included, if its length is possible. */
+/** Returns the number as the library reads it, repairs included. Undefined if its length is not possible. */
 function possibleNumber(number: Msisdn): Msisdn | undefined {
   const parsed = parsePhoneNumberFromString(number, { extract: false });
   return parsed?.isPossible() ? (parsed.number as Msisdn) : undefined;
 }
 
-/** The end of the country code. No code is a prefix of another. */
+/** Returns the index after the country code. The first match is right, because no code is a prefix of another. */
 function callingCodeEnd(number: Msisdn): number | undefined {
   for (let end = 2; end <= 4; end++) {
     if (LENGTHS.has(number.slice(1, end))) return end;
@@ -142,11 +143,11 @@ function callingCodeEnd(number: Msisdn): number | undefined {
 }
 
 /**
- * Splits the `to` of a request at its commas and parses each element (R34, R96–R98). Ignores elements of spaces. Of
- * the others, `valid.length + invalid.length + duplicatesRemoved` is the number.
+ * Splits the `to` of a request at its commas and parses each element (R34, R96–R98). Elements that consist of spaces
+ * are ignored. `valid.length + invalid.length + duplicatesRemoved` is the number of the other elements read.
  *
- * Stops at the first valid number beyond `limit`, so a longer `valid` means too many. Also stops after more than
- * twice `limit` different spellings with a `+`, because the library takes 20 µs for each and a body has room for
+ * Stops after the first valid number over `limit`, so a longer `valid` means too many recipients. Also stops after more
+ * than twice `limit` different spellings with a `+`: the library takes 20 µs for each, and a request body has room for
  * 100,000.
  */
 export function parseRecipients(input: string, limit = Number.POSITIVE_INFINITY): ParsedRecipients {
@@ -157,7 +158,7 @@ export function parseRecipients(input: string, limit = Number.POSITIVE_INFINITY)
   for (const element of input.split(',')) {
     const raw = trimSpaces(element);
     if (raw === '') continue;
-    // A repeated number does not reach the library.
+    // A repeated number is not parsed again.
     const msisdn = valid.has(raw) ? raw : foreign.read(raw);
     if (msisdn === undefined) invalid.push(raw);
     else if (valid.has(msisdn)) duplicatesRemoved++;
@@ -171,7 +172,7 @@ export function parseRecipients(input: string, limit = Number.POSITIVE_INFINITY)
 class ForeignNumbers {
   readonly #read = new Map<string, Msisdn | undefined>();
 
-  /** Number of different spellings. */
+  /** Number of different spellings so far. */
   get count(): number {
     return this.#read.size;
   }
@@ -186,7 +187,7 @@ class ForeignNumbers {
   }
 }
 
-/** `String.trim` would also remove tabs and line breaks, which are invalid in a number. */
+/** Removes spaces only. `String.trim` would also remove tabs and line breaks, which are invalid in a number. */
 function trimSpaces(text: string): string {
   let start = 0;
   let end = text.length;
@@ -196,8 +197,8 @@ function trimSpaces(text: string): string {
 }
 
 /**
- * The number masked for a log (`+25670•••456`): at most its first five and last three digits, with at least four
- * digits hidden.
+ * Masks a number for a log (`+25670•••456`). At most the first five and the last three digits stay, and at least four
+ * digits are hidden.
  */
 export function maskMsisdn(msisdn: string): string {
   const tail = 3;

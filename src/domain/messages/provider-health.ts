@@ -3,12 +3,12 @@ import { operation } from '../operation.ts';
 import type { ProviderHealthStore, Routing } from '../ports/routing.ts';
 import type { Clock } from '../ports/system.ts';
 
-/** An unchanged status is published again after this time, as a sign of life. */
+/** An unchanged status is published again after this time, so that other processes see that this one still runs. */
 const REPEAT_MS = 30_000;
-/** A status that was not repeated for this long belongs to a process that is gone. */
+/** A status that was not published again for this long is ignored: its process has probably died. */
 const STALE_MS = 75_000;
 
-/** Publishes the status of this process's providers for the other processes. */
+/** Publishes the status of this process's providers, so that all processes can read it. */
 export class PublishHealth {
   readonly #store: ProviderHealthStore;
   readonly #routing: Pick<Routing, 'status'>;
@@ -25,7 +25,7 @@ export class PublishHealth {
     this.#clock = clock;
   }
 
-  /** Publishes changes at once and an unchanged status every `REPEAT_MS`. */
+  /** Publishes the status if it changed, or if the last publication is `REPEAT_MS` old. Called repeatedly. */
   async run(): Promise<void> {
     const statuses = this.#routing.status();
     const now = this.#clock.now();
@@ -36,13 +36,13 @@ export class PublishHealth {
     this.#publishedAt = now.getTime();
   }
 
-  /** Removes the status of this process, which is stopping. */
+  /** Removes the status of this process. Called when the process stops. */
   async withdraw(): Promise<void> {
     await this.#store.withdraw(this.#process);
   }
 }
 
-/** The status of the providers of all processes. */
+/** The operation that reads the status of the providers of all processes. */
 export function providerOperations({ stores, clock }: Pick<Dependencies, 'stores' | 'clock'>) {
   return {
     health: operation('provider.health', { operator: 'reading' }, (_caller, _input: Record<string, never>) =>

@@ -1,4 +1,4 @@
-/** The content and targets of a push message, checked when it is accepted (R24). */
+/** The content of a push request. `checkPushContent` checks it before the message is accepted (R24). */
 import { type FieldFault, validationError } from '../errors.ts';
 import type { Message } from './message.ts';
 
@@ -13,7 +13,7 @@ export interface PushContentInput {
   readonly priority?: 'high' | 'normal' | undefined;
 }
 
-/** The members of a push message besides its text. */
+/** The parts of a push message besides its text. */
 export interface PushPayload {
   readonly title: string;
   readonly data: Readonly<Record<string, string>>;
@@ -27,14 +27,17 @@ export interface PushPayload {
   readonly deviceIds: readonly string[];
 }
 
-/** Bytes of title, text, data and URLs as JSON. The platforms allow 4,096 with their own additions. */
+/**
+ * Largest size of title, text, data and URLs together, in bytes of JSON. The platforms allow 4,096 bytes, which include
+ * their own additions.
+ */
 export const PUSH_MAX_BYTES = 3_500;
-/** Four weeks, the longest time that any platform stores a message. */
+/** Longest time to live, in seconds: four weeks, the longest time that any platform stores a message. */
 export const PUSH_TTL_MAX_SECONDS = 2_419_200;
-/** Bytes of UTF-8, as APNs counts them. */
+/** Longest collapse key in bytes of UTF-8, as APNs counts it. */
 export const COLLAPSE_KEY_MAX_BYTES = 64;
 
-/** Keys that the platforms reserve. */
+/** Names of data members that the platforms reserve. */
 const RESERVED_KEY = /^(aps|from|message_type|collapse_key|notification|(google|gcm)(\..*)?)$/i;
 
 /** Checks and normalizes the content of a push message. Throws `validation_error` with all faults. */
@@ -89,7 +92,7 @@ export function pushPayload(message: Pick<Message, 'payload'>): PushPayload {
   return message.payload as unknown as PushPayload;
 }
 
-/** The platforms accept only strings. */
+/** Converts a data value to text, because the platforms accept only strings. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -15,24 +15,24 @@ import {
   unitPriceOf,
 } from './send-operation.ts';
 
-/** Devices of one message. */
+/** Largest number of devices that one message goes to. */
 export const PUSH_MAX_DEVICES = 1000;
-/** Users and devices that one request names. */
+/** Largest number of users and devices that one request names. */
 const MAX_NAMED = 1000;
-/** A message with a shorter time to live may still be submitted for this long. */
+/** A push message may be submitted for at least this long, even if its time to live is shorter. */
 const MIN_DELAY_MS = 60_000;
 
 export interface PushRequest extends PushContentInput, SendRequest {
-  /** User ids, separated by commas or in a list. */
+  /** User ids, as a list or as text with commas. */
   readonly to?: string | readonly string[] | undefined;
   readonly deviceIds?: readonly string[] | undefined;
   readonly scheduledFor?: string | undefined;
 }
 
-/** Sending push messages. */
+/** The operation that sends push messages. */
 export function pushOperations({ stores }: Pick<Dependencies, 'stores'>, context: SendContext) {
   return {
-    /** POST /developers/push (R24). */
+    /** Sends a push message. `POST /developers/push` calls it (R24). */
     sendPush: sendOperation<PushRequest>(
       context,
       'message.sendPush',
@@ -44,9 +44,9 @@ export function pushOperations({ stores }: Pick<Dependencies, 'stores'>, context
 }
 
 /**
- * Every rule of a push message before its route and its charge (R24). Throws `validation_error`, `no_target_devices`,
- * `invalid_scheduled_time` and `unpriced_destination`. Skips devices of platforms without a provider as long as another
- * device is left.
+ * Checks everything about a push message that does not depend on its route or the balance, and returns its price (R24).
+ * Skips devices whose platform has no provider if another device remains. Throws `validation_error`,
+ * `no_target_devices`, `invalid_scheduled_time` and `unpriced_destination`.
  */
 async function pricePush(
   context: SendContext,
@@ -77,7 +77,10 @@ async function pricePush(
   };
 }
 
-/** Addresses with and without a provider. Where none has one, all are routable, so that `prepareMessage` refuses them. */
+/**
+ * Splits the devices' addresses by whether their platform has a provider. If no platform has one, all addresses count
+ * as routable, so that `prepareMessage` refuses the message.
+ */
 function splitByRoute(
   { routing }: SendContext,
   environment: Environment,

@@ -1,9 +1,9 @@
 /**
- * Members without message content: ids, times, addresses and codes. An allowlist, so that a new member is erased
- * until it is added here.
+ * Members that hold no message content: ids, times, addresses and codes. The list is an allowlist: a new member is
+ * erased unless it is added here.
  */
 const KEPT_MEMBERS: ReadonlySet<string> = new Set([
-  // Of events.
+  // Members of events.
   'event',
   'channel',
   'messageId',
@@ -15,7 +15,7 @@ const KEPT_MEMBERS: ReadonlySet<string> = new Set([
   'stage',
   'readAt',
   'deviceId',
-  // Of payloads.
+  // Members of payloads.
   'type',
   'kind',
   'priority',
@@ -25,7 +25,7 @@ const KEPT_MEMBERS: ReadonlySet<string> = new Set([
   'bcc',
   'replyTo',
 ]);
-/** Members whose keys are the sender's. The keys are erased, too. */
+/** Members whose keys the sender chose. The keys can be content, so they are erased, too. */
 const WITH_CUSTOM_KEYS: ReadonlySet<string> = new Set(['headers', 'components']);
 
 /** Empties every text that may be content, at any depth. Keeps the order of the members. */
@@ -38,7 +38,7 @@ export function redactContent(members: Readonly<Record<string, unknown>>): Recor
   );
 }
 
-/** The envelope of an event (R135–R145) without content. */
+/** Returns the envelope of an event (R135–R145) without message content. */
 export function redactEnvelope(body: string): string {
   const envelope: { data?: Record<string, unknown> } & Record<string, unknown> = JSON.parse(body);
   const { data } = envelope;

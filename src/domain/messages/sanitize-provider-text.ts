@@ -1,11 +1,11 @@
 /**
- * Limits texts of providers to what can be stored. A text that cannot be stored would make its message be submitted
- * again and again, or its report be repeated.
+ * Makes texts from providers storable by limiting them. If storing failed, the message would be submitted again, or the
+ * provider would repeat its report, without end.
  */
 import type { DeliveryReport, SubmitOutcome } from '../ports/provider.ts';
 import { storable } from '../text.ts';
 
-/** UTF-16 code units. Index rows have room for 2,700 bytes. */
+/** Longest texts, in UTF-16 code units. A sid is in an index, whose rows have room for 2,700 bytes. */
 const MAX_SID = 500;
 const MAX_CODE = 100;
 const MAX_REASON = 1_000;
@@ -13,7 +13,7 @@ const MAX_REASON = 1_000;
 const codeOf = (code: string) => storable(code, MAX_CODE);
 const reasonOf = (reason: string) => storable(reason, MAX_REASON);
 
-/** A provider's id of a message. Equal ids stay equal. */
+/** Makes a provider's message id storable. Equal ids stay equal. */
 export function sanitizeSid(sid: string): string {
   return storable(sid, MAX_SID);
 }
@@ -31,7 +31,7 @@ export function sanitizeOutcome(outcome: SubmitOutcome): SubmitOutcome {
   }
 }
 
-/** The report's sid still equals that of its outcome. */
+/** Makes a report storable. Its sid still equals the sid of the submission's outcome. */
 export function sanitizeReport(report: DeliveryReport): DeliveryReport {
   const { sid, to, code, reason } = report;
   return {

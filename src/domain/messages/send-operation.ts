@@ -1,6 +1,6 @@
 /**
- * The send of all channels: access, budget, price, routes, intake. The rules of a channel are in its operations
- * file: a function from the request to a `PricedMessage`.
+ * The steps that every send takes, on all channels: access, budget, price, routes, intake. The rules of one channel are
+ * in its operations file, as a function that turns a request into a `PricedMessage`.
  */
 import type { Budgets } from '../accounts/budgets.ts';
 import { type AccountCaller, type Caller, type Environment, environmentOf, type Scope } from '../caller.ts';
@@ -16,21 +16,23 @@ import type { HoldGate } from '../recovery/hold-gate.ts';
 import { truncate } from '../text.ts';
 import { type Channel, type PreparedMessage, type PricedMessage, SUBMIT_DEADLINE_MS } from './message.ts';
 
-/** The scope that sends on a channel and cancels its messages (R22). */
+/** The scope that an API key needs to send on a channel and to cancel its messages (R22). */
 export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
   sms: 'SEND_SMS',
   email: 'SEND_EMAIL',
   push: 'SEND_PUSH',
   whatsapp: 'SEND_WHATSAPP',
 };
-/** Roles of people who may send. */
+/** Roles of members who may send. */
 export const SENDER_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 
-/** How far ahead a message may be scheduled, and how far in the past still means now (R18). */
+/**
+ * A message may be scheduled at most this far ahead. A time that has passed by at most the grace time means now (R18).
+ */
 const SCHEDULE_AHEAD_MS = 30 * 24 * 3_600_000;
 const SCHEDULE_GRACE_MS = 60_000;
 
-/** The dependencies of every channel's send. */
+/** The dependencies of the send on every channel. */
 export interface SendContext {
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly intake: Intake;
@@ -39,14 +41,14 @@ export interface SendContext {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly defaultSenderId: string;
-  /** Default sender of mails (EMAIL_FROM). */
+  /** Default sender of emails (EMAIL_FROM). */
   readonly emailFrom: string;
-  /** The prices in force. */
+  /** Returns the prices in force. */
   tariff(): Promise<Tariff>;
   currencyOf(accountId: string): Promise<string>;
 }
 
-/** Caches prices and currencies until a change is announced. */
+/** Builds the send context. It caches prices and currencies until a change is announced. */
 export function createSendContext(deps: Dependencies): SendContext {
   const { stores } = deps;
   const tariffs = deps.createCache('prices', async () => new Tariff(await stores.prices.all()));
@@ -69,18 +71,22 @@ export function createSendContext(deps: Dependencies): SendContext {
   };
 }
 
-/** What the requests of all channels share. */
+/** The members that the requests of all channels have. */
 export interface SendRequest {
-  /** Members choose the environment, production by default. A key sends in its own. */
+  /**
+   * For members, who choose the environment; the default is production. An API key always sends in its own environment.
+   */
   readonly environment?: Environment | undefined;
   readonly idempotencyKey?: string | undefined;
 }
 
 /**
- * The send of a channel, for callers who may send on it. A person's sends count on their budget (R207).
+ * Builds the send operation of a channel. It requires the channel's scope or a role that may send. A member's sends
+ * count against the member's budget (R207).
  *
- * `price` applies the rules of the channel and throws its refusals. Besides them the operation throws
- * `rate_limit_exceeded`, `service_unavailable` for a channel without a provider (R26) or while the copy is held (R231), and what `Intake.accept` throws.
+ * `price` applies the rules of the channel and throws its refusals. The operation also throws `rate_limit_exceeded`,
+ * and whatever `Intake.accept` throws. It throws `service_unavailable` if the channel has no provider (R26), or while
+ * this copy of the gateway is on hold after a restore (R231).
  */
 export function sendOperation<Request extends SendRequest>(
   context: SendContext,
@@ -100,15 +106,15 @@ export function sendOperation<Request extends SendRequest>(
   });
 }
 
-/** The caller as a sender. Throws `forbidden` for operators and the system, which have no account. */
+/** Returns the caller as a sender. Throws `forbidden` for operators and the system, because they have no account. */
 export function senderOf(caller: Caller): AccountCaller {
   if (caller.kind === 'api-key' || caller.kind === 'member') return caller;
   throw forbidden('Only a key or a member of an account can send.');
 }
 
 /**
- * Gives a priced message its id, its routes and its times; intake only charges and stores it. In the sandbox it costs
- * nothing and needs no route. Throws `service_unavailable` for a recipient without a route.
+ * Gives a priced message its id, routes and times, so that intake only has to charge and store it. A sandbox message
+ * costs nothing and needs no route. Throws `service_unavailable` if a recipient has no route.
  */
 export function prepareMessage(
   { routing, clock, ids }: Pick<SendContext, 'routing' | 'clock' | 'ids'>,
@@ -154,7 +160,7 @@ export function prepareMessage(
 
 function routeFor(routing: Routing, channel: Channel, address: string): string {
   const route = routing.routeFor(channel, address);
-  // Refused before anything is charged (R26).
+  // Refuse here, before anything is charged (R26).
   if (route === undefined) {
     throw serviceUnavailable(
       `No ${channel} provider is configured on this gateway. Ask its operator.`,
@@ -165,7 +171,7 @@ function routeFor(routing: Routing, channel: Channel, address: string): string {
   return route;
 }
 
-/** The time to send at, or null for now (R18). Throws `invalid_scheduled_time`. */
+/** Returns the time to send at, or null for now (R18). Throws `invalid_scheduled_time`. */
 export function checkSchedule(scheduledFor: string | undefined, now: Date): Date | null {
   if (scheduledFor === undefined) return null;
   const refuse = (why: string) =>
@@ -182,7 +188,7 @@ export function checkSchedule(scheduledFor: string | undefined, now: Date): Date
 }
 
 /**
- * The price of one message of a channel to one recipient, in minor units of the account's currency (R17). Throws
+ * Returns the price of one billing unit to one recipient, in minor units of the account's currency (R17). Throws
  * `unpriced_destination`.
  */
 export async function unitPriceOf(

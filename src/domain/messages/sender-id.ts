@@ -1,4 +1,4 @@
-/** Characters (R185). */
+/** Longest sender ID, in characters (R185). */
 export const SENDER_ID_MAX_LENGTH = 11;
 
 const SENDER_ID = /^[A-Za-z0-9]+$/;

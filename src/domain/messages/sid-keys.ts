@@ -1,19 +1,21 @@
 /**
- * Equivalent forms of a carrier's message id (R15). Carriers answer a submit in hexadecimal and report in decimal,
- * or the other way round, add leading zeros and change case.
+ * Finds the equivalent forms of a sid, a carrier's message id (R15). A carrier may answer a submit in hexadecimal and
+ * report in decimal, or the other way round. It may also add leading zeros or change case.
  */
 
-/** The form in which a sid is stored. */
+/** Returns the form in which a sid is stored. */
 export function sidKey(sid: string): string {
   const trimmed = sid.trim().toLowerCase();
   return trimmed.replace(/^0+(?=.)/, '');
 }
 
-// Longer ids are no numbers: 2^64 has 20 decimal and 16 hexadecimal digits.
+// Numbers of at most 64 bits: 2^64 has 20 decimal and 16 hexadecimal digits. Longer ids are not converted.
 const DECIMAL = /^[0-9]{1,20}$/;
 const HEXADECIMAL = /^[0-9a-f]{1,16}$/;
 
-/** Every stored form that the `sid` of a report may have, the literal one first. */
+/**
+ * Returns every form in which the `sid` of a report may be stored. The first one is its own stored form, not converted.
+ */
 export function sidCandidates(sid: string): string[] {
   const key = sidKey(sid);
   const candidates = [key];

@@ -26,34 +26,34 @@ import {
 
 /** Longest SMS, in UTF-16 code units (R184). */
 const SMS_MAX_LENGTH = 1000;
-/** Valid and different recipients of one request (R22). */
+/** Largest number of valid and different recipients of one request (R22). */
 const SMS_MAX_RECIPIENTS = 1000;
 
 export interface SmsRequest extends SendRequest {
-  /** One recipient, or several separated by commas. */
+  /** One phone number, or several separated by commas. */
   readonly to: string;
   readonly message: string;
   readonly from?: string | undefined;
   readonly scheduledFor?: string | undefined;
 }
 
-/** The price of an SMS before it is sent, and how its text and numbers were read (R21). */
+/** What an SMS would cost, and how its text and its numbers were understood (R21). */
 export interface SmsQuote {
   readonly recipientsProcessed: number;
-  /** As they were given. */
+  /** The elements of `to` that are no phone number, as the request gave them. */
   readonly invalidNumbers: readonly string[];
   readonly duplicatesRemoved: number;
   readonly text: SmsTextDescription;
-  /** The characters that keep the text out of GSM-7. */
+  /** The characters that GSM-7 does not have, so that the text needs UCS-2. */
   readonly unicodeCharacters: readonly UnicodeCharacter[];
-  /** The charge of the same send: 0 in the sandbox. */
+  /** What the same send would charge, in minor units. It is 0 in the sandbox. */
   readonly costMinor: number;
   readonly currency: string;
   readonly balanceMinor: number;
   readonly environment: Environment;
 }
 
-/** Sending and quoting SMS. */
+/** Operations that send SMS and quote their cost. */
 export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context: SendContext) {
   async function price(request: SmsRequest, accountId: string): Promise<PricedMessage> {
     const currency = await context.currencyOf(accountId);
@@ -67,12 +67,15 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
   }
 
   return {
-    /** POST /developers/sms (R90 to R101). */
+    /** Sends an SMS. `POST /developers/sms` calls it (R90 to R101). */
     sendSms: sendOperation<SmsRequest>(context, 'message.sendSms', 'sms', (request, { accountId }) =>
       price(request, accountId),
     ),
 
-    /** Takes every step of a send except intake, and throws the same refusals (R21). */
+    /**
+     * Returns the cost of a send without sending. It takes the same steps except intake, and throws the same refusals
+     * (R21).
+     */
     quoteSms: operation(
       'message.quoteSms',
       { scopes: [SEND_SCOPES.sms], roles: SENDER_ROLES },
@@ -100,8 +103,8 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
 }
 
 /**
- * Every rule of an SMS before its route and its charge (R90 to R101; R17, R18, R22, R34). Throws the refusal of all
- * broken rules (R270).
+ * Checks everything about an SMS that does not depend on its route or the balance, and returns its price (R90 to R101,
+ * R17, R18, R22, R34). If several rules are broken, the error lists all of them (R270).
  */
 export function priceSms(
   request: SmsRequest,
@@ -165,7 +168,7 @@ function checkSenderId(from: string | undefined, defaultSenderId: string): strin
   );
 }
 
-/** The recipients of a request: at least one valid number, and no more than `SMS_MAX_RECIPIENTS`. */
+/** Parses the recipients of a request. There must be at least one valid number and at most `SMS_MAX_RECIPIENTS`. */
 function checkRecipients(to: string) {
   const parsed = parseRecipients(to, SMS_MAX_RECIPIENTS);
   if (parsed.isCutShort) {

@@ -1,24 +1,26 @@
 /**
- * **Septet**: the unit of GSM-7; a character of the extension table takes two. **Segment**: the carrier's part of a
- * text (160 septets alone, 153 in several; 70 and 67 code units in UCS-2). **Billing unit**: 160 UTF-16 code units
- * (R193). Segments are sent, billing units are charged; never interchange them.
+ * **Septet**: the 7-bit unit of GSM-7. A character of the extension table takes two. **Segment**: one of the parts in
+ * which the carrier sends a text. A single segment holds 160 septets in GSM-7 or 70 code units in UCS-2. Each of
+ * several segments holds 153 or 67. **Billing unit**: 160 UTF-16 code units (R193).
+ *
+ * The carrier sends segments, but accounts pay for billing units. Never use one for the other.
  */
 export type SmsEncoding = 'GSM-7' | 'UCS-2';
 
 export interface SmsTextDescription {
   readonly encoding: SmsEncoding;
-  /** Parts of the text on the wire; 0 for the empty text. */
+  /** Number of segments; 0 for the empty text. */
   readonly segments: number;
-  /** Charged units of 160 UTF-16 code units (R193); 0 for the empty text. */
+  /** Number of billing units that are charged (R193); 0 for the empty text. */
   readonly billingUnits: number;
-  /** UTF-16 code units (R5). */
+  /** Length of the text in UTF-16 code units (R5). */
   readonly length: number;
 }
 
 export interface UnicodeCharacter {
   /** One code point. */
   readonly char: string;
-  /** Offset in UTF-16 code units. */
+  /** Offset in the text, in UTF-16 code units. */
   readonly index: number;
 }
 
@@ -26,13 +28,16 @@ const BILLING_UNIT = 160;
 const GSM = { single: 160, part: 153 };
 const UCS2 = { single: 70, part: 67 };
 
-// GSM 03.38 in the order of its table, without the escape 0x1B.
+// The characters of GSM 03.38 in the order of its table, without the escape 0x1B.
 const GSM_BASIC =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
   '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';
 const GSM_EXTENSION = '\f^{}\\[~]|€';
 
-/** Septets by UTF-16 code unit: 1, 2, or 0 for a character that GSM-7 lacks. The euro sign is the last entry. */
+/**
+ * Number of septets by UTF-16 code unit: 1, 2, or 0 for a character that GSM-7 does not have. The euro sign has the
+ * highest code unit of GSM-7, so it is the last entry.
+ */
 const SEPTETS = septetTable();
 
 function septetTable(): Uint8Array {
@@ -43,8 +48,8 @@ function septetTable(): Uint8Array {
 }
 
 /**
- * The encoding, segments and billing units of a text (R5, R192, R193). A segment never ends inside an escaped GSM-7
- * character or a surrogate pair, so a text may need one segment more than its length suggests.
+ * Returns the encoding, segments and billing units of a text (R5, R192, R193). A segment never ends inside an escaped
+ * GSM-7 character or a surrogate pair. So a text may need one segment more than its length suggests.
  */
 export function describeText(text: string): SmsTextDescription {
   const { length } = text;
@@ -58,7 +63,7 @@ export function describeText(text: string): SmsTextDescription {
   };
 }
 
-/** Undefined when a character is not in GSM-7. */
+/** Returns the number of septets. Undefined if a character is not in GSM-7. */
 function countSeptets(text: string): number | undefined {
   let septets = 0;
   for (let i = 0; i < text.length; i++) {
@@ -71,7 +76,7 @@ function countSeptets(text: string): number | undefined {
 
 function gsmSegments(text: string, septets: number): number {
   if (septets <= GSM.single) return septets === 0 ? 0 : 1;
-  // Without extension characters no character crosses a boundary.
+  // Without extension characters, no character can cross the end of a segment, so a division is enough.
   if (septets === text.length) return Math.ceil(septets / GSM.part);
   let segments = 1;
   let used = 0;
@@ -91,7 +96,7 @@ function ucs2Segments(text: string): number {
   let segments = 0;
   for (let start = 0; start < text.length; segments++) {
     const end = start + UCS2.part;
-    // A pair that would cross the boundary goes to the next segment.
+    // A surrogate pair that would cross the end of the segment goes to the next segment.
     start = isPair(text, end - 1) ? end - 1 : end;
   }
   return segments;
@@ -102,8 +107,8 @@ function isPair(text: string, index: number): boolean {
 }
 
 /**
- * The characters that are not in GSM-7, each occurrence with its offset (R21). Empty exactly when `describeText`
- * returns GSM-7.
+ * Returns each occurrence of a character that is not in GSM-7, with its offset (R21). The list is empty exactly when
+ * `describeText` returns GSM-7.
  */
 export function unicodeCharacters(text: string): UnicodeCharacter[] {
   const found: UnicodeCharacter[] = [];

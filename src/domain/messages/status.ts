@@ -1,14 +1,16 @@
 /**
  * The states of a message and of its recipients (R13, R86–R89).
  *
- * Invariant. A recipient moves only along `MOVES`, always forward, and no other code assigns its status. The status
- * of a message is computed from its recipients.
+ * Invariant. `MOVES` lists every allowed change of a recipient's status. All of them go forward, and no other code
+ * assigns the status. The status of a message is computed from its recipients.
  */
 import type { MessageStatus } from './message.ts';
 
 /**
- * There is no `pending → delivered`. A delivery report that arrives before the answer to the submit waits for it
- * (R15); the recipient then goes `pending → sent → delivered`, and `sms.sent` fires.
+ * The statuses that may follow each status.
+ *
+ * There is no `pending → delivered`. A delivery report may arrive before the answer to the submit; it then waits for
+ * that answer (R15). The recipient goes `pending → sent → delivered`, so that `sms.sent` is recorded, too.
  */
 const MOVES: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
   pending: ['sent', 'failed'],
@@ -17,15 +19,18 @@ const MOVES: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
   failed: [],
 };
 
-/** Whether the table allows a move (R13). A late or repeated report asks for a move that it does not allow. */
+/**
+ * True if `MOVES` allows this change of status (R13). A late or repeated report asks for a change that it does not
+ * allow.
+ */
 export function canMove(from: MessageStatus, to: MessageStatus): boolean {
   return MOVES[from].includes(to);
 }
 
 /**
- * The status of a message from the number of its recipients in each status (R13): any pending → `pending`; all
- * failed → `failed`; all not failed are delivered → `delivered`; otherwise `sent`. Throws RangeError without
- * recipients.
+ * Computes the status of a message from the number of its recipients in each status (R13). Any recipient pending:
+ * `pending`. Otherwise any sent: `sent`. Otherwise any delivered: `delivered`. All failed: `failed`. Throws RangeError
+ * if there are no recipients.
  */
 export function messageStatus(recipients: Readonly<Partial<Record<MessageStatus, number>>>): MessageStatus {
   const { pending = 0, sent = 0, delivered = 0, failed = 0 } = recipients;

@@ -1,6 +1,9 @@
 import type { Channel } from './message.ts';
 
-/** Delays after the first failed submissions. After them the last delay doubles up to the ceiling (R23). */
+/**
+ * Delays in milliseconds between submissions (R23). `firstMs` has the delays after the first failed submissions. After
+ * these, the last delay doubles each time, up to `ceilingMs`.
+ */
 const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingMs: number }>> = {
   sms: { firstMs: [1_000], ceilingMs: 300_000 },
   email: { firstMs: [10_000, 30_000, 120_000], ceilingMs: 4 * 3_600_000 },
@@ -8,12 +11,16 @@ const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingM
   whatsapp: { firstMs: [1_000], ceilingMs: 300_000 },
 };
 
-/** Ceiling where a submission may have arrived. A carrier that works again is retried within this time. */
+/**
+ * Largest delay in milliseconds if an earlier submission may have arrived. A carrier that works again gets the next
+ * submission within this time.
+ */
 const UNKNOWN_CEILING_MS = 3_600_000;
 
 /**
- * Delay in milliseconds after submission number `attempt` (from 0), which found the provider unavailable. With
- * `possiblySent` each retry may duplicate the message, so the delay keeps doubling up to a higher ceiling.
+ * Returns the delay in milliseconds before the next submission. `attempt` is the number, from 0, of the submission that
+ * found the provider unavailable. With `possiblySent`, each retry may duplicate the message, so the delay doubles up to
+ * a higher ceiling.
  */
 export function retryDelayMs(channel: Channel, attempt: number, possiblySent = false): number {
   const { firstMs, ceilingMs } = SCHEDULES[channel];

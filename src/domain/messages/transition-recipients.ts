@@ -18,7 +18,7 @@ import { type Message, type MessageStatus, REPORT_DEADLINE_MS } from './message.
 import { announceMessages } from './message-events.ts';
 import { canMove, messageStatus } from './status.ts';
 
-/** `statusReason` of a message with a deferred refund (R218). */
+/** The `statusReason` of a message with a deferred refund (R218). */
 export const REFUND_PENDING = 'refund_pending';
 const ACCEPTED_LATE =
   'A carrier reports that it had accepted this recipient before the failure. It may have been delivered and is not refunded.';
@@ -26,21 +26,21 @@ const ACCEPTED_LATE =
 type Refund = Parameters<Tx['accounts']['credit']>[0][number];
 
 interface Applied {
-  /** The locked messages, as they were before the moves. */
+  /** The locked messages, as they were before the changes of status. */
   readonly messages: ReadonlyMap<string, LockedMessage>;
-  /** The moves that changed a recipient. The others were late. */
+  /** The moves (changes of a recipient's status) that were applied. The others came too late. */
   readonly done: ReadonlySet<RecipientMove>;
-  /** Reports that arrived before the sids of these moves (R15). Apply them now. */
+  /** Delivery reports that arrived before the sids of these moves were stored (R15). The caller applies them now. */
   readonly early: readonly KeptReport[];
 }
 
 /**
- * The only code that changes the status of recipients. In `tx` it locks the messages, moves the recipients, updates
- * the messages' status, refunds recipients that no carrier accepted (R17), stores the sids, and records the events
- * with their deliveries.
+ * Changes the status of recipients; no other code does. Each of `moves` is one change of one recipient's status. In
+ * `tx` it locks the messages, moves the recipients and updates the status of the messages. It refunds recipients that
+ * no carrier accepted (R17), stores the sids, and records the events with their webhook deliveries.
  *
- * Events and refunds have the time `now`, not that of the move: a client that polls by time would miss an event
- * recorded in the past.
+ * Events and refunds get the time `now`, not the time of the move: a client that polls by time would miss an event with
+ * a time in the past.
  */
 export async function transitionRecipients(
   tx: Tx,
@@ -97,7 +97,7 @@ function refundEntry(refund: DeferredRefund, createdAt: Date): Refund {
   return { ...refund, kind: 'refund', reference: null, actor: null, createdAt };
 }
 
-/** Defers refunds until no delivery report can arrive (R218), and marks their messages. */
+/** Defers refunds until a delivery report can no longer arrive (R218), and marks their messages. */
 async function deferRefunds(tx: Tx, refunds: readonly DeferredRefund[]): Promise<void> {
   if (refunds.length === 0) return;
   await tx.refunds.defer(refunds, REPORT_DEADLINE_MS);
@@ -105,8 +105,8 @@ async function deferRefunds(tx: Tx, refunds: readonly DeferredRefund[]): Promise
 }
 
 /**
- * Cancels the deferred refunds of recipients that a carrier reports as accepted after they failed. Returns the moves
- * that canceled one.
+ * Cancels the deferred refunds of recipients that failed first and that a carrier reported as accepted later. Returns
+ * the moves whose refund was canceled.
  */
 async function keepCharges(
   tx: Tx,
@@ -133,7 +133,7 @@ async function keepCharges(
   return late;
 }
 
-/** Books up to `limit` deferred refunds that are due, each once. Returns how many were due. */
+/** Pays up to `limit` deferred refunds that are due, each once. Returns how many were due. */
 export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<number> {
   const due = await tx.refunds.takeDue(limit);
   if (due.length === 0) return 0;
@@ -145,7 +145,7 @@ export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<n
   return due.length;
 }
 
-/** Clears `REFUND_PENDING` on messages without another deferred refund. */
+/** Clears `REFUND_PENDING` on the messages that have no other deferred refund. */
 async function explainSettled(tx: Tx, messageIds: readonly string[]): Promise<void> {
   if (messageIds.length === 0) return;
   const ids = [...new Set(messageIds)];
@@ -162,13 +162,13 @@ function sidRows({ provider, sids, messageId, position }: RecipientMove): SidRow
   return sids.map((sid, part) => ({ provider, sid, messageId, position, part, parts }));
 }
 
-/** Keeps the first of several moves of a recipient. The others are late. */
+/** Keeps the first of several moves of the same recipient. The others came too late. */
 function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
   const taken = new Set<string>();
   return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));
 }
 
-/** The events of whole messages, on channels that have them (R24). */
+/** Builds the events of whole messages, on channels that have such events (R24). */
 async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Promise<NewEvent[]> {
   const speaking = settled.filter((message) => rulesOf(message.channel).settledEvent);
   if (speaking.length === 0) return [];
@@ -181,7 +181,9 @@ async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Pro
   );
 }
 
-/** Stores the new status of messages. Returns the production messages that are no longer pending. */
+/**
+ * Computes and stores the status of messages after `moves`. Returns the production messages that are no longer pending.
+ */
 async function followStatus(
   tx: Tx,
   messages: ReadonlyMap<string, LockedMessage>,

@@ -1,4 +1,4 @@
-/** The content of a WhatsApp message, checked when it is accepted (R25). */
+/** The content of a WhatsApp message. `checkWhatsAppContent` checks it before the message is accepted (R25). */
 import { type FieldFault, validationError } from '../errors.ts';
 import type { WhatsAppContent } from '../ports/provider.ts';
 import type { Message } from './message.ts';
@@ -22,13 +22,13 @@ export interface WhatsAppContentInput {
     | undefined;
 }
 
-/** UTF-16 code units; limits of the platform. */
+/** Longest text and longest caption that the platform allows, in UTF-16 code units. */
 export const WHATSAPP_TEXT_MAX_LENGTH = 4096;
 export const WHATSAPP_CAPTION_MAX_LENGTH = 1024;
 const TEMPLATE_NAME = /^[a-z0-9_]{1,512}$/;
 const LANGUAGE = /^[a-z]{2,3}(_[A-Za-z]{2,4})?$/;
 
-/** Media kinds by file name. Any other file is a document. */
+/** The kind of a media file by the ending of its name. Any other file is a document. */
 const KIND_OF: readonly (readonly [MediaKind, RegExp])[] = [
   ['image', /\.(jpe?g|png|webp)$/i],
   ['video', /\.(mp4|3gpp?)$/i],
@@ -93,7 +93,7 @@ function kindOf(url: string): MediaKind {
   return KIND_OF.find(([, name]) => name.test(path))?.[0] ?? 'document';
 }
 
-/** The content that histories show. */
+/** Returns the content that the message history shows. */
 export function whatsAppPreview(content: WhatsAppContent): string {
   switch (content.type) {
     case 'text':

@@ -18,20 +18,21 @@ import { checkWhatsAppContent, type WhatsAppContentInput, whatsAppPreview } from
 import { type SessionWindow, sessionWindow, windowClosed } from './whatsapp-window.ts';
 
 export interface WhatsAppRequest extends WhatsAppContentInput, SendRequest {
-  /** One number, in any form that an SMS takes. */
+  /** One phone number, in any form that an SMS accepts. */
   readonly to: string;
   readonly scheduledFor?: string | undefined;
 }
 
 const channel = 'whatsapp' as const;
 
-/** Sending WhatsApp messages, and recording the platform's callbacks (R25). */
+/** Operations that send WhatsApp messages and record the platform's callbacks (R25). */
 export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   const { stores, clock, ids } = deps;
 
   /**
-   * Every rule of a WhatsApp message before its route and its charge (R25). Throws `validation_error`,
-   * `invalid_phone_number`, `invalid_scheduled_time`, `session_window_closed` and `unpriced_destination`.
+   * Checks everything about a WhatsApp message that does not depend on its route or the balance, and returns its price
+   * (R25). Throws `validation_error`, `invalid_phone_number`, `invalid_scheduled_time`, `session_window_closed` and
+   * `unpriced_destination`.
    */
   async function price(request: WhatsAppRequest, owner: AccountEnvironment): Promise<PricedMessage> {
     const now = clock.now();
@@ -58,7 +59,9 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
     };
   }
 
-  /** The platform fetches the file. A URL that leads inside a network is refused all the same (R32). */
+  /**
+   * Refuses a URL that leads into a private network (R32), although the platform and not the gateway fetches the file.
+   */
   async function checkMediaUrl(url: string): Promise<void> {
     try {
       await deps.transport.checkAddress(url);
@@ -69,7 +72,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   }
 
   return {
-    /** POST /developers/whatsapp (R25). */
+    /** Sends a WhatsApp message. `POST /developers/whatsapp` calls it (R25). */
     sendWhatsApp: sendOperation<WhatsAppRequest>(
       context,
       'message.sendWhatsApp',
@@ -77,7 +80,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
       (request, { accountId }, environment) => price(request, { accountId, environment }),
     ),
 
-    /** Whether free text may be sent to a number now. */
+    /** Returns the session window of a number: whether the account may send free text to it now. */
     whatsAppWindow: operation(
       'message.whatsAppWindow',
       { scopes: ['SEND_WHATSAPP'], roles: ACCOUNT_ROLES },
@@ -85,7 +88,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         sessionWindow(stores.inbound, accountEnvironmentOf(caller), oneNumber(input.to), clock.now()),
     ),
 
-    /** Records a callback of the platform. Resolves once all of it is stored. */
+    /** Records a callback of the platform. Resolves when all its reports and messages are stored. */
     takeWhatsAppCallback: operation(
       'message.takeWhatsAppCallback',
       {},
@@ -93,13 +96,14 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         const receivedAt = clock.now();
         const messages = inbound.flatMap((message) => {
           const sender = parseMsisdn(message.sender);
-          // A time in the future would keep the window open for longer than 24 hours.
+          // A time in the future would keep the session window open for longer than 24 hours.
           const sentAt = message.sentAt < receivedAt ? message.sentAt : receivedAt;
           return sender
             ? [{ ...message, channel, provider, sender, sentAt, receivedAt, id: ids.uuid() }]
             : [];
         });
-        // All accounts share the gateway's number. Only the account that wrote last can be the addressee (R205).
+        // All accounts share the gateway's number, so the message does not name its account. It belongs to the account
+        // that wrote last to its sender (R205).
         const owners = await stores.inbound.lastWriters(messages.map(({ sender }) => sender));
         await stores.inbound.add(
           messages.map((message) => ({ ...message, accountId: owners.get(message.sender) ?? null })),
@@ -110,7 +114,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   };
 }
 
-/** The one number that `to` holds. Throws `invalid_phone_number`. */
+/** Parses `to`, which must hold exactly one number. Throws `invalid_phone_number`. */
 function oneNumber(to: string): string {
   const number = parseMsisdn(to);
   if (number !== undefined) return number;

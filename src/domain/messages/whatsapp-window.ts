@@ -1,11 +1,12 @@
 /**
- * The **window** of a number: the 24 hours after its last message, in which free text may be sent to it (R25). It
- * belongs to one account (R205).
+ * The **session window** of a number: the 24 hours after its last inbound message, in which free text may be sent to it
+ * (R25). A window belongs to one account (R205).
  *
- * An inbound message belongs to the account whose message to that number the platform accepted last before it
- * arrived, and opens only that account's window. It stays with this account when another account writes later. An
- * inbound message from a number that no account wrote to belongs to none. Scheduled, failed and sandbox messages do
- * not count, because the platform did not accept them.
+ * An inbound message belongs to the account that last wrote to its sender before it arrived, and opens only the window
+ * of that account. It stays with this account even if another account writes later. A message from a number that no
+ * account wrote to belongs to no account.
+ *
+ * Only messages that the platform accepted count as written. Scheduled, failed and sandbox messages do not count.
  */
 import type { AccountEnvironment } from '../caller.ts';
 import { DomainError } from '../errors.ts';
@@ -13,18 +14,18 @@ import type { InboundStore } from '../ports/whatsapp.ts';
 
 const SESSION_WINDOW_MS = 24 * 3_600_000;
 
-/** Whether an account may send free text to a number. */
+/** The session window of a number for one account. `isOpen` is true while the account may send free text. */
 export interface SessionWindow {
   readonly to: string;
   readonly isOpen: boolean;
   readonly lastInboundAt: Date | null;
-  /** When it closes or closed. */
+  /** When the window closes or has closed. */
   readonly closesAt: Date | null;
 }
 
 /**
- * The account's window of an E.164 number at a time, from the inbound messages stored so far. In the sandbox every
- * window is closed (R200).
+ * Returns the account's session window of an E.164 number at the time `at`, from the inbound messages stored so far. In
+ * the sandbox every window is closed (R200).
  */
 export async function sessionWindow(
   inbound: Pick<InboundStore, 'lastFrom'>,
@@ -39,7 +40,7 @@ export async function sessionWindow(
   return { to, isOpen: closesAt !== null && closesAt > at, lastInboundAt, closesAt };
 }
 
-/** The refusal of free text outside the window. */
+/** Returns the error for free text outside the session window. */
 export function windowClosed({ to, lastInboundAt, closesAt }: SessionWindow): DomainError {
   const why =
     lastInboundAt === null || closesAt === null

@@ -10,38 +10,46 @@ export interface ResourceMembers {
   readonly [member: string]: unknown;
 }
 
-/** Look-ups for what the outgoing message does not carry. */
+/** Look-ups of data that a submission needs and that the outgoing message does not contain. */
 export interface Directory {
   device(id: string): Promise<Device | undefined>;
-  /** The large content of a message, if it has some. */
+  /** Returns the large content of a message; undefined if it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
 }
 
-/** What differs between the channels. */
+/** The rules that differ between the channels. */
 export interface ChannelRules {
-  /** The members of the message resource that only this channel has. */
+  /** Returns the members of the message resource that only this channel has. */
   resource(message: Message): ResourceMembers;
-  /** The recipients that the resource shows, where they are not the addresses. */
+  /**
+   * Returns the recipients that the resource shows. Defined only on channels where they are not the stored addresses.
+   */
   shownTo?(message: Message): readonly string[];
-  /** The submission to the provider for one recipient; undefined when the device at its address was removed. */
+  /** Builds the submission to the provider for one recipient. Undefined if the device of the recipient was removed. */
   submission(
     message: OutgoingMessage,
     recipient: OutgoingRecipient,
     attempt: number,
     directory: Directory,
   ): Submission | Promise<Submission | undefined>;
-  /** The event of one recipient's move, on channels with events per recipient (R16). `at` is when it is recorded. */
+  /**
+   * Builds the event of one recipient's change of status, on channels with an event per recipient (R16). `at` is the
+   * time at which the event is recorded.
+   */
   moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient, at: Date): NewEvent | undefined;
-  /** The event of the whole message, once no recipient is pending (R24). */
+  /**
+   * Builds the event of the whole message, once no recipient is pending (R24). Only on channels with an event per
+   * message.
+   */
   settledEvent?(message: Message, recipients: readonly Recipient[], at: Date): NewEvent | undefined;
-  /** The event of a read message, on channels that report it (R25). */
+  /** Builds the event of a read message, on channels that report reading (R25). */
   readEvent?(message: Message, recipient: MovedRecipient, at: Date): NewEvent | undefined;
-  /** Further changes that follow from moves, in the same transaction. */
+  /** Makes further changes that follow from changes of status, in the same transaction. */
   afterMoves?(
     tx: Tx,
     messages: ReadonlyMap<string, Message>,
     moved: ReadonlyMap<RecipientMove, MovedRecipient>,
   ): Promise<void>;
-  /** The channel has no delivery reports, so `sent` is final (R14). */
+  /** Set if the channel has no delivery reports, so that `sent` is final (R14). */
   readonly hasNoReports?: true;
 }

@@ -3,7 +3,7 @@ import { emailPayload } from '../email-content.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** Email (R23): one mail per recipient. Copies go with the first mail. */
+/** Email (R23): each recipient gets a mail. Only the mail of the first recipient has the cc and bcc copies. */
 export const emailRules: ChannelRules = {
   hasNoReports: true,
 

@@ -5,10 +5,10 @@ import { messageEvent } from '../message-events.ts';
 import { pushPayload } from '../push-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** Failures that one event lists. */
+/** Largest number of failures that one event lists. */
 const MAX_LISTED_FAILURES = 100;
 
-/** Push (R24): one message to many devices, one event of the whole message. */
+/** Push (R24): one message goes to many devices and has a single event for the whole message. */
 export const pushRules: ChannelRules = {
   hasNoReports: true,
 
@@ -33,7 +33,7 @@ export const pushRules: ChannelRules = {
   async submission(message, recipient, attempt, directory): Promise<PushSubmission | undefined> {
     const payload = pushPayload(message);
     const device = await directory.device(deviceIdIn(recipient.address));
-    // The device may have another user by the time a scheduled message is due.
+    // Check the target again, because a scheduled message waits: the device may belong to another user by now.
     const isTarget =
       device && (payload.userIds.includes(device.userId) || payload.deviceIds.includes(device.id));
     if (!isTarget) return undefined;
@@ -98,7 +98,7 @@ export const pushRules: ChannelRules = {
   },
 };
 
-/** The users and devices that the request named. */
+/** Returns the users and devices that the request named. */
 function shownTo(message: Message): readonly string[] {
   const { userIds, deviceIds } = pushPayload(message);
   return [...userIds, ...deviceIds];

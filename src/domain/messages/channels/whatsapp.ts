@@ -5,7 +5,7 @@ import { failureData, messageEvent } from '../message-events.ts';
 import { whatsAppContent } from '../whatsapp-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** WhatsApp (R25): acceptance by the platform is no event; its later reports are. */
+/** WhatsApp (R25): no event says that the platform accepted a message. Events follow its later reports. */
 export const whatsAppRules: ChannelRules = {
   resource(message) {
     return {
@@ -50,7 +50,8 @@ export const whatsAppRules: ChannelRules = {
   },
 
   /**
-   * Records whose message the platform accepted last: an answer opens that account's window (whatsapp-window.ts).
+   * Stores the messages that the platform accepted. When their recipient answers, the answer opens the session window
+   * of the account that wrote last (whatsapp-window.ts).
    */
   async afterMoves(tx, messages, moved) {
     const writes: WhatsAppWrite[] = [];
