@@ -2,13 +2,13 @@ import { actorOf, type Caller } from '../caller.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 
-/** Actions about signing in, whose entries say from where they were done. */
+/** Changes of how people sign in. Their audit entries also hold where the request came from. */
 const OF_SIGN_IN =
   /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|accept)$|^account\.setSecurityPolicy$/;
 
 /**
- * Appends the audit entry of a change in the transaction of the change. Changes of how people sign in have the address
- * and device of the request (R303).
+ * Appends the audit entry of a change, in the same transaction as the change. For a change of how people sign in, the
+ * entry also has the IP address and the device of the request (R303).
  */
 export async function recordChange(
   tx: Tx,
