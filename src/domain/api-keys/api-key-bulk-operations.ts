@@ -20,27 +20,27 @@ import { KEY_PRESETS, type KeyPreset, type ScopeInfo, scopeCatalog } from './sco
 const KEYS_AT_ONCE = 100;
 const ALL_KEYS = { page: 1, limit: 1000 };
 const DAY_MS = 24 * 3_600_000;
-/** Refusals that end the whole change instead of one key's. */
+/** Errors that abort the whole call. Any other error concerns one key only. */
 const ENDS_ALL: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'step_up_required']);
 
-/** Absent members stay as they are. */
+/** Absent members leave the properties of the keys unchanged. */
 export interface UpdateApiKeysInput {
   readonly keyIds: readonly string[];
   readonly addScopes?: readonly string[] | undefined;
   readonly removeScopes?: readonly string[] | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** Null removes the end. */
+  /** Null removes the expiry. */
   readonly expiresAt?: string | null | undefined;
 }
 export interface ApiKeyChange {
   readonly before: ApiKey;
   readonly after: ApiKey;
-  /** Requests of the last 30 days that the key as it is now would be refused. */
+  /** Requests of the last 30 days that the changed key would be refused and the unchanged key would not. */
   readonly refusedRequests: readonly RefusedRequests[];
 }
 /** Why one item of a list was not changed. */
 export interface ItemError {
-  /** Its place, such as `keyIds.2`. */
+  /** The item's path in the input, such as `keyIds.2`. */
   readonly path: string;
   readonly code: ErrorCode;
   readonly message: string;
@@ -61,7 +61,7 @@ interface Named {
 }
 type CheckedChange = ApiKeyPatch & { readonly add: readonly Scope[]; readonly remove: readonly Scope[] };
 
-/** Choosing scopes, and changing many keys. `all` are the operations that keys can be used for. */
+/** Operations that show the scopes and that change many keys. `all` are the operations that an API key can call. */
 export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) {
   const { stores, uow, clock } = deps;
   const accesses = new Map(all.map(({ name, access }) => [name, access]));
@@ -95,7 +95,7 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
     return { add, remove, ...others };
   }
 
-  /** Changes one key, or throws before anything is written. */
+  /** Changes one key. Throws before anything is written if the change is refused. */
   async function changeOne(
     tx: Tx,
     caller: Caller,
@@ -123,14 +123,14 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
   }
 
   return {
-    /** Every scope with what it is for (R275). */
+    /** Returns every scope with an explanation of what it allows (R275). */
     scopeCatalog: operation(
       'apiKey.scopeCatalog',
       { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<readonly ScopeInfo[]> => scopeCatalog(all),
     ),
 
-    /** Templates for keys (R275). */
+    /** Returns templates for the scopes of new keys (R275). */
     presets: operation(
       'apiKey.presets',
       { roles: ACCOUNT_ROLES, operator: 'reading' },
@@ -138,8 +138,8 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
     ),
 
     /**
-     * Changes the given properties of each key, with an audit entry each. A key that cannot be changed is left as it
-     * is and told in `userErrors`; the others are changed. Throws `validation_error` for the change itself, and
+     * Changes the given properties of each key, with an audit entry per key. If a key cannot be changed, it is reported
+     * in `userErrors` and the other keys are changed. Throws `validation_error` if the change itself is invalid, and
      * `step_up_required`.
      */
     updateMany: operation(
@@ -151,7 +151,8 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
         return uow.run(async (tx) => {
           const changes: ApiKeyChange[] = [];
           const userErrors: ItemError[] = [];
-          // In one order, because the keys of several accounts are locked.
+          // Sort the ids: the keys may belong to several accounts, and locking accounts in different orders causes
+          // deadlocks.
           for (const keyId of [...places.keys()].sort()) {
             try {
               changes.push(await changeOne(tx, caller, keyId, change));
@@ -166,7 +167,10 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
       },
     ),
 
-    /** Scopes that keys of the account have had for `days` and not used since, by key. Ended keys are left out. */
+    /**
+     * Returns the scopes that keys of the account have not used for `days`. Keys that are younger than `days` or have
+     * ended are left out.
+     */
     unusedScopes: operation(
       'apiKey.unusedScopes',
       { roles: ACCOUNT_ROLES },

@@ -11,16 +11,16 @@ const READ_ANY = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 
 export interface KeyUsageInput {
   readonly keyIds: readonly string[];
-  /** Days, both included. */
+  /** First and last day, both included. */
   readonly from: Date;
   readonly to: Date;
 }
 
-/** Looking up keys by id. */
+/** Operations that look up keys by id. */
 export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stores' | 'clock'>) {
   const accountOf = (caller: Caller) => (caller.kind === 'operator' ? undefined : accountIdOf(caller));
   return {
-    /** One of the account's keys. Throws `not_found` for another account's key. */
+    /** Returns one of the account's keys. Throws `not_found`, also for another account's key. */
     find: operation(
       'apiKey.find',
       READ,
@@ -31,7 +31,7 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** Leaves out keys of other accounts. */
+    /** Returns keys by id. It leaves out keys of other accounts. */
     findMany: operation(
       'apiKey.findMany',
       READ,
@@ -39,7 +39,7 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
         stores.apiKeys.findMany(accountIdOf(caller), input.keyIds),
     ),
 
-    /** The last use of each scope of the keys. Leaves out keys of other accounts. */
+    /** Returns the last use of each scope of the keys. It leaves out keys of other accounts. */
     scopeUses: operation(
       'apiKey.scopeUses',
       READ_ANY,
@@ -50,7 +50,7 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
         stores.apiKeys.scopeUses(input.keyIds, accountOf(caller)),
     ),
 
-    /** The keys that replaced each by rotation. */
+    /** Returns the keys that replaced the given keys by rotation. */
     successorsOf: operation(
       'apiKey.successorsOf',
       READ,
@@ -58,7 +58,10 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
         stores.apiKeys.findSuccessors(accountIdOf(caller), input.keyIds),
     ),
 
-    /** Requests of keys by day and operation, newest first (R276). Throws `validation_error` for days in no order. */
+    /**
+     * Returns the numbers of requests of keys by day and operation, newest first (R276). Throws `validation_error` if
+     * `to` is before `from`.
+     */
     usage: operation(
       'apiKey.usage',
       READ,
@@ -71,7 +74,7 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** What the caller may do with each key, and what its state allows, by key id. */
+    /** Returns the changes to each key that the caller's role and the state of the key allow, by key id. */
     permissionsOn: operation(
       'apiKey.permissionsOn',
       READ_ANY,
@@ -84,7 +87,10 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** The descendants of each key (R204), ended ones too, oldest first. */
+    /**
+     * Returns the descendants of each key (R204), oldest first: keys that were created or rotated with it, directly or
+     * through other keys. Ended keys are included.
+     */
     descendantsOf: operation(
       'apiKey.descendantsOf',
       READ_ANY,
@@ -98,8 +104,8 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
     ),
 
     /**
-     * The keys of each person (R204), ended ones too, oldest first: those whose secret the person was given, and
-     * their descendants.
+     * Returns the keys of each person (R204), oldest first: keys whose secret the person received, and their
+     * descendants. Ended keys are included.
      */
     heldBy: operation(
       'apiKey.heldBy',

@@ -41,20 +41,20 @@ export interface CreateApiKeyInput {
   readonly enableHmac?: boolean | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
   readonly expiresAt?: string | null | undefined;
-  /** Only operators and the system may set it. */
+  /** Only operators and the system may set the rate limit. */
   readonly rateLimit?: ApiKey['rateLimit'] | undefined;
 }
-/** Absent members stay as they are. */
+/** Absent members leave the properties of the key unchanged. */
 export interface UpdateApiKeyInput {
   readonly keyId: string;
   readonly name?: string | undefined;
   readonly scopes?: readonly string[] | undefined;
   readonly environment?: string | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** Null removes the end. */
+  /** Null removes the expiry. */
   readonly expiresAt?: string | null | undefined;
 }
-/** A new key. `key` and `signingSecret` are shown only this once. */
+/** A new key. `key` and `signingSecret` are shown only in this answer. */
 export interface NewApiKey {
   readonly apiKey: ApiKey;
   readonly key: string;
@@ -63,25 +63,28 @@ export interface NewApiKey {
 /** A revoked key and its descendants. */
 export interface RevokedTree {
   readonly apiKey: ApiKey;
-  /** The keys that this call revoked, without those that had ended before. */
+  /** The keys that this call revoked. Keys that had ended before are not included. */
   readonly revokedKeys: readonly ApiKey[];
 }
-/** The caller, read again in the transaction. */
+/** The caller of a change, with the limits that it may grant. It is read again in the transaction. */
 interface Granter {
   readonly caller: Caller;
-  /** Set when the caller is a key: the key, and the plan that applies where it has no rate limit. */
+  /**
+   * Set if the caller is an API key: the key itself, and the rate limits of its account's plan, which apply to keys
+   * without their own.
+   */
   readonly own?: { readonly key: ApiKey; readonly plan: PlannedRate };
 }
 
-/** Who may manage keys (R7): keys with FULL_ACCESS, members except viewers, operators. */
+/** Who may manage keys (R7): keys with FULL_ACCESS, members except viewers, and operators. */
 export const MANAGE_KEYS: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
 const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and none with FULL_ACCESS.';
 
-/** Managing API keys. */
+/** Operations that manage API keys. */
 export function apiKeyOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets } = deps;
 
-  /** Stores a key with new secrets and returns them. */
+  /** Stores a key with new secrets. Returns the secrets with the key. */
   async function issue(
     tx: Tx,
     { caller }: Granter,
@@ -110,14 +113,14 @@ export function apiKeyOperations(deps: Dependencies) {
     return { apiKey, key: formatKey(apiKey.keyId, secret), signingSecret };
   }
 
-  /** Revokes one key. A revoked key stays as it is. */
+  /** Revokes one key. A key that is already revoked stays unchanged. */
   async function revokeOne(tx: Tx, caller: Caller, before: ApiKey): Promise<ApiKey> {
     if (before.revokedAt) return before;
     return changeKey(tx, deps, caller, 'apiKey.revoke', before, { revokedAt: clock.now() });
   }
 
   return {
-    /** The account's keys, newest first, ended ones too. A sandbox key sees sandbox keys only. */
+    /** Lists the account's keys, newest first, with the ended ones. A sandbox key sees only sandbox keys. */
     list: operation(
       'apiKey.list',
       { scopes: [], roles: ACCOUNT_ROLES },
@@ -128,8 +131,8 @@ export function apiKeyOperations(deps: Dependencies) {
     ),
 
     /**
-     * Creates a key within the caller's own limits (R202). A key passes its own rate limit on. Throws `forbidden`,
-     * which names the exceeded limit.
+     * Creates a key within the caller's own limits (R202). If the caller is a key with its own rate limit, the new key
+     * gets the same rate limit. Throws `forbidden`; the text names the limit that was exceeded.
      */
     create: operation(
       'apiKey.create',
@@ -165,8 +168,8 @@ export function apiKeyOperations(deps: Dependencies) {
     ),
 
     /**
-     * Changes the given properties of a key, with effect from the next request. Throws `forbidden` when the result
-     * exceeds the caller's own limits (R202), and `key_ended` for an ended key or a later end of a rotated one
+     * Changes the given properties of a key, with effect from the next request. Throws `forbidden` if the result
+     * exceeds the caller's own limits (R202). Throws `key_ended` for an ended key, and if a rotated key would end later
      * (R203).
      */
     update: operation('apiKey.update', MANAGE_KEYS, async (caller, input: UpdateApiKeyInput) => {
@@ -192,9 +195,9 @@ export function apiKeyOperations(deps: Dependencies) {
     }),
 
     /**
-     * Issues a key with the same properties and new secrets. The old key ends after `overlapSeconds`, by default at
-     * once (R7). Throws `key_ended` for an ended or already rotated key, and `forbidden` for a key beyond the
-     * caller's own limits, because the caller gets its secrets.
+     * Replaces a key: issues one with the same properties and new secrets. The old key ends after `overlapSeconds`, by
+     * default at once (R7). Throws `key_ended` for an ended or already rotated key. The caller receives the new
+     * secrets, so it throws `forbidden` if the key exceeds the caller's own limits.
      */
     rotate: operation(
       'apiKey.rotate',
@@ -217,7 +220,7 @@ export function apiKeyOperations(deps: Dependencies) {
       },
     ),
 
-    /** Revokes a key at once and for good. Revoking it again changes nothing. */
+    /** Revokes a key at once and permanently. Revoking it again changes nothing. */
     revoke: operation('apiKey.revoke', MANAGE_KEYS, (caller, input: { readonly keyId: string }) =>
       uow.run(async (tx) => {
         const { apiKey } = await lockKey(tx, deps, caller, input.keyId);
@@ -226,8 +229,9 @@ export function apiKeyOperations(deps: Dependencies) {
     ),
 
     /**
-     * Revokes a key and its descendants (R204): what it created or rotated, what these created or rotated in turn,
-     * and their successors, also those that somebody else rotated. A sandbox key cannot revoke production keys.
+     * Revokes a key and its descendants (R204). These are the keys that it created or rotated, the keys that those
+     * created or rotated, and so on. Successors count as descendants, also if somebody else rotated the key. A sandbox
+     * key cannot revoke production keys.
      */
     revokeWithDescendants: operation(
       'apiKey.revokeWithDescendants',
@@ -248,7 +252,7 @@ export function apiKeyOperations(deps: Dependencies) {
         }),
     ),
 
-    /** Sets the rate limit of a key, or clears it with nulls (R12). Throws `key_ended` for an ended key. */
+    /** Sets the rate limit of a key. Nulls clear it (R12). Throws `key_ended` for an ended key. */
     setRateLimit: operation(
       'apiKey.setRateLimit',
       { operator: true },
@@ -268,8 +272,8 @@ export function apiKeyOperations(deps: Dependencies) {
 type LockDependencies = Pick<Dependencies, 'clock' | 'settings'>;
 
 /**
- * Locks the keys of the account until the transaction ends and reads the caller again: it must not grant what it
- * lost since the request arrived (R202). Throws `unauthorized` or `forbidden`.
+ * Locks the keys of the account until the transaction ends, and reads the caller again. Otherwise the caller could
+ * grant rights that it has lost since the request arrived (R202). Throws `unauthorized` or `forbidden`.
  */
 async function lockAndReadCaller(
   tx: Tx,
@@ -289,8 +293,8 @@ async function lockAndReadCaller(
 }
 
 /**
- * Locks a key until the transaction ends. Throws `not_found` for another account's key, and to a sandbox key for a
- * production key.
+ * Locks a key until the transaction ends. Throws `not_found` for another account's key. A sandbox key gets `not_found`
+ * for production keys, too.
  */
 export async function lockKey(
   tx: Tx,
@@ -316,18 +320,21 @@ function isDeveloper(caller: Caller): boolean {
   return caller.kind === 'member' && caller.role === 'DEVELOPER';
 }
 
-/** A sandbox key sees sandbox keys only. */
+/** True if the caller may see `key`. A sandbox key sees only sandbox keys. */
 function isVisible({ own }: Granter, key: ApiKey): boolean {
   return own?.key.environment !== 'sandbox' || key.environment === 'sandbox';
 }
 
-/** Nobody grants more than they have (R202). A DEVELOPER never gets a key with FULL_ACCESS. */
+/**
+ * Throws `forbidden` if `result` exceeds what the caller may grant: nobody grants more than they have (R202). A member
+ * with the role DEVELOPER never gets a key with FULL_ACCESS.
+ */
 export function refuseGrant({ caller, own }: Granter, result: KeyLimits): void {
   if (isDeveloper(caller) && result.scopes.includes('FULL_ACCESS')) throw forbidden(DEVELOPER_LIMIT);
   if (own) refuseGrantBeyond(own.key, result, own.plan);
 }
 
-/** What a person may do with a key now. */
+/** The changes to a key that a person may make now. */
 export interface KeyPermissions {
   readonly update: boolean;
   readonly rotate: boolean;
@@ -335,7 +342,10 @@ export interface KeyPermissions {
   readonly setRateLimit: boolean;
 }
 
-/** What the operations above would not refuse `caller` for this key, before a step-up. */
+/**
+ * Returns which of the operations above would accept this caller and key. It does not check whether a step-up is
+ * needed.
+ */
 export function keyPermissions(caller: Caller, key: ApiKey, now: Date): KeyPermissions {
   const isOwn = !isDeveloper(caller) || key.createdBy === actorOf(caller);
   const mayManage = refusal(MANAGE_KEYS, caller) === undefined && isOwn;
@@ -351,7 +361,10 @@ export function keyPermissions(caller: Caller, key: ApiKey, now: Date): KeyPermi
 
 type System = Pick<Dependencies, 'clock' | 'ids'>;
 
-/** Changes a key of a locked account and announces it to every process with the commit (R9). */
+/**
+ * Changes a key, with an audit entry. On commit, every process drops its cached copy (R9). The account's keys must be
+ * locked.
+ */
 export async function changeKey(
   tx: Tx,
   system: System,
@@ -372,7 +385,7 @@ export async function changeKey(
   return after;
 }
 
-/** Revokes the keys that still work, each with its own audit entry, and returns them. */
+/** Revokes the keys that have not ended, each with its own audit entry. Returns the keys that it revoked. */
 export async function revokeActive(
   tx: Tx,
   system: System,
@@ -388,7 +401,7 @@ export async function revokeActive(
   return revoked;
 }
 
-/** The audited properties of a key: everything that can change, without secrets. */
+/** Returns the properties of a key that the audit log stores: everything that can change, without secrets. */
 function auditView(key: ApiKey) {
   const { name, scopes, environment, enableHmac, ipAllowlist, rateLimit, expiresAt, rotatedAt, revokedAt } =
     key;

@@ -1,4 +1,4 @@
-/** Rules for the properties of an API key (R5, R7, R67, R120), and limits on what a key can grant (R202). */
+/** Checks the properties of an API key (R5, R7, R67, R120), and the limits on what a key can grant (R202). */
 import type { Plan } from '../accounts/account.ts';
 import { ENVIRONMENTS, type Environment, SCOPES, type Scope } from '../caller.ts';
 import { checkAll, DomainError, forbidden, validationError } from '../errors.ts';
@@ -10,20 +10,23 @@ import type { ApiKey } from './api-key.ts';
 export const KEY_NAME_MAX_LENGTH = 100;
 export const IP_ALLOWLIST_MAX = 100;
 export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
-/** Requests in a minute or a second, of a key or a plan. */
+/** Largest rate limit of a key or a plan, in requests per minute or per second. */
 export const RATE_LIMIT_MAX = 1_000_000;
 
-/** Characters of a value that a refusal quotes. */
+/** Longest part of a value that an error message quotes, in UTF-16 code units. */
 const QUOTED_MAX_LENGTH = 100;
 
 export type KeyLimits = Pick<ApiKey, 'scopes' | 'environment' | 'ipAllowlist' | 'expiresAt' | 'rateLimit'>;
 
-/** Request limits that apply to keys without their own. */
+/** The rate limits of a plan. They apply to keys without their own rate limit. */
 export type PlannedRate = Pick<Plan, 'perMinute' | 'perSecond'>;
 
 const refuse = (path: string, message: string) => validationError([{ path, message }]);
 
-/** Returns each scope once. Throws `invalid_scope`, or `validation_error` for none. */
+/**
+ * Checks scopes and returns each of them once. Throws `invalid_scope` for an unknown scope, and `validation_error` for
+ * an empty list.
+ */
 export function checkScopes(scopes: readonly string[]): Scope[] {
   if (scopes.length === 0) throw refuse('scopes', 'must name at least one scope');
   const known: readonly string[] = SCOPES;
@@ -59,7 +62,9 @@ export function checkKeyName(name: string): string {
   return name;
 }
 
-/** A time in the future; null for a key without an end. */
+/**
+ * Parses an expiry, which must be in the future. Returns null for a key that never expires. Throws `validation_error`.
+ */
 export function checkExpiry(expiresAt: string | null, now: Date): Date | null {
   if (expiresAt === null) return null;
   const time = parseIsoTime(expiresAt);
@@ -68,7 +73,7 @@ export function checkExpiry(expiresAt: string | null, now: Date): Date | null {
   return time;
 }
 
-/** Accepts IPv4 and IPv6 networks in CIDR notation, and single addresses. */
+/** Accepts IPv4 and IPv6 networks in CIDR notation, and single IP addresses. Throws `validation_error`. */
 export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
   if (cidrs.length > IP_ALLOWLIST_MAX)
     throw refuse('ipAllowlist', `may have ${IP_ALLOWLIST_MAX} entries at most`);
@@ -81,7 +86,10 @@ export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
   return cidrs;
 }
 
-/** A key's own limits. Null uses the plan's limit; 0 in `perSecond` means unlimited (R12). */
+/**
+ * Checks the rate limit of a key. Null means the plan's limit. In `perSecond`, 0 means unlimited (R12). Throws
+ * `validation_error`.
+ */
 export function checkRateLimit(rateLimit: ApiKey['rateLimit']): ApiKey['rateLimit'] {
   checkAll({
     perMinute: () => checkLimit('perMinute', rateLimit.perMinute, 1),
@@ -90,7 +98,7 @@ export function checkRateLimit(rateLimit: ApiKey['rateLimit']): ApiKey['rateLimi
   return rateLimit;
 }
 
-/** Accepts null, or a whole number from `least` to `RATE_LIMIT_MAX`. */
+/** Accepts null, or a whole number from `least` to `RATE_LIMIT_MAX`. Throws `validation_error`. */
 export function checkLimit(path: string, value: number | null, least: number): void {
   if (value !== null && !(Number.isInteger(value) && value >= least && value <= RATE_LIMIT_MAX)) {
     throw refuse(path, `must be a whole number from ${least} to ${RATE_LIMIT_MAX}`);
@@ -105,8 +113,9 @@ export function checkOverlap(overlapSeconds: number): number {
 }
 
 /**
- * Throws `forbidden`, which names the limit, when a key with the limits `own` would grant the limits `given`. A key
- * without its own rate limit grants any. A new key without its own rate limit counts with that of `plan`.
+ * Throws `forbidden` if a key with the limits `own` would grant a key with the limits `given` that exceed them. The
+ * text names the exceeded limit. A key without its own rate limit may grant any rate limit. If `given` has no rate
+ * limit, the limit of `plan` is compared.
  */
 export function refuseGrantBeyond(own: KeyLimits, given: KeyLimits, plan: PlannedRate): void {
   const beyond = (limit: string, value: string, rule: string) =>
@@ -134,7 +143,7 @@ export function refuseGrantBeyond(own: KeyLimits, given: KeyLimits, plan: Planne
   }
 }
 
-/** Whether each network lies inside one of `own`. An empty allowlist allows every address. */
+/** True if each network of `given` is inside a network of `own`. An empty allowlist allows every IP address. */
 function isWithinAllowlist(own: readonly string[], given: readonly string[]): boolean {
   if (own.length === 0) return true;
   const outer = networksOf(own);
@@ -146,7 +155,7 @@ function networksOf(cidrs: readonly string[]): readonly IpNetwork[] {
   return cidrs.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
 }
 
-/** A rate of 0 is unlimited (R12). */
+/** True if a rate limit `given` does not exceed `most`. A rate limit of 0 is unlimited (R12). */
 function isWithinRate(most: number | null, given: number): boolean {
   return most === null || most === 0 || (given !== 0 && given <= most);
 }

@@ -1,7 +1,7 @@
 /**
- * An **API key** is `msg_<key id>_<secret half>`. The key id may be logged; the secret half is stored only as a
- * hash. A key has scopes and one environment. Its **end** is its revocation or its expiry; an ended key is never
- * changed or revived (R203).
+ * An **API key** is `msg_<key id>_<secret half>`. The key id may be logged. The secret half is stored only as a hash. A
+ * key has scopes and one environment. A key **ends** when it is revoked or expires. An ended key is never changed or
+ * reactivated (R203).
  */
 import type { Plan } from '../accounts/account.ts';
 import type { Environment, Scope } from '../caller.ts';
@@ -14,47 +14,50 @@ export interface ApiKey {
   readonly scopes: readonly Scope[];
   readonly environment: Environment;
   readonly enableHmac: boolean;
-  /** CIDRs. Empty allows every address. */
+  /** Networks in CIDR notation from which the key may be used. Empty allows every IP address. */
   readonly ipAllowlist: readonly string[];
-  /** Overrides the account's plan. */
+  /** Replaces the rate limits of the account's plan. Null uses the plan's limit. */
   readonly rateLimit: { readonly perMinute: number | null; readonly perSecond: number | null };
   readonly createdAt: Date;
-  /** The creator, as `actorOf` names it. A successor inherits it. */
+  /** The creator, in the form that `actorOf` returns. A rotation keeps it. */
   readonly createdBy: string;
-  /** Who was given the secret: the creator, or who rotated the predecessor (R204). */
+  /** The person or key that received the secret: the creator, or whoever rotated the predecessor (R204). */
   readonly issuedBy: string;
-  /** The key that a rotation replaced by this one. Null for a key that was created. */
+  /** Id of the key that this key replaced by rotation. Null if this key was created. */
   readonly replaces: string | null;
-  /** When a successor replaced it. From then on its end can only be moved forward. */
+  /** When another key replaced this one. After that, the key can only be made to end sooner. */
   readonly rotatedAt: Date | null;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly revokedAt: Date | null;
 }
 
-/** A use of a key, with the scope that admitted the request, or null for the key itself. */
+/**
+ * A request that used a key. `scope` is the scope that allowed the request. Null records a use of the key, independent
+ * of scopes.
+ */
 export interface ApiKeyUse {
   readonly keyId: string;
   readonly scope: Scope | null;
   readonly at: Date;
 }
 
-/** The last use of a scope; null if it was never used. */
+/** The last use of a scope. Null if the scope was never used. */
 export interface ScopeUse {
   readonly scope: Scope;
   readonly lastUsedAt: Date | null;
 }
 
-/** A key with its secrets, for authentication only. */
+/** A key with its secrets, which only authentication needs. */
 export interface ApiKeyCredentials {
   readonly key: ApiKey;
   readonly secretHash: Buffer;
   readonly signingSecretSealed: string | null;
-  /** The account's plan, if it has one. */
+  /** The plan of the account, if it has one. */
   readonly plan: Omit<Plan, 'name' | 'sessionPerMinute'> | null;
 }
 
-/** An API key as every answer shows it (R7), without secrets. */
+/** Builds the API key resource, the form of a key in every response (R7). It has no secrets. */
 export function apiKeyResource(key: ApiKey) {
   return {
     keyId: key.keyId,
@@ -74,12 +77,12 @@ type KeyEnd = Pick<ApiKey, 'expiresAt' | 'rotatedAt' | 'revokedAt'>;
 
 const keyEnded = (message: string) => new DomainError('key_ended', message);
 
-/** Whether the key was revoked or has expired. */
+/** True if the key was revoked or has expired. */
 export function hasEnded(key: KeyEnd, now: Date): boolean {
   return key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= now);
 }
 
-/** Throws `key_ended` for a key that was revoked, has expired, or was rotated and is past its overlap. */
+/** Throws `key_ended` if a key was revoked, has expired, or was rotated and its overlap is over. */
 export function refuseEnded(key: KeyEnd, now: Date): void {
   if (!hasEnded(key, now)) return;
   const how = key.revokedAt ? 'was revoked' : key.rotatedAt ? 'was rotated' : 'has expired';
@@ -87,14 +90,14 @@ export function refuseEnded(key: KeyEnd, now: Date): void {
   throw keyEnded(`The API key ${how} and ended at ${at}: it cannot be changed. Create a new one.`);
 }
 
-/** Throws `key_ended` for a key that already has a successor. */
+/** Throws `key_ended` if a key was already replaced by rotation. */
 export function refuseRotated({ rotatedAt }: KeyEnd): void {
   if (!rotatedAt) return;
   const when = rotatedAt.toISOString();
   throw keyEnded(`The API key was rotated at ${when}. Rotate the key that replaced it.`);
 }
 
-/** Throws `key_ended` when the end of a rotated key would move back. */
+/** Throws `key_ended` if a rotated key would end later than now planned. */
 export function refuseLaterEnd({ rotatedAt, expiresAt }: KeyEnd, later: Date | null): void {
   if (!rotatedAt || !expiresAt || (later && later <= expiresAt)) return;
   throw keyEnded(

@@ -15,18 +15,18 @@ import {
   verifyRequestSignature,
 } from './request-signature.ts';
 
-/** The signed parts of a request. */
+/** The parts of a request that its signature covers, and the signature. */
 export interface SignableRequest {
   readonly method: string;
-  /** As sent, with `/api/v1`. A query is removed. */
+  /** The path as sent, with `/api/v1`. A query is removed before signing. */
   readonly path: string;
-  /** The headers `x-timestamp` and `x-signature`. */
+  /** The values of the headers `x-timestamp` and `x-signature`. */
   readonly timestamp: string | undefined;
   readonly signature: string | undefined;
   readonly readBody: () => Promise<Buffer>;
 }
 
-/** A valid key with its parsed allowlist. */
+/** A valid key with its parsed IP allowlist. */
 export interface AuthenticatedKey extends ApiKeyCredentials {
   readonly networks: readonly IpNetwork[];
 }
@@ -38,11 +38,11 @@ const REFUSED_SIGNATURE: Readonly<Record<Exclude<SignatureVerdict, 'ok'>, string
   bad_signature: 'The x-signature header does not match the request.',
 };
 
-/** The refusal of a key, with details for the security log. */
+/** The error for a refused key, with details for the security log. */
 export class KeyRefused extends DomainError {
   readonly check: Extract<SecurityEventKind, 'api_key' | 'signature' | 'allowlist'>;
   readonly reason: string;
-  /** The key with this id, if there is one. */
+  /** The key with the id that the request named, if it exists. */
   readonly credentials: ApiKeyCredentials | undefined;
 
   constructor(check: KeyRefused['check'], reason: string, message: string, credentials?: ApiKeyCredentials) {
@@ -56,7 +56,7 @@ export class KeyRefused extends DomainError {
 const invalidKey = (reason: string, credentials?: ApiKeyCredentials) =>
   new KeyRefused('api_key', reason, 'The API key is not valid.', credentials);
 
-/** Checks API keys and their requests (R114–R119), and records when each key was last used. */
+/** Authenticates API keys and their requests (R114–R119). Also records what each key was used for. */
 export class Authenticator {
   readonly #store: ApiKeyStore;
   readonly #clock: Clock;
@@ -64,7 +64,9 @@ export class Authenticator {
   readonly #spentSignatures: SpentSignatures;
   readonly #keys: Cache<AuthenticatedKey>;
   readonly #requests = new KeyRequestCounter();
-  /** Times of last use, by key and by admitting scope; null stands for the key itself. */
+  /**
+   * Times of the last uses that are not stored yet, by key id and scope. The scope null stands for any use of the key.
+   */
   #uses = new Map<string, Map<ApiKeyUse['scope'], Date>>();
 
   constructor(parts: {
@@ -80,14 +82,14 @@ export class Authenticator {
     this.#spentSignatures = parts.spentSignatures;
     this.#keys = parts.createCache('api-key', async (keyId) => {
       const credentials = await this.#store.findCredentials(keyId);
-      // Thrown, so that the cache does not keep it: guessed ids must not evict known keys.
+      // Throw, so that the cache stores nothing: otherwise guessed key ids would evict the keys that are in use.
       if (!credentials) throw invalidKey('unknown');
       const networks = credentials.key.ipAllowlist.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
       return { ...credentials, networks };
     });
   }
 
-  /** Returns the key that `raw` authenticates. Throws `unauthorized` if it is not valid, revoked or expired. */
+  /** Returns the key that `raw` contains. Throws `unauthorized` if the key is unknown, revoked or expired. */
   async authenticate(raw: string | undefined): Promise<AuthenticatedKey> {
     if (raw === undefined || raw === '') {
       throw unauthorized('Send your API key in the X-Api-Key header.');
@@ -106,9 +108,9 @@ export class Authenticator {
   }
 
   /**
-   * Checks the signature, and returns the body of a signed request (R10, R131–R134). A genuine signature is used up,
-   * even if the request fails later. Reads the body only if the headers can be genuine. Throws `unauthorized`, and
-   * what reading throws.
+   * Checks the signature of a request and returns its body (R10, R131–R134). Returns undefined if the key does not sign
+   * requests. A valid signature can be used once, even if the request fails later. The body is read only if the headers
+   * are plausible. Throws `unauthorized`, and what reading throws.
    */
   async checkSignature(
     authenticated: AuthenticatedKey,
@@ -145,7 +147,7 @@ export class Authenticator {
     return rawBody;
   }
 
-  /** Throws `forbidden` if the key may not be used from the address (R118). */
+  /** Throws `forbidden` if the key may not be used from this IP address (R118). */
   checkAddress(authenticated: AuthenticatedKey, addressOf: () => bigint | undefined): void {
     const { key, networks } = authenticated;
     if (key.ipAllowlist.length === 0) return;
@@ -156,12 +158,12 @@ export class Authenticator {
     }
   }
 
-  /** Records a request of this key. */
+  /** Records that this key was used now. */
   noteUse({ key }: AuthenticatedKey): void {
     this.#note(key.keyId, null);
   }
 
-  /** Records for which operation a request was admitted, by which scope of the key, and from where (R276). */
+  /** Records the operation of a request, the IP address it came from, and the scope that allowed it (R276). */
   noteRequest(
     { keyId, scopes }: ApiKeyCaller,
     { name, access }: { readonly name: string; readonly access: Access },
@@ -181,7 +183,7 @@ export class Authenticator {
     ofKey.set(scope, this.#clock.now());
   }
 
-  /** Stores the uses since the last call. */
+  /** Stores the uses and requests recorded since the last call. */
   async flushUses(): Promise<void> {
     const uses = this.#uses;
     this.#uses = new Map();
@@ -193,18 +195,18 @@ export class Authenticator {
     await this.#store.addRequests(this.#clock.now(), this.#requests.take());
   }
 
-  /** Deletes counts of requests that are older than 30 days. Returns how many. */
+  /** Deletes the counts of requests that are older than 30 days. Returns the number of deleted rows. */
   forgetOldRequests(): Promise<number> {
     return this.#store.forgetRequests(new Date(this.#clock.now().getTime() - KEY_REQUESTS_DAYS * DAY_MS));
   }
 
-  /** Deletes used signatures whose timestamp can no longer pass. Returns how many. */
+  /** Deletes used signatures whose timestamp is too old to be accepted again. Returns the number. */
   forgetSpentSignatures(): Promise<number> {
     return this.#spentSignatures.sweep(this.#clock.now());
   }
 }
 
-/** The caller that a key stands for. */
+/** Returns the caller for a request that was authenticated with this key. */
 export function callerOf({ key }: ApiKeyCredentials): ApiKeyCaller {
   return {
     kind: 'api-key',

@@ -1,8 +1,8 @@
 /**
- * **Key**: `msg_<key id>_<secret half>`, sent whole in `X-Api-Key`. **Key id** (kid): 16 hex digits, safe to log.
- * **Secret half**: 40 hex digits, 160 random bits, shown once and stored as a hash.
+ * **Key**: `msg_<key id>_<secret half>`, sent whole in `X-Api-Key`. **Key id**: 16 hex digits, safe to log. **Secret
+ * half**: 40 hex digits, which are 160 random bits. It is shown once and stored as a hash.
  *
- * Invariant. A key has one spelling, in lower case. Another spelling is an unknown key.
+ * Invariant. A key has exactly one spelling, in lower case. Any other spelling is an unknown key.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 
@@ -14,34 +14,34 @@ export interface KeyParts {
   readonly secret: string;
 }
 
-/** Splits a key (R64–R70); undefined for any other text. */
+/** Splits a key into its parts (R64–R70). Returns undefined for any other text. */
 export function parseKey(raw: string): KeyParts | undefined {
   const [, keyId, secret] = KEY.exec(raw) ?? [];
   return keyId === undefined || secret === undefined ? undefined : { keyId, secret };
 }
 
-/** Whether the text has the form of a key id. */
+/** True if the text has the form of a key id. */
 export function isKeyId(text: string): boolean {
   return KEY_ID.test(text);
 }
 
-/** The key as it is shown once (R64–R70). Throws RangeError if `parseKey` could not read it. */
+/** Builds the key that is shown once (R64–R70). Throws RangeError if the parts do not have the right form. */
 export function formatKey(keyId: string, secret: string): string {
   const key = `msg_${keyId}_${secret}`;
-  // The message must not contain the key: it is secret.
+  // The error must not contain the key, because the key is secret.
   if (!KEY.test(key)) throw new RangeError('A key is made of 16 and 40 lowercase hex digits');
   return key;
 }
 
 /**
- * The stored hash of the secret half: SHA-256. A slow hash would protect guessable secrets; 160 random bits are not
- * guessable, and every request computes it.
+ * Returns the hash of the secret half that is stored: SHA-256. A slow hash is not needed: it protects secrets that can
+ * be guessed, and 160 random bits cannot. It would also slow every request.
  */
 export function hashSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Compares in constant time. Never throws. */
+/** Compares a secret with the stored hash in constant time. Never throws. */
 export function secretMatches(stored: Uint8Array, secret: string): boolean {
   const actual = hashSecret(secret);
   return stored.length === actual.length && timingSafeEqual(stored, actual);

@@ -1,30 +1,36 @@
-/** What keys were used for (R276): counts per key, day, operation and address, kept for 30 days. */
+/**
+ * Counts what keys were used for (R276): requests by key, day, operation and IP address. The counts are kept for 30
+ * days.
+ */
 import { type Access, refusal } from '../caller.ts';
 import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from '../ip-network.ts';
 import type { ApiKey } from './api-key.ts';
 
 export const KEY_REQUESTS_DAYS = 30;
-/** Different addresses and operations of a key that are told apart, in a day and between two writes. */
+/**
+ * Largest number of different pairs of operation and IP address that are counted for one key per day, and in memory
+ * between two writes. Requests of further pairs are counted without their IP address.
+ */
 export const KEY_REQUESTS_MAX = 200;
 
-/** Requests of a key for one operation from one address. */
+/** Number of requests of a key for one operation from one IP address. */
 export interface KeyRequests {
   readonly keyId: string;
   readonly operation: string;
-  /** Empty where it was not recorded: the key had too many that day. */
+  /** The IP address. Empty if it was not recorded, because the key had too many different ones. */
   readonly address: string;
   readonly requests: number;
 }
-/** `KeyRequests` of some days. */
+/** The sum of `KeyRequests` over several days. */
 export interface PastKeyRequests extends KeyRequests {
-  /** The last of these days, as `2026-03-01`. */
+  /** The last day with such a request, as `2026-03-01`. */
   readonly lastDay: string;
 }
 
-/** Requests of one day for one operation, from all addresses. */
+/** Number of requests of a key for one operation on one day, from all IP addresses. */
 export interface KeyUsage {
   readonly keyId: string;
-  /** As `2026-03-01`, in UTC. */
+  /** The day in UTC, as `2026-03-01`. */
   readonly day: string;
   readonly operation: string;
   readonly requests: number;
@@ -40,8 +46,8 @@ export interface RefusedRequests extends Omit<PastKeyRequests, 'keyId' | 'addres
 type Limits = Pick<ApiKey, 'accountId' | 'keyId' | 'scopes' | 'environment' | 'ipAllowlist'>;
 
 /**
- * Which past requests a key with the limits `after` would be refused and with `before` would not, the most first.
- * `accessOf` is undefined for an operation that is no more.
+ * Returns the past requests that a key with the limits `after` would be refused and with `before` would not, most
+ * frequent first. `accessOf` returns undefined for an operation that no longer exists.
  */
 export function refusedRequests(
   past: readonly PastKeyRequests[],
@@ -67,7 +73,7 @@ function reasonOf(limits: Limits, access: Access, address: string): RefusedReque
   return networks.some((network) => holdsIpAddress(network, parsed)) ? undefined : 'address';
 }
 
-/** Counts requests in memory until they are written. */
+/** Counts requests in memory until the next write. */
 export class KeyRequestCounter {
   #counts = new Map<string, Map<string, number>>();
 
@@ -83,7 +89,7 @@ export class KeyRequestCounter {
     else ofKey.set(`${operation} `, (ofKey.get(`${operation} `) ?? 0) + 1);
   }
 
-  /** The counts since the last call. */
+  /** Returns the counts since the last call, and starts again from zero. */
   take(): readonly KeyRequests[] {
     const counts = this.#counts;
     this.#counts = new Map();

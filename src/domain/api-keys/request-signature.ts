@@ -1,24 +1,24 @@
 /**
- * **Signing secret**: `sigsec_…`; the HMAC key is the UTF-8 of the whole string (R10). **Signed path**: the request
- * path as sent, with `/api/v1` and without the query.
+ * Signs requests, and verifies their signatures. **Signing secret**: `sigsec_…`; the HMAC key is the whole string as
+ * UTF-8 (R10). **Signed path**: the request path as sent, with `/api/v1` and without the query.
  *
- * The verdict `ok` means that the signature is genuine and fresh. Whether it was used before is for the store of
- * used signatures, which keeps it until `signatureRetainedUntil`.
+ * The verdict `ok` means that the signature is right and its timestamp is recent. It does not mean that the signature
+ * is new: `SpentSignatures` stores used signatures until `signatureRetainedUntil`.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-/** R134 and R191. */
+/** Largest difference between the timestamp and the server's clock, in seconds (R134, R191). */
 const MAX_SKEW_SECONDS = 120;
 
-// Exactly ten digits. The signed fields have no separator, so a timestamp of another length could move a digit into
-// the path (…/x + 1700… or …/x1 + 700…).
+// Exactly ten digits. The signed fields have no separator, so with another length a digit could move between the path
+// and the timestamp (…/x + 1700… or …/x1 + 700…).
 const TIMESTAMP = /^\d{10}$/;
 const SIGNATURE = /^[0-9a-f]{64}$/;
 
 export interface SignedRequest {
   readonly secret: string;
   readonly method: string;
-  /** A path or a whole request target. A query is removed (R10). */
+  /** The path, or the path with a query, which is removed (R10). */
   readonly path: string;
   /** The header `x-timestamp` as sent. */
   readonly timestamp: string;
@@ -31,8 +31,8 @@ export interface SignedRequest {
 export type SignatureVerdict = 'ok' | 'bad_timestamp' | 'stale' | 'bad_signature';
 
 /**
- * The signature in lower-case hex (R10, R131–R133): HMAC-SHA-256 over method, path, timestamp and the hex SHA-256 of
- * the raw body, without separators.
+ * Returns the signature in lower-case hex (R10, R131–R133). It is the HMAC-SHA-256 of method, path, timestamp and the
+ * SHA-256 of the raw body in hex, without separators.
  */
 export function signRequest(
   secret: string,
@@ -45,8 +45,8 @@ export function signRequest(
 }
 
 /**
- * Verifies a signature (R131–R134). The timestamp is Unix seconds and at most 120 seconds, inclusive, from the
- * second of `now`. The signature is 64 lower-case hex digits and is compared in constant time. Never throws.
+ * Verifies a signature (R131–R134). The timestamp is in Unix seconds and may differ from `now` by at most 120 s. The
+ * signature is 64 lower-case hex digits and is compared in constant time. Never throws.
  */
 export function verifyRequestSignature(request: SignedRequest): SignatureVerdict {
   const { secret, method, path, timestamp, signature, rawBody, now } = request;
@@ -56,7 +56,10 @@ export function verifyRequestSignature(request: SignedRequest): SignatureVerdict
   return timingSafeEqual(expected, Buffer.from(signature, 'hex')) ? 'ok' : 'bad_signature';
 }
 
-/** A fault of the headers that does not depend on the body. With one, the body need not be read and hashed. */
+/**
+ * Returns what is wrong with the headers; undefined if nothing is. The check does not need the body. If it fails, the
+ * caller need not read and hash the body.
+ */
 export function signatureHeadersFault(
   timestamp: string,
   signature: string,
@@ -65,11 +68,14 @@ export function signatureHeadersFault(
   if (!TIMESTAMP.test(timestamp)) return 'bad_timestamp';
   const skewSeconds = Math.floor(now.getTime() / 1000) - Number(timestamp);
   if (Math.abs(skewSeconds) > MAX_SKEW_SECONDS) return 'stale';
-  // `timingSafeEqual` throws on unequal lengths.
+  // Check the form here, because `timingSafeEqual` throws on unequal lengths.
   return SIGNATURE.test(signature) ? undefined : 'bad_signature';
 }
 
-/** The time from which a timestamp that passed is refused, so that its signature may be deleted (R10). */
+/**
+ * Returns the time from which this timestamp is refused as too old. From then on the stored signature may be deleted
+ * (R10).
+ */
 export function signatureRetainedUntil(timestamp: string): Date {
   return new Date((Number(timestamp) + MAX_SKEW_SECONDS + 1) * 1000);
 }

@@ -1,4 +1,4 @@
-/** What each scope is for, in words that help to choose, and templates for keys (R275). */
+/** Explains each scope to the person who chooses scopes for a key, and offers templates (R275). */
 import { type Access, SCOPES, type Scope } from '../caller.ts';
 
 export const SCOPE_RISKS = ['low', 'medium', 'high'] as const;
@@ -7,11 +7,14 @@ export interface ScopeInfo {
   readonly scope: Scope;
   readonly title: string;
   readonly description: string;
-  /** Names of the operations that it admits. */
+  /** Names of the operations that the scope allows. */
   readonly grants: readonly string[];
-  /** Scopes that admit all of these operations, too. */
+  /** Other scopes that allow all of these operations. */
   readonly impliedBy: readonly Scope[];
-  /** What a stranger with such a key could do: read little; read people's data or spend money; take over. */
+  /**
+   * The damage that a thief of a key with this scope could do. `low`: read little. `medium`: read people's data or
+   * spend money. `high`: take over the account.
+   */
   readonly risk: (typeof SCOPE_RISKS)[number];
 }
 
@@ -70,7 +73,7 @@ export interface KeyPreset {
   readonly scopes: readonly Scope[];
 }
 
-/** Templates for keys, the most common first. */
+/** Templates for the scopes of new keys, the most common first. */
 export const KEY_PRESETS: readonly KeyPreset[] = [
   {
     name: 'send_sms',
@@ -115,7 +118,7 @@ interface Named {
   readonly access: Access;
 }
 
-/** Every scope, with what it admits of `operations`. */
+/** Returns every scope, with the names of the `operations` that it allows. */
 export function scopeCatalog(operations: readonly Named[]): readonly ScopeInfo[] {
   const grants = new Map(SCOPES.map((scope) => [scope, grantsOf(scope, operations)]));
   return SCOPES.map((scope) => {
