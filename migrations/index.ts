@@ -6,6 +6,7 @@ import * as chargesInOneStatement from './0005_charges_in_one_statement.ts';
 import * as people from './0010_people.ts';
 import * as inboundRetention from './0020_inbound_retention.ts';
 import * as keyRequests from './0030_key_requests.ts';
+import * as queryPoints from './0040_query_points.ts';
 import * as mailLinks from './0060_mail_links.ts';
 import * as knownDevices from './0061_known_devices.ts';
 import * as roles from './0062_roles.ts';
@@ -33,6 +34,7 @@ export const migrations: readonly Migration[] = [
   { name: '0010_people', up: people.up, down: people.down },
   { name: '0020_inbound_retention', up: inboundRetention.up, down: inboundRetention.down },
   { name: '0030_key_requests', up: keyRequests.up, down: keyRequests.down },
+  { name: '0040_query_points', up: queryPoints.up, down: queryPoints.down },
   { name: '0060_mail_links', up: mailLinks.up, down: mailLinks.down },
   { name: '0061_known_devices', up: knownDevices.up, down: knownDevices.down },
   { name: '0062_roles', up: roles.up, down: roles.down },

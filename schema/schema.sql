@@ -603,6 +603,19 @@ CREATE TABLE provider_sids (
 CREATE INDEX provider_sids_message ON provider_sids USING btree (message_id);
 CREATE INDEX provider_sids_sid ON provider_sids USING btree (sid_key, provider);
 
+CREATE UNLOGGED TABLE query_points (
+  ends_at bigint NOT NULL,
+  corrected_until bigint NOT NULL,
+  correction integer NOT NULL,
+  budget integer NOT NULL,
+  used integer NOT NULL,
+  granted integer NOT NULL,
+  bucket text COLLATE "C" NOT NULL,
+  asks integer[] NOT NULL,
+  CONSTRAINT query_points_pkey PRIMARY KEY (bucket)
+) WITH (autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=500, fillfactor=20, vacuum_truncate=off);
+CREATE UNIQUE INDEX query_points_pkey ON query_points USING btree (bucket);
+
 CREATE UNLOGGED TABLE rate_limits (
   checked_at bigint NOT NULL,
   per_minute integer NOT NULL,

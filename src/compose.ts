@@ -51,11 +51,12 @@ import { migrateDatabase } from './storage/postgres/migrate.ts';
 import { PgChanges } from './storage/postgres/pg-changes.ts';
 import { PgListener } from './storage/postgres/pg-listener.ts';
 import { PgLiveFeed } from './storage/postgres/pg-live.ts';
+import { createReadPool } from './storage/postgres/read-pool.ts';
 import { PgRolledBackTransactions } from './storage/postgres/rolled-back.ts';
 import { checkServer } from './storage/postgres/server-check.ts';
 import { checkDatabaseUrl, createKnex, type DatabaseConnection, Sql } from './storage/postgres/sql.ts';
 import { createStores, createUnitOfWork } from './storage/postgres/unit-of-work.ts';
-import { PgRateLimiter } from './storage/rate-limit/index.ts';
+import { PgPointBudget, PgRateLimiter } from './storage/rate-limit/index.ts';
 import { FileReportSpool } from './storage/report-spool.ts';
 import { PgSpentSignatures } from './storage/stores/spent-signatures.ts';
 import { ExpireMessages } from './workers/expiry/expire-messages.ts';
@@ -223,7 +224,9 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
 
   const secrets = createSecretBox(masterKey, config.previousMasterKeys);
   const auditHeads = createAuditHeads(config.dataDir, secrets, config.lostMasterKeys, logger);
-  const stores = createStores(sql, auditHeads);
+  const reads = createReadPool(connection, logger, knex);
+  opened.defer(() => reads.destroy());
+  const stores = createStores(new Sql(knex, { reads }), auditHeads);
   const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
   const uow = createUnitOfWork(sql, jobsFor, changes, (inside) => createStores(inside, auditHeads));
   const intake = new PgIntake(sql, jobsFor, INTAKE);
@@ -243,8 +246,10 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     logger,
   });
   const rateLimiter = new PgRateLimiter(sql);
+  const points = new PgPointBudget(sql);
+  opened.defer(() => points.close());
   const defaults = config.rateLimits;
-  const budgets = new Budgets({ rateLimiter, defaults, accounts: stores.accounts, createCache });
+  const budgets = new Budgets({ rateLimiter, points, defaults, accounts: stores.accounts, createCache });
   let servedUrl = baseUrlOf(config);
   const mailer = createMailer(config, routing);
   if (mailer.isConfigured && config.publicUrl === undefined)
@@ -382,6 +387,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         reports,
         authenticator,
         rateLimiter,
+        points,
         security,
         outcomes,
         submit: new SubmitMessages(stores, uow, routing, outcomes, clock),

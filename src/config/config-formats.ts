@@ -28,6 +28,14 @@ export const cidrs = z
     error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
   });
 
+/** A comma list of origins, exactly as browsers send them. */
+export const origins = z
+  .string()
+  .transform(list)
+  .refine((items) => items.every((item) => URL.canParse(item) && new URL(item).origin === item), {
+    error: 'must be a comma list of origins such as https://dashboard.example.com, without a path or *',
+  });
+
 /** 32 bytes in base64. */
 export const masterKey = z
   .string()

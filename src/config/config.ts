@@ -15,6 +15,7 @@ import {
   mailbox,
   masterKey,
   masterKeyNames,
+  origins,
   smsRoutes,
   whole,
 } from './config-formats.ts';
@@ -24,6 +25,8 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** The most points of a minute that the database's integers hold together with what is asked at once. */
+const POINTS_MAX = 1_000_000_000;
 const ROLES_RULE = 'must be api, worker or api,worker';
 
 const variables = z.object({
@@ -50,6 +53,8 @@ const variables = z.object({
     .default(['api', 'worker']),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: cidrs.default([]),
+  CORS_ORIGINS: origins.default([]),
+  GRAPHQL_DOCUMENTS: z.string().optional(),
   SERVICE_NAME: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9]{0,30}$/, {
@@ -64,6 +69,7 @@ const variables = z.object({
   RATE_LIMIT_PER_SECOND: whole(0, RATE_LIMIT_MAX).default(0),
   RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(20),
   RATE_LIMIT_SESSION_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(600),
+  RATE_LIMIT_POINTS_PER_MINUTE: whole(1, POINTS_MAX).default(30_000),
   REPORT_SPOOL_MB: whole(0, 10_240).default(64),
   SMS_ROUTES: smsRoutes.optional(),
   EMAIL_URL: emailUrls.optional(),
@@ -229,6 +235,10 @@ function fromVariables(values: z.output<typeof variables>) {
     isWorker: values.ROLES.includes('worker'),
     publicUrl: values.PUBLIC_URL?.replace(/\/+$/, ''),
     trustProxy: values.TRUST_PROXY,
+    /** Origins of dashboards that browsers may show GraphQL's answers to. */
+    corsOrigins: values.CORS_ORIGINS,
+    /** Path of the documents that sessions may run in production. */
+    graphqlDocuments: values.GRAPHQL_DOCUMENTS,
     serviceName: values.SERVICE_NAME,
     defaultSenderId: values.DEFAULT_SENDER_ID,
     rateLimits: {
@@ -236,6 +246,7 @@ function fromVariables(values: z.output<typeof variables>) {
       perSecond: values.RATE_LIMIT_PER_SECOND,
       webhooksPerMinute: values.RATE_LIMIT_WEBHOOKS_PER_MINUTE,
       sessionPerMinute: values.RATE_LIMIT_SESSION_PER_MINUTE,
+      pointsPerMinute: values.RATE_LIMIT_POINTS_PER_MINUTE,
     },
     /**
      * The most that this process keeps of delivery reports on its disk while the database is away, in MB. 0: none.

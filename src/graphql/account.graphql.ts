@@ -10,6 +10,7 @@ import type {
 import { fromMinor } from '../domain/money/money.ts';
 import { connection, connectionOf } from './connection.ts';
 import { type GraphqlContext, inspectingContext, sessionOf } from './context.ts';
+import { weighing } from './cost.ts';
 import { LedgerEntryKindEnum } from './enums.ts';
 import { given } from './given.ts';
 import { Money, moneyOf } from './money.graphql.ts';
@@ -151,6 +152,7 @@ export class AccountResolver {
   @Query(() => AccountConnection, {
     nullable: true,
     description: 'All accounts, newest first. For operators.',
+    cost: { each: weighing('search', 50), total: weighing('search', 200, 10) },
   })
   async accounts(
     @Ctx() { run, operations }: GraphqlContext,

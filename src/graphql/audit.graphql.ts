@@ -2,6 +2,7 @@ import { Args, Ctx, ID, InputType, ObjectType, Resolver, Root } from 'type-graph
 import { type AuditEntry, type AuditTargetKind, targetKindOf } from '../domain/audit/audit-entry.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
+import { weighingFilter } from './cost.ts';
 import { AuditTargetTypeEnum } from './enums.ts';
 import { given } from './given.ts';
 import { Node, nodeOf } from './node.graphql.ts';
@@ -69,6 +70,10 @@ export class AuditResolver {
   @Query(() => AuditConnection, {
     nullable: true,
     description: "The account's audit log, newest first. Operators see all accounts.",
+    cost: {
+      each: weighingFilter(['action', 'actor', 'target'], 20, 0),
+      total: weighingFilter(['action', 'actor', 'target'], 100, 10),
+    },
   })
   async auditLog(
     @Ctx() { run, operations }: GraphqlContext,

@@ -2,6 +2,7 @@ import { Args, Ctx, ID, InputType, ObjectType, Resolver } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
+import { weighing } from './cost.ts';
 import { EnvironmentEnum } from './enums.ts';
 import { Node } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
@@ -87,6 +88,7 @@ export class ContactResolver {
   @Query(() => ContactConnection, {
     nullable: true,
     description: "The account's contacts in one environment, newest first.",
+    cost: { each: weighing('search', 50), total: weighing('search', 200, 10) },
   })
   async contacts(
     @Ctx() { run, operations }: GraphqlContext,

@@ -1,3 +1,4 @@
+import type { Budgets } from '../domain/accounts/budgets.ts';
 import type { Client, Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { DryRun, DryRuns } from '../domain/dry-run.ts';
@@ -7,6 +8,8 @@ import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import { deviceOf } from '../domain/people/device.ts';
 import type { PasswordLinks } from '../domain/people/password-links.ts';
+import type { ReadScope } from '../runtime/read-scope.ts';
+import { Bill } from './cost.ts';
 import { ListAllowance } from './list-bound.ts';
 import { createLoaders, type Run } from './loaders.ts';
 
@@ -23,6 +26,13 @@ export interface GraphqlContext {
   readonly auth: { session: Session | undefined };
   /** Aborts when the client no longer waits. */
   readonly ended: AbortSignal;
+  /** Where the reads of the operation go. */
+  readonly reads: ReadScope;
+  /** True if the caller asks what an operation costs, without running it. */
+  readonly isCostOnly: boolean;
+  readonly budgets: Pick<Budgets, 'pointsPerMinute' | 'requestsPerMinute'>;
+  /** What the operation costs. */
+  readonly bill: Bill;
   readonly run: Run;
   readonly loaders: Loaders;
   readonly dryRun: RequestDryRun;
@@ -77,7 +87,7 @@ export class RequestDryRun {
 
 /** The context of one request. Without a session every operation is refused as `unauthorized`. */
 export function createContext(
-  parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance' | 'inspections' | 'dryRun'>,
+  parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance' | 'inspections' | 'dryRun' | 'bill'>,
 ): GraphqlContext {
   const allowance = new ListAllowance();
   const run: Run = async (operation, input) => dryRun.of(operation).run(callerOf(parts), input);
@@ -86,7 +96,7 @@ export function createContext(
   const loaders = new Proxy(dryRun.loaders, {
     get: (_first, name) => dryRun.loaders[name as keyof Loaders],
   });
-  return { ...parts, run, allowance, inspections: new Map(), dryRun, loaders };
+  return { ...parts, run, allowance, bill: new Bill(), inspections: new Map(), dryRun, loaders };
 }
 
 /** The context in which an operator reads an account. The first read is recorded in the audit log (R290). */

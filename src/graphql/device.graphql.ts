@@ -96,6 +96,22 @@ export class DeviceResolver {
     );
   }
 
+  @Query(() => DeviceType, { nullable: true, description: 'One device.' })
+  device(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('id', () => ID, { description: 'The device.' }) id: string,
+  ) {
+    return run(operations.devices.get, { id });
+  }
+
+  @Query(() => String, {
+    nullable: true,
+    description: 'The key that browsers subscribe with (`applicationServerKey` of VAPID), in base64url.',
+  })
+  webPushKey(@Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.devices.webPushKey, {});
+  }
+
   @Mutation(() => DeviceType, { description: 'Registers a device for push notifications.', errors: [] })
   registerDevice(
     @Ctx() { run, operations }: GraphqlContext,

@@ -1,4 +1,4 @@
-import { ApolloServerErrorCode, unwrapResolverError } from '@apollo/server/errors';
+import { ApolloServerErrorCode } from '@apollo/server/errors';
 import {
   type ASTNode,
   type DocumentNode,
@@ -52,7 +52,7 @@ export function domainErrorOf(
   error: unknown,
   faultOf: (error: unknown) => DomainError | undefined,
 ): DomainError | undefined {
-  const original = unwrapResolverError(error);
+  const original = error instanceof GraphQLError ? (error.originalError ?? error) : error;
   return original instanceof DomainError ? original : faultOf(original);
 }
 
@@ -135,12 +135,16 @@ export function formatError(
   };
 }
 
+/** The HTTP status and headers of a request that was refused as a whole. */
+export function statusOf({ code, retryAfterSeconds }: DomainError) {
+  const headers: Record<string, string> =
+    retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+  return { status: STATUSES[code] ?? 400, headers };
+}
+
 /** The response to a request that was refused before GraphQL ran. */
-export function earlyRefusal(error: DomainError): { status: number; body: FormattedExecutionResult } {
-  return {
-    status: STATUSES[error.code] ?? 400,
-    body: { errors: [{ message: error.message, extensions: extensionsOf(error) }] },
-  };
+export function earlyRefusal(error: DomainError): FormattedExecutionResult {
+  return { errors: [{ message: error.message, extensions: extensionsOf(error) }] };
 }
 
 /** Adds `details` to validation errors about values. */

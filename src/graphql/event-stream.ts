@@ -44,8 +44,22 @@ function partOf(content: object): string {
   return `\r\nContent-Type: application/json\r\n\r\n${JSON.stringify(content)}\r\n--graphql`;
 }
 
+/** Where the results of an operation go. */
+export interface ResultStream {
+  /** Aborts when nobody waits for results any more. */
+  readonly closed: AbortSignal;
+  /** Tells the client that it misses nothing from now on. */
+  open(): void;
+  /** Sends a result. Resolves when the client can read another one, or is gone. */
+  next(result: FormattedExecutionResult): Promise<void>;
+  /** Ends the operation, with a last result if given. */
+  complete(last?: FormattedExecutionResult): void;
+  /** Cuts the connection, so that the client connects again. */
+  breakOff(): void;
+}
+
 /** A response with many results. It is written as fast as the client reads: only the socket's buffer holds data. */
-export class EventStream {
+export class EventStream implements ResultStream {
   readonly #response: ServerResponse;
   readonly #framing: Framing;
   readonly #closed = new AbortController();
@@ -76,8 +90,13 @@ export class EventStream {
   }
 
   /** Sends a result. Resolves when the client can read another one, or is gone. */
-  async next(result: FormattedExecutionResult): Promise<void> {
-    if (this.closed.aborted || this.#response.write(this.#framing.next(result))) return;
+  next(result: FormattedExecutionResult): Promise<void> {
+    return this.send(this.#framing.next(result));
+  }
+
+  /** Sends text of the framing. Resolves like `next`. */
+  async send(text: string): Promise<void> {
+    if (this.closed.aborted || this.#response.write(text)) return;
     const stalled = setTimeout(() => this.#response.destroy(), STALL_MS);
     await once(this.#response, 'drain', { signal: this.closed }).catch(() => undefined);
     clearTimeout(stalled);

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import {
   createSourceEventStream,
   type ExecutionResult,
@@ -9,9 +8,11 @@ import {
 import type { Session, Sessions } from '../domain/accounts/sessions.ts';
 import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import { REFETCH, type Shown } from '../domain/live/watch.ts';
+import { ReadScope, withinReadScope } from '../runtime/read-scope.ts';
 import { createContext, type GraphqlContext } from './context.ts';
+import type { PointBudgets } from './cost.ts';
 import { earlyRefusal } from './error-format.ts';
-import { EventStream, type Framing } from './event-stream.ts';
+import type { ResultStream } from './event-stream.ts';
 import { readSubscription } from './subscription-request.ts';
 import { TimeShare } from './time-share.ts';
 
@@ -26,6 +27,7 @@ const CHECK_SESSIONS_MS = 500;
 interface Options {
   readonly schema: GraphQLSchema;
   readonly sessions: Sessions;
+  readonly budgets: PointBudgets;
   /** A result in the form for the caller. */
   readonly tell: (result: ExecutionResult, requestId: string) => FormattedExecutionResult;
   /** The refusal behind an error. */
@@ -39,7 +41,7 @@ type Source = AsyncIterable<Shown<readonly unknown[]>>;
  */
 export class EventStreams {
   readonly #options: Options;
-  readonly #open = new Map<EventStream, Session>();
+  readonly #open = new Map<ResultStream, Session>();
   readonly #showing = new TimeShare(SHARE_OF_TIME);
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
@@ -48,23 +50,41 @@ export class EventStreams {
     this.#options = options;
   }
 
-  /** Serves a subscription. Resolves when the stream has ended. */
-  async serve(
-    response: ServerResponse,
-    parts: GraphqlContext,
-    body: unknown,
-    framing: Framing,
-  ): Promise<void> {
-    const stream = new EventStream(response, framing);
-    const { schema, refusalOf } = this.#options;
+  /** Serves a subscription on `stream`. Resolves when it has ended. */
+  async serve(stream: ResultStream, parts: GraphqlContext, body: unknown): Promise<void> {
+    const reads = new ReadScope(stream.closed, true);
+    await withinReadScope(reads, () => this.#serve(stream, { ...parts, reads, ended: stream.closed }, body));
+  }
+
+  /**
+   * Counts a stream of a session, and ends it with the session, until it is closed. Returns the refusal if there are too
+   * many.
+   */
+  keep(stream: ResultStream, session: Session): DomainError | undefined {
+    const refused = this.#admit(stream, session);
+    if (!refused) stream.closed.addEventListener('abort', () => this.#open.delete(stream), { once: true });
+    return refused;
+  }
+
+  async #serve(stream: ResultStream, parts: GraphqlContext, body: unknown): Promise<void> {
+    const { schema, refusalOf, budgets } = this.#options;
     const tell = (result: ExecutionResult) => this.#options.tell(result, parts.requestId);
     try {
-      const asked = readSubscription(schema, body);
+      const { bill } = parts;
+      const asked = readSubscription(schema, body, bill);
       if ('errors' in asked) return stream.complete(tell(asked));
+      await bill.charge(
+        budgets,
+        { session: parts.auth.session, client: parts.client.address },
+        parts.isCostOnly,
+      );
+      if (parts.isCostOnly)
+        return stream.complete({ data: null, extensions: { cost: bill.settle(budgets) } });
       const refused = parts.auth.session && this.#admit(stream, parts.auth.session);
-      if (refused) return stream.complete(earlyRefusal(refusalOf(refused, parts.requestId)).body);
-      const fresh = () => createContext({ ...parts, ended: stream.closed });
+      if (refused) return stream.complete(earlyRefusal(refusalOf(refused, parts.requestId)));
+      const fresh = () => createContext(parts);
       const source = await createSourceEventStream({ ...asked, contextValue: fresh() });
+      if (stream.closed.aborted) return;
       if ('errors' in source) return stream.complete(tell(source));
       stream.open();
       const show = (objects: readonly unknown[]) => {
@@ -80,14 +100,18 @@ export class EventStreams {
           // Objects that exceed the list limits together may fit alone.
           const isAlone = objects.length === 1 || !isOverLimit(result);
           const [told = result] = isAlone ? [] : await show([objects[index]]);
+          // A read that was cancelled is no fault.
+          if (stream.closed.aborted) return;
           await stream.next(tell(told));
         }
       }
       stream.complete();
     } catch (error) {
+      // What was cancelled is no fault.
+      if (stream.closed.aborted) return;
       const refused = refusalOf(error, parts.requestId);
       if (refused.code === 'service_unavailable') stream.breakOff();
-      else stream.complete(earlyRefusal(refused).body);
+      else stream.complete(earlyRefusal(refused));
     } finally {
       this.#open.delete(stream);
     }
@@ -101,7 +125,7 @@ export class EventStreams {
   }
 
   /** Adds a stream, or returns the refusal. */
-  #admit(stream: EventStream, session: Session): DomainError | undefined {
+  #admit(stream: ResultStream, session: Session): DomainError | undefined {
     if (this.#isDraining || this.#open.size >= STREAMS_OF_A_PROCESS) {
       return serviceUnavailable('This process serves no more event streams. Try again.');
     }
@@ -123,9 +147,10 @@ export class EventStreams {
   async #checkSessions(): Promise<void> {
     try {
       const refusals = await this.#options.sessions.refusals([...new Set(this.#open.values())]);
-      for (const [stream, session] of this.#open) {
+      // The operations of a shared stream tell their client before the stream ends.
+      for (const [stream, session] of [...this.#open].reverse()) {
         const refused = refusals.get(session);
-        if (refused) stream.complete(earlyRefusal(refused).body);
+        if (refused) stream.complete(earlyRefusal(refused));
       }
     } catch {
       // Without the database nothing can be read either; the next check decides.

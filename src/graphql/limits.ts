@@ -6,6 +6,7 @@ import {
   GraphQLError,
   type GraphQLField,
   type GraphQLSchema,
+  getArgumentValues,
   getNamedType,
   isCompositeType,
   isListType,
@@ -18,6 +19,7 @@ import {
 } from 'graphql';
 import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
 import { valuePaths, variablePath } from './argument-paths.ts';
+import { type Bill, eachOf, isConnection, totalOf } from './cost.ts';
 import { badUserInput } from './error-format.ts';
 import { coerceVariables, type Variables } from './variables.ts';
 
@@ -32,8 +34,9 @@ export const LIMITS = {
   directives: 50,
   mutations: 1,
   /**
-   * Objects that the response, or events together, may have. A plain list counts as 10 before it runs (list-bound.ts
-   * limits longer ones), a connection as its `first`.
+   * Points of an operation, or of events together: one for each object of the response, and the weights of its fields
+   * (cost.ts). A plain list counts as 10 objects before it runs (list-bound.ts limits longer ones), a connection as its
+   * `first`.
    */
   cost: 10_000,
 } as const;
@@ -45,6 +48,15 @@ const LIST_SIZE = 10;
 /** Events of a subscription that are resolved together. */
 const EVENTS_AT_ONCE = 50;
 
+/** The list that a selection is within. */
+interface Within {
+  /** Rows that it is estimated to have. */
+  readonly rows: number;
+  /** Points of its `totalCount`. */
+  readonly total: number;
+}
+const PLAIN: Within = { rows: LIST_SIZE, total: 0 };
+
 interface Measure {
   readonly depth: number;
   readonly cost: number;
@@ -52,13 +64,15 @@ interface Measure {
 
 /**
  * Throws the refusal of the first limit that the operation exceeds (R224), or of the first variable that does not fit
- * its type. `variables` are as the caller sent them; they count with their defaults.
+ * its type. `variables` are as the caller sent them; they count with their defaults. Notes on the bill what the
+ * operation, or one event, is estimated to cost.
  */
 export function checkLimits(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
   variables: Variables,
+  bill: Bill,
 ): void {
   let aliases = 0;
   let directives = 0;
@@ -81,7 +95,8 @@ export function checkLimits(
   if (!type) return;
   const meter = new Meter(schema, document, coerceVariables(schema, document, operation, variables));
   if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
-  const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
+  const { depth, cost } = meter.measure(operation.selectionSet, type, PLAIN);
+  bill.requested = cost;
   refuseOver('depth', depth);
   refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
@@ -131,12 +146,12 @@ class Meter {
     this.#variables = variables;
   }
 
-  /** Depth and cost of the selections of `type`; its lists have `listSize` rows. */
-  measure(selections: SelectionSetNode, type: GraphQLCompositeType, listSize: number): Measure {
+  /** Depth and cost of the selections of `type`. */
+  measure(selections: SelectionSetNode, type: GraphQLCompositeType, within: Within): Measure {
     let depth = 0;
     let cost = 0;
     for (const selection of selections.selections) {
-      const part = this.#measureSelection(selection, type, listSize);
+      const part = this.#measureSelection(selection, type, within);
       depth = Math.max(depth, part.depth);
       cost += part.cost;
     }
@@ -162,22 +177,22 @@ class Meter {
   #measureSelection(
     selection: SelectionSetNode['selections'][number],
     type: GraphQLCompositeType,
-    listSize: number,
+    within: Within,
   ): Measure {
     switch (selection.kind) {
       case Kind.FIELD: {
         const field = 'getFields' in type ? type.getFields()[selection.name.value] : undefined;
-        return field ? this.#measureField(selection, field, listSize) : { depth: 1, cost: 0 };
+        return field ? this.#measureField(selection, field, within) : { depth: 1, cost: 0 };
       }
       case Kind.INLINE_FRAGMENT:
-        return this.measure(selection.selectionSet, this.#typeOf(selection.typeCondition, type), listSize);
+        return this.measure(selection.selectionSet, this.#typeOf(selection.typeCondition, type), within);
       case Kind.FRAGMENT_SPREAD: {
-        const key = `${selection.name.value} ${listSize}`;
+        const key = `${selection.name.value} ${within.rows} ${within.total}`;
         const known = this.#measured.get(key);
         if (known) return known;
         const fragment = this.#fragments.get(selection.name.value);
         const measured = fragment
-          ? this.measure(fragment.selectionSet, this.#typeOf(fragment.typeCondition, type), listSize)
+          ? this.measure(fragment.selectionSet, this.#typeOf(fragment.typeCondition, type), within)
           : { depth: 0, cost: 0 };
         this.#measured.set(key, measured);
         return measured;
@@ -185,15 +200,16 @@ class Meter {
     }
   }
 
-  #measureField(node: FieldNode, field: GraphQLField<unknown, unknown>, listSize: number): Measure {
+  #measureField(node: FieldNode, field: GraphQLField<unknown, unknown>, within: Within): Measure {
     const type = getNamedType(field.type);
-    if (!node.selectionSet || !isCompositeType(type)) return { depth: 1, cost: 0 };
-    const isConnection = field.args.some((argument) => argument.name === 'first');
-    const inside = isConnection ? this.#first(node) : LIST_SIZE;
+    const args = field.args.length > 0 ? getArgumentValues(field, node, this.#variables) : {};
+    const each = field.name === 'totalCount' ? within.total : eachOf(field, args);
+    if (!node.selectionSet || !isCompositeType(type)) return { depth: 1, cost: each };
+    const inside = isConnection(field) ? { rows: rowsOf(args), total: totalOf(field, args) } : PLAIN;
     const { depth, cost } = this.measure(node.selectionSet, type, inside);
     const nullable = isNonNullType(field.type) ? field.type.ofType : field.type;
-    const times = isListType(nullable) ? listSize : 1;
-    return { depth: depth + 1, cost: times * (1 + cost) };
+    const times = isListType(nullable) ? within.rows : 1;
+    return { depth: depth + 1, cost: each + times * (1 + cost) };
   }
 
   /** The type that a fragment is on. Fragments on several types of a union or an interface add up. */
@@ -201,17 +217,14 @@ class Meter {
     const named = condition && this.#schema.getType(condition.name.value);
     return isCompositeType(named) ? named : type;
   }
+}
 
-  /** The `first` of a connection. Throws `BAD_USER_INPUT` unless it is 1 to 100. */
-  #first(node: FieldNode): number {
-    const argument = node.arguments?.find(({ name }) => name.value === 'first')?.value;
-    let value: unknown = null;
-    if (argument?.kind === Kind.INT) value = Number(argument.value);
-    if (argument?.kind === Kind.VARIABLE) value = this.#variables[argument.name.value] ?? null;
-    if (value === null) return SLICE_DEFAULT;
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > SLICE_MAX) {
-      throw badUserInput('first', `must be a whole number from 1 to ${SLICE_MAX}`);
-    }
-    return value;
+/** Rows of a page. Throws `BAD_USER_INPUT` unless its size is 1 to 100. */
+function rowsOf(args: Readonly<Record<string, unknown>>): number {
+  const name = typeof args.last === 'number' ? 'last' : 'first';
+  const value = args[name] ?? SLICE_DEFAULT;
+  if (typeof value !== 'number' || value < 1 || value > SLICE_MAX) {
+    throw badUserInput(name, `must be a whole number from 1 to ${SLICE_MAX}`);
   }
+  return value;
 }

@@ -12,7 +12,7 @@ import type { Message } from '../domain/messages/message.ts';
 import { limitRefusal } from './limits.ts';
 
 /** Ten messages with 1,000 recipients each, and the lists around them. */
-const OBJECTS_MAX = 12_000;
+export const OBJECTS_MAX = 12_000;
 /** An address or a tag counts as a part of an object, so that 100 messages may show all their addresses. */
 const WEIGHT_OF_LEAF = 0.1;
 

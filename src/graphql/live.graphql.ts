@@ -1,11 +1,15 @@
 import { GraphQLError } from 'graphql';
 import { Float, ID, ObjectType, Resolver, Root, Subscription } from 'type-graphql';
+import type { AuditEntry } from '../domain/audit/audit-entry.ts';
 import type { Environment } from '../domain/caller.ts';
+import type { ContactImport } from '../domain/contacts/contact-import.ts';
 import type { UsageTick } from '../domain/live/live-operations.ts';
 import { REFETCH, type Shown } from '../domain/live/watch.ts';
 import type { Message, MessageStatus } from '../domain/messages/message.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import type { WebhookDelivery } from '../domain/webhooks/webhook.ts';
+import { AuditEntryType } from './audit.graphql.ts';
+import { ContactImportType } from './contact-import.graphql.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, MessageStatusEnum } from './enums.ts';
 import { given } from './given.ts';
@@ -128,6 +132,29 @@ export class LiveResolver {
     _webhookId?: string | null,
   ) {
     return shown(delivery);
+  }
+
+  @Subscription(() => ContactImportType, {
+    nullable: true,
+    description: `New imports of contacts and their progress. ${DELIVERY_OF_EVENTS}`,
+    subscribe: ({ args, context }: Asked<{ id?: string | null }>) =>
+      context.run(context.operations.live.imports, { id: args.id ?? undefined, signal: context.ended }),
+  })
+  contactImportUpdated(
+    @Root() one: Shown<ContactImport>,
+    @Arg('id', () => ID, { nullable: true, description: 'Only this import.' }) _id?: string | null,
+  ) {
+    return shown(one);
+  }
+
+  @Subscription(() => AuditEntryType, {
+    nullable: true,
+    description: `New entries of the account's audit log. ${DELIVERY_OF_EVENTS}`,
+    subscribe: ({ context }: Asked<object>) =>
+      context.run(context.operations.live.audit, { signal: context.ended }),
+  })
+  auditEntryAdded(@Root() entry: Shown<AuditEntry>) {
+    return shown(entry);
   }
 
   @Subscription(() => UsageTickType, {

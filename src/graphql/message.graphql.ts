@@ -16,6 +16,7 @@ import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
+import { weighingFilter } from './cost.ts';
 import {
   ChannelEnum,
   EnvironmentEnum,
@@ -47,7 +48,7 @@ class TimelineEntryType implements TimelineEntry {
 }
 
 @ObjectType({ description: 'An event that webhooks receive.', simpleResolvers: true })
-class MessageEvent {
+export class MessageEvent {
   @Field(() => String, { description: 'Event type, such as `sms.sent`.' })
   type!: string;
 
@@ -218,6 +219,10 @@ export class MessageResolver {
   @Query(() => MessageConnection, {
     nullable: true,
     description: 'Messages of all channels, newest first.',
+    cost: {
+      each: weighingFilter(['search'], 1_000, 0),
+      total: weighingFilter(['search'], 2_000, 20),
+    },
   })
   async messages(
     @Ctx() { run, operations }: GraphqlContext,

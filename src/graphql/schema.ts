@@ -16,10 +16,13 @@ import { nameArguments } from './argument-paths.ts';
 import { AuditResolver, AuditTargetResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
 import { ContactImportErrorResolver, ContactImportResolver } from './contact-import.graphql.ts';
+import { countCosts } from './cost.ts';
 import { DeviceResolver } from './device.graphql.ts';
 import { beginDryRuns } from './dry-run.ts';
+import { EventFeedResolver } from './event-feed.graphql.ts';
 import { ExplanationResolver } from './explanation.graphql.ts';
 import { HoldResolver } from './hold.graphql.ts';
+import { LimitsResolver } from './limits.graphql.ts';
 import { boundLists } from './list-bound.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
@@ -39,6 +42,7 @@ import {
   WebhookDeliveriesResolver,
   WebhookDeliveryResolver,
 } from './webhook-delivery.graphql.ts';
+import { WhatsAppWindowResolver } from './whatsapp-window.graphql.ts';
 
 /** type-graphql requires one, but every subscription has its own source. */
 const NO_PUB_SUB: PubSub = {
@@ -84,13 +88,16 @@ export function createSchema(): GraphQLSchema {
       ContactImportResolver,
       ContactImportErrorResolver,
       DeviceResolver,
+      EventFeedResolver,
+      WhatsAppWindowResolver,
+      LimitsResolver,
       LiveResolver,
       UsageTickResolver,
     ],
     pubSub: NO_PUB_SUB,
     validate: false,
   });
-  return nameArguments(beginDryRuns(makeAccountRoot(boundLists(withErrorsDirective(schema)))));
+  return countCosts(nameArguments(beginDryRuns(makeAccountRoot(boundLists(withErrorsDirective(schema))))));
 }
 
 /** The sorted schema as text, committed as schema/schema.graphql. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { ApolloServer, type ApolloServerPlugin } from '@apollo/server';
+import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server';
 import {
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
@@ -14,7 +14,7 @@ import {
   NoSchemaIntrospectionCustomRule,
   validate,
 } from 'graphql';
-import type { Budgets } from '../domain/accounts/budgets.ts';
+import type { Budgets, Payer } from '../domain/accounts/budgets.ts';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
 import { refusal } from '../domain/caller.ts';
 import type { DryRuns } from '../domain/dry-run.ts';
@@ -31,9 +31,10 @@ import type { PasswordLinks } from '../domain/people/password-links.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
+import { ReadScope, withinReadScope } from '../runtime/read-scope.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import { type AnswerForm, answerFormOf, isSubscription, namesGraphql } from './answer-form.ts';
-import { createContext, type GraphqlContext } from './context.ts';
+import { createContext, type GraphqlContext, sessionOf } from './context.ts';
 import { docUrlOf } from './error-codes.ts';
 import {
   domainErrorOf,
@@ -43,12 +44,15 @@ import {
   markDone,
   markValueErrors,
   refusalOf,
+  statusOf,
 } from './error-format.ts';
-import { EventStream, MULTIPART_PARTS, SERVER_SENT_EVENTS } from './event-stream.ts';
+import { EventStream, MULTIPART_PARTS, type ResultStream, SERVER_SENT_EVENTS } from './event-stream.ts';
 import { EventStreams } from './event-streams.ts';
 import { isContactImport } from './import-request.ts';
 import { checkLimits, ERRORS_MAX, LIMITS, VALIDATION } from './limits.ts';
+import { DOCUMENT_NOT_FOUND, namesDocument, type PersistedDocuments } from './persisted-documents.ts';
 import { createSchema, schemaText } from './schema.ts';
+import { SharedStreams } from './shared-streams.ts';
 import { parametersOf } from './subscription-request.ts';
 
 const COOKIE = 'session';
@@ -73,6 +77,18 @@ const MAX_ACCEPT_LENGTH = 1_000;
 /** Requests that may wait for the database at once. One connection can carry any number of them. */
 const MAX_UNDER_WAY = 500;
 
+/** Headers that pages of other origins may send: of the API, and of Apollo's, urql's and graphql-sse's clients. */
+const CORS_HEADERS =
+  'Authorization, Content-Type, Accept, Cost-Only, Apollo-Require-Preflight, X-Apollo-Operation-Name, ' +
+  'Apollographql-Client-Name, Apollographql-Client-Version, X-GraphQL-Event-Stream-Token';
+/** How long a browser need not ask again, in s. */
+const PREFLIGHT_SECONDS = 7_200;
+
+/** Header of graphql-sse's single connection mode. */
+const SHARED_TOKEN = 'X-GraphQL-Event-Stream-Token';
+const OPERATION_ID_MAX_LENGTH = 100;
+const OPERATION_ID_RULE = `must be a text of 1 to ${OPERATION_ID_MAX_LENGTH} characters`;
+
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
@@ -91,7 +107,7 @@ export interface GraphqlOptions {
   readonly faultOf: (error: unknown) => DomainError | undefined;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
   /** The budget that each request counts on (R11). */
-  readonly budgets: Pick<Budgets, 'countAnyone' | 'countRequest'>;
+  readonly budgets: Budgets;
   /** Reads a request's body; throws `DomainError`. */
   readonly readBody: (request: IncomingMessage, maxBytes: number) => Promise<Buffer>;
   /** The body as JSON; throws `DomainError`. */
@@ -99,6 +115,9 @@ export interface GraphqlOptions {
   readonly requestIdOf: (request: IncomingMessage) => string;
   /** True if people without a session may introspect. */
   readonly allowIntrospection: boolean;
+  readonly documents: PersistedDocuments;
+  /** Origins whose pages may use the API with bearer tokens. */
+  readonly corsOrigins: readonly string[];
   /** True if browsers reach the gateway over HTTPS only. */
   readonly isSecure: boolean;
   /** True if TRUST_PROXY names proxies. */
@@ -164,6 +183,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     return refused ?? new DomainError('internal_error', hidden);
   };
   const tell = teller(options);
+  const shared = new SharedStreams();
   const streams = new EventStreams({ ...options, schema, refusalOf, tell });
 
   const permits = new Semaphore(MAX_UNDER_WAY);
@@ -184,44 +204,54 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     maxBytes: number,
     answer: (context: GraphqlContext) => Promise<void>,
   ): Promise<void> {
+    if (request.method === 'OPTIONS') return answerOptions(options, request, response);
     const requestId = options.requestIdOf(request);
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'no-store');
+    allowOrigin(options, request, response);
+    const reads = new ReadScope(goneSignal(response));
     try {
       const context = await bounded(async () => {
-        const found = await contextOf(options, request, response, requestId);
+        const found = await contextOf(options, request, response, requestId, reads);
         await countRequest(options, found);
         return found;
       });
       request.body = request.method === 'POST' ? await bodyOf(options, request, context, maxBytes) : {};
+      if (!nameDocument(options, request, context)) {
+        response.json(DOCUMENT_NOT_FOUND);
+        return;
+      }
       refuseLongQuery(queryOf(request));
       if ((request.headers.accept?.length ?? 0) > MAX_ACCEPT_LENGTH) delete request.headers.accept;
-      await answer(context);
+      await withinReadScope(reads, () => answer(context));
     } catch (error) {
+      if (reads.signal.aborted) return;
       const refused = refusalOf(error, requestId);
-      const { status, body } = earlyRefusal(refused);
-      const { retryAfterSeconds } = refused;
-      if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
-      response.status(status).json(body);
+      const { status, headers } = statusOf(refused);
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      response.status(status).json(earlyRefusal(refused));
     }
   }
-  /** Answers a query or mutation with an event stream of one result, as graphql-sse does. */
-  async function answerOnce(
-    response: HttpResponse,
-    context: GraphqlContext,
-    form: Exclude<AnswerForm, 'json'>,
-    body: unknown,
-  ): Promise<void> {
-    const stream = new EventStream(response, framingOf(form));
+  /** Runs an operation whose results go to a stream: one of a query or mutation, as graphql-sse does. */
+  async function stream(results: ResultStream, context: GraphqlContext, body: unknown): Promise<void> {
+    if (isSubscription(body)) {
+      refuseLongSubscription(body);
+      await streams.serve(results, context, body);
+    } else {
+      await bounded(() => answerOnce(results, context, body));
+    }
+  }
+
+  async function answerOnce(results: ResultStream, context: GraphqlContext, body: unknown): Promise<void> {
     try {
       const { query, operationName, variables } = parametersOf(body);
       const request = { query, variables, ...(operationName === null ? {} : { operationName }) };
       const answer = await server.executeOperation(request, { contextValue: context });
       if (answer.body.kind !== 'single') throw new Error('a query is answered once');
-      stream.complete(answer.body.singleResult);
+      results.complete(answer.body.singleResult);
     } catch (error) {
       if (!(error instanceof GraphQLError)) throw error;
-      stream.complete(tell({ errors: [error] }, context.requestId));
+      results.complete(tell({ errors: [error] }, context.requestId));
     }
   }
 
@@ -236,18 +266,69 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
       const message = 'Send the subscription with POST, as JSON.';
       response.status(405).setHeader('Allow', 'POST');
       response.json(badRequest(message));
-    } else if (isSubscription(request.body)) {
-      refuseLongSubscription(request.body);
-      await streams.serve(response, context, request.body, framingOf(form));
     } else {
-      await bounded(() => answerOnce(response, context, form, request.body));
+      await stream(new EventStream(response, framingOf(form)), context, request.body);
+    }
+  }
+
+  /** Answers a request of graphql-sse's single connection mode: PUT, GET, POST with a token, or DELETE. */
+  async function answerShared(
+    request: HttpRequest,
+    response: HttpResponse,
+    context: GraphqlContext,
+  ): Promise<void> {
+    const session = sessionOf(context);
+    const { searchParams } = new URL(request.originalUrl, 'http://gateway');
+    const token = request.get(SHARED_TOKEN) ?? searchParams.get('token') ?? '';
+    const refuse = (why: 'unknown' | 'taken', what: string) =>
+      void response.status(why === 'unknown' ? 404 : 409).json(badRequest(what));
+    switch (request.method) {
+      case 'PUT': {
+        const reserved = shared.reserve(session);
+        if (reserved === undefined)
+          throw serviceUnavailable('Too many event streams are reserved. Try again.');
+        response.status(201).type('text/plain').send(reserved);
+        return;
+      }
+      case 'GET': {
+        const opened = shared.open(token, session, response);
+        if (opened === 'unknown') return refuse(opened, 'Reserve a stream with PUT first.');
+        if (opened === 'taken') return refuse(opened, 'The stream is open already.');
+        const refused = streams.keep(opened, session);
+        if (refused) opened.complete(earlyRefusal(refused));
+        else opened.open();
+        return;
+      }
+      case 'DELETE':
+        shared.end(token, session, searchParams.get('operationId') ?? '');
+        response.status(200).end();
+        return;
+      default: {
+        const { extensions } = Object(request.body) as { extensions?: unknown };
+        const { operationId } = Object(extensions) as { operationId?: unknown };
+        if (
+          typeof operationId !== 'string' ||
+          operationId === '' ||
+          operationId.length > OPERATION_ID_MAX_LENGTH
+        ) {
+          throw validationError([{ path: 'extensions.operationId', message: OPERATION_ID_RULE }]);
+        }
+        const begun = shared.begin(token, session, operationId);
+        if (begun === 'unknown')
+          return refuse(begun, 'Reserve a stream with PUT, and open it with GET first.');
+        if (begun === 'taken') return refuse(begun, 'An operation with this id is under way.');
+        response.status(202).end();
+        const reads = new ReadScope(begun.closed);
+        await withinReadScope(reads, () =>
+          stream(begun, createContext({ ...context, reads, ended: begun.closed }), request.body),
+        ).catch((error) => begun.complete(earlyRefusal(refusalOf(error, context.requestId))));
+      }
     }
   }
 
   return {
     handle(request, response) {
       const { accept } = request.headers;
-      if (request.method === 'OPTIONS') return answerOptions(options, request, response);
       return serve(request, response, MAX_IMPORT_BYTES, async (context) => {
         const form = answerFormOf(
           accept,
@@ -267,7 +348,9 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     // A subscription's request stays in memory while its stream runs.
     stream: (request, response) =>
       serve(request, response, MAX_STREAM_BYTES, (context) =>
-        answerStream(request, response, context, 'event stream'),
+        isOfSharedStream(request)
+          ? answerShared(request, response, context)
+          : answerStream(request, response, context, 'event stream'),
       ),
     schema: (request, response) =>
       serve(request, response, MAX_STREAM_BYTES, async ({ auth }) => {
@@ -280,15 +363,51 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   };
 }
 
-/** Answers OPTIONS with the allowed methods, as REST does. No other origin may use them in a browser. */
+/**
+ * Answers OPTIONS with the allowed methods, as REST does. Only pages of `CORS_ORIGINS` may use them from another origin
+ * in a browser.
+ */
 async function answerOptions(
-  { requestIdOf }: GraphqlOptions,
+  options: GraphqlOptions,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
   const allow = ['GET', 'POST', 'OPTIONS'];
-  response.setHeader('X-Request-Id', requestIdOf(request)).setHeader('Allow', allow.join(', '));
+  response.setHeader('X-Request-Id', options.requestIdOf(request)).setHeader('Allow', allow.join(', '));
+  if (allowOrigin(options, request, response)) {
+    response.setHeader('Access-Control-Allow-Methods', 'GET, POST, PUT, DELETE');
+    response.setHeader('Access-Control-Allow-Headers', CORS_HEADERS);
+    response.setHeader('Access-Control-Max-Age', String(PREFLIGHT_SECONDS));
+  }
   response.json({ allow });
+}
+
+/**
+ * Lets pages of `CORS_ORIGINS` read the answer. Without `Access-Control-Allow-Credentials`, browsers send no cookie with
+ * what needs a preflight. Returns whether the request is of such a page.
+ */
+function allowOrigin(
+  { corsOrigins }: GraphqlOptions,
+  { headers }: HttpRequest,
+  response: HttpResponse,
+): boolean {
+  if (corsOrigins.length > 0) response.vary('Origin');
+  if (!isOfOtherOrigin(corsOrigins, headers)) return false;
+  response.setHeader('Access-Control-Allow-Origin', headers.origin ?? '');
+  response.setHeader('Access-Control-Expose-Headers', 'Retry-After, X-Request-Id');
+  return true;
+}
+
+/** True for a page of one of the origins that is not the gateway's own. */
+function isOfOtherOrigin(origins: readonly string[], headers: HttpRequest['headers']): boolean {
+  const { origin } = headers;
+  return origin !== undefined && headers['sec-fetch-site'] !== 'same-origin' && origins.includes(origin);
+}
+
+/** True for the requests of graphql-sse's single connection mode. */
+function isOfSharedStream(request: HttpRequest): boolean {
+  if (['PUT', 'DELETE'].includes(request.method)) return true;
+  return request.get(SHARED_TOKEN) !== undefined || (request.method === 'GET' && 'token' in request.query);
 }
 
 function framingOf(form: Exclude<AnswerForm, 'json'>) {
@@ -354,6 +473,7 @@ function guard({
   faultOf,
   refusals,
   allowIntrospection,
+  budgets,
 }: GraphqlOptions): ApolloServerPlugin<GraphqlContext> {
   return {
     async requestDidStart() {
@@ -370,9 +490,20 @@ function guard({
             });
           }
           if (!allowIntrospection && !contextValue.auth.session) refuseIntrospection(schema, document);
-          checkLimits(schema, document, operation, request.variables ?? {});
+          const { bill } = contextValue;
+          checkLimits(schema, document, operation, request.variables ?? {}, bill);
+          contextValue.reads.isReading = operation.operation === 'query';
+          await bill
+            .charge(budgets, payerOf(contextValue), contextValue.isCostOnly)
+            .catch((error) => Promise.reject(withStatus(error)));
+        },
+        async responseForOperation({ contextValue, response }) {
+          if (!contextValue.isCostOnly) return null;
+          return { http: response.http, body: { kind: 'single', singleResult: { data: null } } };
         },
         async didEncounterErrors({ errors, operation, contextValue, response }) {
+          // What was cancelled is no fault, and nobody reads the answer.
+          if (contextValue.ended.aborted) return;
           if (operation?.operation === 'mutation') markDone(errors, faultOf);
           noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
           const known = errors.map((error) => refusalOf(error, faultOf));
@@ -387,16 +518,31 @@ function guard({
           response.http.status = 503;
           response.http.headers.set('Retry-After', String(outage.retryAfterSeconds));
         },
-        async willSendResponse({ response, contextValue: { dryRun } }) {
+        async willSendResponse({ response, contextValue: { dryRun, bill } }) {
           await dryRun.end();
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
           if (dryRun.isOpen) result.extensions = { ...result.extensions, dryRun: true };
           if (result.errors) result.errors = result.errors.slice(0, ERRORS_MAX);
+          result.extensions = { ...result.extensions, cost: bill.settle(budgets) };
         },
       };
     },
   };
+}
+
+function payerOf({ auth, client }: Pick<GraphqlContext, 'auth' | 'client'>): Payer {
+  return { session: auth.session, client: client.address };
+}
+
+/** A refusal of an operation as a whole, with its HTTP status. */
+function withStatus(error: unknown): unknown {
+  if (!(error instanceof DomainError)) return error;
+  const { status, headers } = statusOf(error);
+  return new GraphQLError(error.message, {
+    originalError: error,
+    extensions: { http: { status, headers: new HeaderMap(Object.entries(headers)) } },
+  });
 }
 
 /** Apollo's own rule would be the same for everybody, and is skipped for cached documents. */
@@ -414,11 +560,15 @@ async function contextOf(
   request: HttpRequest,
   response: HttpResponse,
   requestId: string,
+  reads: ReadScope,
 ): Promise<GraphqlContext> {
   warnOfProxy(options, request);
-  const { token, isCookie } = tokenOf(request, options.isSecure);
-  const setCookie = (value: Pick<SignedIn, 'token'> | undefined) =>
-    void response.append('Set-Cookie', cookie(value?.token, options.isSecure));
+  // Pages of other origins neither use nor get the cookie, also if they are of the same site.
+  const hasCookie = !isOfOtherOrigin(options.corsOrigins, request.headers);
+  const { token, isCookie } = tokenOf(request, options.isSecure, hasCookie);
+  const setCookie = (value: Pick<SignedIn, 'token'> | undefined) => {
+    if (hasCookie) response.append('Set-Cookie', cookie(value?.token, options.isSecure));
+  };
   const session: Session | undefined = token === undefined ? undefined : await options.sessions.find(token);
   if (token !== undefined && !session) {
     const reason = isCookie ? 'unknown or over (cookie)' : 'unknown or over (bearer)';
@@ -426,13 +576,12 @@ async function contextOf(
   }
   // Otherwise the browser would drop the cookie 12 hours after sign-in, although the session was extended.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
-  const device = deviceOf(request, options.isSecure);
+  const device = hasCookie ? deviceOf(request, options.isSecure) : undefined;
   if (session && isCookie && device === undefined) {
     const made = await options.sessions.newDevice(session);
     if (made !== undefined) response.append('Set-Cookie', deviceCookie(made, options.isSecure));
   }
-  const { operations, sessions, dryRuns, passwordLinks } = options;
-  const { signal: ended } = new AbortController();
+  const { operations, sessions, dryRuns, passwordLinks, budgets } = options;
   return createContext({
     requestId,
     client: { address: clientOf(request.ip), userAgent: request.headers['user-agent'] ?? '', device },
@@ -440,17 +589,33 @@ async function contextOf(
     dryRuns,
     sessions,
     passwordLinks,
+    budgets,
+    isCostOnly: request.headers['cost-only'] === 'true',
     auth: { session },
-    ended,
+    ended: reads.signal,
+    reads,
     setCookie,
   });
 }
 
-function tokenOf(request: HttpRequest, isSecure: boolean): { token: string | undefined; isCookie: boolean } {
+/** Aborts when the client goes away before it has the answer. */
+function goneSignal(response: HttpResponse): AbortSignal {
+  const gone = new AbortController();
+  response.on('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+function tokenOf(
+  request: HttpRequest,
+  isSecure: boolean,
+  hasCookie: boolean,
+): { token: string | undefined; isCookie: boolean } {
   const bearer = /^Bearer +([A-Za-z0-9_-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1];
   if (bearer !== undefined) return { token: bearer, isCookie: false };
   const pattern = isSecure ? SECURE_COOKIE_VALUE : COOKIE_VALUE;
-  const token = pattern.exec(request.headers.cookie ?? '')?.[1];
+  const token = hasCookie ? pattern.exec(request.headers.cookie ?? '')?.[1] : undefined;
   return { token, isCookie: true };
 }
 
@@ -507,6 +672,49 @@ async function bodyOf(
   refuseLongQuery(textIn(body));
   if (!isContactImport(body)) throw payloadTooLarge(MAX_BYTES);
   return body;
+}
+
+/**
+ * Puts the document into a request that names it by a hash, and leaves the hash away, because Apollo would look it up
+ * again. Returns false if it is not known.
+ */
+function nameDocument(
+  { documents }: GraphqlOptions,
+  request: HttpRequest,
+  { auth }: GraphqlContext,
+): boolean {
+  if (request.method === 'POST') {
+    const named: unknown = request.body;
+    if (typeof named !== 'object' || named === null || Array.isArray(named)) return true;
+    const text = documents.find(named, auth.session);
+    if (text === undefined) return false;
+    if (namesDocument(named)) {
+      const { persistedQuery: _, ...extensions } = Object((named as { extensions?: unknown }).extensions);
+      request.body = { ...named, query: text, extensions, documentId: undefined };
+    }
+    return true;
+  }
+  const [path, search = ''] = request.originalUrl.split('?', 2);
+  const given = new URLSearchParams(search);
+  const named = { ...Object.fromEntries(given), extensions: extensionsOf(given) };
+  const text = documents.find(named, auth.session);
+  if (text === undefined) return false;
+  if (namesDocument(named)) {
+    for (const name of ['extensions', 'documentId']) given.delete(name);
+    given.set('query', text);
+    request.url = `${path}?${given}`;
+    request.originalUrl = request.url;
+  }
+  return true;
+}
+
+/** The extensions of a GET; undefined if they are no JSON, which Apollo refuses. */
+function extensionsOf(given: URLSearchParams): unknown {
+  try {
+    return JSON.parse(given.get('extensions') ?? '{}');
+  } catch {
+    return undefined;
+  }
 }
 
 /** The document of a request, from its body or its query. */

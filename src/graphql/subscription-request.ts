@@ -8,6 +8,7 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
+import type { Bill } from './cost.ts';
 import { badUserInput, markValueErrors } from './error-format.ts';
 import { checkLimits, LIMITS, VALIDATION } from './limits.ts';
 
@@ -18,6 +19,7 @@ type Asked = Required<Pick<ExecutionArgs, 'schema' | 'document' | 'variableValue
 export function readSubscription(
   schema: GraphQLSchema,
   body: unknown,
+  bill: Bill,
 ): Asked | { readonly errors: readonly GraphQLError[] } {
   try {
     const { query, operationName, variables } = parametersOf(body);
@@ -28,7 +30,7 @@ export function readSubscription(
     const operation = getOperationAST(document, operationName);
     if (!operation)
       throw refusal('Name one of the operations of the document.', 'OPERATION_RESOLUTION_FAILURE');
-    checkLimits(schema, document, operation, variables);
+    checkLimits(schema, document, operation, variables, bill);
     return { schema, document, operationName, variableValues: variables };
   } catch (error) {
     if (error instanceof GraphQLError) return { errors: [error] };

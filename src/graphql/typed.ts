@@ -13,6 +13,7 @@ import {
   Query as DeclareQuery,
   Extensions,
 } from 'type-graphql';
+import type { FieldCost } from './cost.ts';
 import type { MutationExtensions } from './mutation-errors.ts';
 
 /** A union type, as decorators name it. `Value` is what resolvers return for it. */
@@ -25,6 +26,10 @@ export type Tagged<Value, Name extends string> = Value & { readonly __typename: 
 interface Options {
   readonly description: string;
   readonly nullable?: boolean | 'itemsAndList';
+}
+/** Options of a field with a resolver. */
+interface ResolverOptions extends Options {
+  readonly cost?: FieldCost;
 }
 type TypeThunk<Type> = () => Type;
 
@@ -109,13 +114,29 @@ export function Arg<const Type, const Given extends Options>(
 }
 
 /** A field of an output type, resolved by the method. */
-export function FieldResolver<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
-  return DeclareFieldResolver(type as () => object, given) as ResolverDecorator<Type, Given>;
+export function FieldResolver<const Type, const Given extends ResolverOptions>(
+  type: TypeThunk<Type>,
+  { cost, ...given }: Given,
+) {
+  return withCost(DeclareFieldResolver(type as () => object, given), cost) as ResolverDecorator<Type, Given>;
 }
 
 /** A field of `Query`. */
-export function Query<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
-  return DeclareQuery(type as () => object, given) as ResolverDecorator<Type, Given>;
+export function Query<const Type, const Given extends ResolverOptions>(
+  type: TypeThunk<Type>,
+  { cost, ...given }: Given,
+) {
+  return withCost(DeclareQuery(type as () => object, given), cost) as ResolverDecorator<Type, Given>;
+}
+
+/** The decorator, which also tells the schema what the field costs. */
+function withCost(declare: MethodDecorator, cost: FieldCost | undefined): MethodDecorator {
+  if (!cost) return declare;
+  const tell = Extensions({ cost });
+  return (target, key, descriptor) => {
+    tell(target, key as string, descriptor);
+    return declare(target, key, descriptor);
+  };
 }
 
 /** Behind every parameter of a method; `length` leaves out those with a default. */

@@ -5,6 +5,7 @@ import { fromMinor } from '../domain/money/money.ts';
 import type { UsageGroup, UsageInterval, UsageRow } from '../domain/usage/usage.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import type { GraphqlContext } from './context.ts';
+import type { FieldCost } from './cost.ts';
 import {
   ChannelEnum,
   EnvironmentEnum,
@@ -17,6 +18,16 @@ import { Currency, DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Query } from './typed.ts';
 
 type ShownUsage = UsageRow & { readonly currency: string };
+
+const HOUR_MS = 3_600_000;
+/** Messages are counted by the hour, once for each combination of what they can be grouped by. */
+const COST: FieldCost = {
+  each: ({ from, to, groupBy }) => {
+    const hours = Math.max(0, Number(to) - Number(from)) / HOUR_MS;
+    const groups = Array.isArray(groupBy) ? groupBy.length : 0;
+    return 10 + Math.ceil((hours / 10) * (1 + groups));
+  },
+};
 
 @ObjectType({
   description: 'Messages accepted in one interval, by their current state.',
@@ -51,6 +62,7 @@ export class UsageResolver {
     nullable: true,
     description:
       'Messages and their cost by interval. Every committed message is counted. Intervals without messages are left out.',
+    cost: COST,
   })
   async usage(
     @Ctx() { run, operations }: GraphqlContext,

@@ -4,6 +4,7 @@ import type { Message } from '../domain/messages/message.ts';
 import type { DeliveryStatus, EventType, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
+import { weighingFilter } from './cost.ts';
 import { DeliveryStatusEnum, EnvironmentEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
@@ -141,6 +142,7 @@ export class WebhookDeliveryResolver {
   @Query(() => DeliveryConnection, {
     nullable: true,
     description: 'Deliveries to all webhooks, newest first.',
+    cost: { each: weighingFilter(['event'], 20, 0), total: weighingFilter(['event', 'status'], 50, 10) },
   })
   async webhookDeliveries(
     @Ctx() { run, operations }: GraphqlContext,

@@ -6,6 +6,7 @@ import { isReceiverName, RECEIVER_PATH } from '../channels/webhook/own-receiver.
 import type { Gateway } from '../compose.ts';
 import { baseUrlOf } from '../config/base-url.ts';
 import type { Config } from '../config/config.ts';
+import { readGraphqlDocuments } from '../config/graphql-documents.ts';
 import {
   clientOf,
   holdsIpAddress,
@@ -14,6 +15,7 @@ import {
   shownClient,
 } from '../domain/ip-network.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { PersistedDocuments } from '../graphql/persisted-documents.ts';
 import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
 import { createSmsCallbackRouter } from '../rest/callbacks/sms-callbacks.ts';
 import { createWebhookSimulator } from '../rest/callbacks/webhook-simulator.ts';
@@ -163,6 +165,8 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
     parseJson: parseJsonBody,
     requestIdOf,
     allowIntrospection: !config.isProduction,
+    corsOrigins: config.corsOrigins,
+    documents: new PersistedDocuments(readGraphqlDocuments(config.graphqlDocuments), config.isProduction),
     isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
     trustsProxies: config.trustProxy.length > 0,
   });

@@ -1,3 +1,5 @@
+import { outsideReadScopes } from './read-scope.ts';
+
 /** The announcements of changes that a cache needs. It is a part of the domain's port `Changes`. */
 interface Announcements<Kind> {
   /** False while announcements may be lost. */
@@ -35,7 +37,8 @@ export class ChangeCache<Kind, Value> {
     load: (id: string) => Promise<Value>,
     capacity = 10_000,
   ) {
-    this.#load = load;
+    // Whoever asks first loads for everybody.
+    this.#load = (id) => outsideReadScopes(() => load(id));
     this.#changes = changes;
     this.#capacity = capacity;
     changes.subscribe(kind, (id) => {

@@ -4,7 +4,7 @@ import type { UsageStore } from '../domain/ports/account-stores.ts';
 import type { CopyStore } from '../domain/ports/copy-store.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
+import type { PointBudget, RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { AgreedClock } from '../domain/ports/system.ts';
 import type { HoldGate } from '../domain/recovery/hold-gate.ts';
@@ -64,6 +64,7 @@ interface WorkParts {
   reports: DeliveryReports;
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
+  points: PointBudget;
   security: SecurityWatch;
   outcomes: SubmitOutcomes;
   submit: SubmitMessages;
@@ -189,6 +190,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
     ),
     repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
+    repeat('idle point budgets', REQUEST_RECORDS_MS, logger, () => parts.points.sweep()),
     repeat(
       'spent signatures',
       REQUEST_RECORDS_MS,

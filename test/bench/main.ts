@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import * as accept from './accept.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
+import * as dashboards from './dashboards.ts';
 import * as growth from './growth.ts';
 import * as history from './history.ts';
 import { LARGE } from './history.ts';
@@ -25,11 +26,12 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   history,
   plans,
   fairness,
+  dashboards,
   growth,
   soak,
 };
 /** These run only when named: the soak takes ten minutes, or SOAK_SECONDS. */
-const ONLY_NAMED: ReadonlySet<string> = new Set(['growth', 'soak']);
+const ONLY_NAMED: ReadonlySet<string> = new Set(['dashboards', 'growth', 'soak']);
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !(name in benches));
@@ -38,14 +40,15 @@ if (unknown !== undefined) {
   process.stderr.write(`Usage: npm run bench [-- NAME…]
 
 Without a name: ${usual.join(', ')}, in less than ten minutes.
-Only by name:   soak, ten minutes at twice the capacity (SOAK_SECONDS);
+Only by name:   dashboards, accepting beside two viewers' dearest queries, four minutes;
+                soak, ten minutes at twice the capacity (SOAK_SECONDS);
                 growth, retention and partitions, and the rate of 5 million messages a day, or
                 GROWTH_TIMES as much, for GROWTH_SECONDS.
 
 The server runs built, in a session of its own as any service does (so do Kannel and the plain twin), and is configured
 for real but for the rate limit's figure: its limiter, authentication, idempotency, audit and logging are on. Every
 ${MESSAGES_PER_IDEMPOTENCY_KEY}nd message has an idempotency key, in the baselines too. kannel runs where bearerbox and smsbox are installed.
-history and plans build ${LARGE.toLocaleString('en')} messages (HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the
+history, plans and dashboards build ${LARGE.toLocaleString('en')} messages (HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the
 soak), on a lost message, and on a balance that is not its ledger's sum. The table also goes to bench-results.json.
 `);
   process.exit(unknown === '--help' ? 0 : 1);

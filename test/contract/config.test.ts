@@ -35,6 +35,7 @@ describe('defaults (R241)', () => {
     ...['PUBLIC_URL', 'TRUST_PROXY', 'SERVICE_NAME', 'DEFAULT_SENDER_ID', 'RATE_LIMIT_PER_MINUTE'],
     ...['RATE_LIMIT_PER_SECOND', 'RATE_LIMIT_WEBHOOKS_PER_MINUTE', 'SMS_ROUTES', 'WEBHOOK_ALLOWED_NETWORKS'],
     'RATE_LIMIT_SESSION_PER_MINUTE',
+    ...['RATE_LIMIT_POINTS_PER_MINUTE', 'CORS_ORIGINS'],
     ...['METRICS_TOKEN', 'LOG_LEVEL', 'MASTER_KEY_LOST', 'REPORT_SPOOL_MB'],
   ];
 
@@ -54,7 +55,13 @@ describe('defaults (R241)', () => {
       trustProxy: [],
       serviceName: 'Service',
       defaultSenderId: 'SERVICE',
-      rateLimits: { perMinute: 100, perSecond: 0, webhooksPerMinute: 20, sessionPerMinute: 600 },
+      rateLimits: {
+        perMinute: 100,
+        perSecond: 0,
+        webhooksPerMinute: 20,
+        sessionPerMinute: 600,
+        pointsPerMinute: 30_000,
+      },
       reportSpoolMb: 64,
       smsRoutes: [{ prefix: '', urls: ['simulator:'] }],
       emailUrls: ['simulator:'],
@@ -167,6 +174,26 @@ describe('a bad value (R241)', () => {
     ['SERVICE_NAME', 'My Shop', 'is "My Shop", but must be letters and digits'],
     ['DEFAULT_SENDER_ID', 'TOO-LONG-BY-FAR', 'is "TOO-LONG-BY-FAR", but must be 1 to 11 letters or digits'],
     ['RATE_LIMIT_PER_MINUTE', '0', 'is "0", but must be a whole number from 1 to 1000000'],
+    [
+      'CORS_ORIGINS',
+      '*',
+      'is "*", but must be a comma list of origins such as https://dashboard.example.com, without a path or *',
+    ],
+    [
+      'CORS_ORIGINS',
+      'https://a.example/',
+      'is "https://a.example/", but must be a comma list of origins such as https://dashboard.example.com, without a path or *',
+    ],
+    [
+      'CORS_ORIGINS',
+      'a.example',
+      'is "a.example", but must be a comma list of origins such as https://dashboard.example.com, without a path or *',
+    ],
+    [
+      'CORS_ORIGINS',
+      'https://A.example',
+      'is "https://A.example", but must be a comma list of origins such as https://dashboard.example.com, without a path or *',
+    ],
     ['RATE_LIMIT_PER_SECOND', '-1', 'is "-1", but must be a whole number from 0 to 1000000'],
     ['RATE_LIMIT_SESSION_PER_MINUTE', '0', 'is "0", but must be a whole number from 1 to 1000000'],
     ['RATE_LIMIT_WEBHOOKS_PER_MINUTE', '1.5', 'is "1.5", but must be a whole number from 1 to 1000000'],

@@ -7,7 +7,7 @@ import { DomainError } from '../../src/domain/errors.ts';
 import type { Operation } from '../../src/domain/operation.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 import { askStream } from '../support/live.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -157,6 +157,13 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'message.sendWhatsApp',
     document: 'mutation { sendWhatsApp(input: { to: "x", type: TEXT, text: { body: "Hi" } }) { id } }',
   },
+  device: { by: 'device.get', document: `{ device(id: "${NOBODY}") { id } }` },
+  webPushKey: { by: 'device.webPushKey', document: '{ webPushKey }' },
+  eventFeed: { by: 'event.feed', document: '{ eventFeed { cursor } }' },
+  whatsAppWindow: {
+    by: 'message.whatsAppWindow',
+    document: '{ whatsAppWindow(to: "+256700123456") { isOpen } }',
+  },
   devices: { by: 'device.slice', document: '{ devices { nodes { id } } }' },
   registerDevice: {
     by: 'device.register',
@@ -219,10 +226,15 @@ const ASKED: Record<string, { by: string; document: string }> = {
   },
   messageUpdated: { by: 'message.watch', document: 'subscription { messageUpdated { id } }' },
   deliveryUpdated: { by: 'delivery.watch', document: 'subscription { deliveryUpdated { id } }' },
+  contactImportUpdated: {
+    by: 'contact.watchImports',
+    document: 'subscription { contactImportUpdated { id } }',
+  },
+  auditEntryAdded: { by: 'audit.watch', document: 'subscription { auditEntryAdded { id } }' },
   usageTick: { by: 'usage.watch', document: 'subscription { usageTick { at } }' },
 };
 /** A subscription, refused or accepted. */
-const ask: typeof graphql = (gateway, document, options) =>
+const ask = (...[gateway, document, options]: Parameters<typeof graphql>): Promise<Answer> =>
   (document.startsWith('subscription') ? askStream : graphql)(gateway, document, options);
 /** Open to everybody: sign-in, the caller's own session, and constant lists. */
 const OPEN = [
@@ -236,6 +248,7 @@ const OPEN = [
   'stepUp',
   'signOut',
   'scopes',
+  'limits',
 ];
 
 const schema = createSchema();
@@ -405,6 +418,7 @@ describe('accounts cannot see each other (R224)', () => {
     'webhook.id': () => `{ webhook(id: "${ids.webhook}") { url } }`,
     'webhookDelivery.id': () => `{ webhookDelivery(id: "${ids.delivery}") { payload } }`,
     'contactImport.id': () => `{ contactImport(id: "${ids.import}") { state } }`,
+    'device.id': () => `{ device(id: "${ids.device}") { userId } }`,
     'contact.id': () => `{ contact(id: "${ids.contact}") { name } }`,
     'setMemberRole.userId': () => `mutation { setMemberRole(userId: "${ids.user}", role: OWNER) { email } }`,
     'removeMember.userId': () => `mutation { removeMember(userId: "${ids.user}") }`,
@@ -430,6 +444,7 @@ describe('accounts cannot see each other (R224)', () => {
     'removeDevice.id': () => `mutation { removeDevice(id: "${ids.device}") }`,
     'deleteContact.id': () => `mutation { deleteContact(id: "${ids.contact}") }`,
     'messageUpdated.id': () => `subscription { messageUpdated(id: "${ids.message}") { content } }`,
+    'contactImportUpdated.id': () => `subscription { contactImportUpdated(id: "${ids.import}") { state } }`,
     'deliveryUpdated.webhookId': () => `subscription { deliveryUpdated(webhookId: "${ids.webhook}") { id } }`,
   };
   /** Filters find no object of another account. */

@@ -119,7 +119,9 @@ describe('the schema of the GraphQL API (R236)', () => {
       Object.keys((schema.getType(name) as ReturnType<typeof schema.getQueryType>)?.getFields() ?? {});
     expect(fields('Query')).toEqual(expect.arrayContaining(QUERIES));
     expect(fields('Mutation')).toEqual(expect.arrayContaining(MUTATIONS));
-    expect(fields('Subscription')).toEqual(['messageUpdated', 'deliveryUpdated', 'usageTick']);
+    expect(fields('Subscription')).toEqual(
+      expect.arrayContaining(['messageUpdated', 'deliveryUpdated', 'usageTick']),
+    );
     expect(fields('Session')).toEqual(expect.arrayContaining(['token', 'expiresAt', 'user']));
     for (const [type, names] of Object.entries(TYPES)) {
       expect([type, fields(type)]).toEqual([type, expect.arrayContaining(names.split(' '))]);

@@ -80,6 +80,32 @@ describe('live updates', () => {
     expect(live.end).toBeUndefined();
   });
 
+  it('show an import from its start to its end (R285)', async () => {
+    const live = await watch('subscription { contactImportUpdated { id state progress { created } } }');
+    const query = 'mutation ($csv: String!) { importContacts(csv: $csv) { id } }';
+    const started = await graphql(gateway, query, { token, variables: { csv: 'phone\n+256700999001\n' } });
+    const { id } = started.body.data.importContacts;
+    await eventually(() => shownBy(live).at(-1)?.state === 'DONE');
+    expect(shownBy(live).at(-1)).toEqual({ id, state: 'DONE', progress: { created: 1 } });
+  });
+
+  it('show each new entry of the audit log, and none of another account (R285)', async () => {
+    const other = await gateway.createAccount();
+    const theirs = await watch(
+      'subscription { auditEntryAdded { action } }',
+      {},
+      await signIn(gateway, other),
+    );
+    const live = await watch('subscription { auditEntryAdded { actor { __typename } target { type id } } }');
+    const { keyId } = await gateway.createKey(account.accountId, {});
+    await eventually(() => shownBy(live).some(({ target }) => target.id === keyId));
+    expect(shownBy(live)).toContainEqual({
+      actor: { __typename: 'System' },
+      target: { type: 'API_KEY', id: keyId },
+    });
+    expect(theirs.events).toEqual([]);
+  });
+
   it('pass what matches a filter, an id or both', async () => {
     const { keyId } = await gateway.createKey(account.accountId, {});
     const [wanted, other] = [

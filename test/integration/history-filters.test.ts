@@ -113,7 +113,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
     sql = await openSql(database);
     // This test moves rows from any status to any other.
     await sql.query('ALTER TABLE recipients DISABLE TRIGGER only_forward');
-    knex = createKnex(database.connection, silentLogger, 2);
+    knex = createKnex(database.connection, silentLogger, { poolSize: 2 });
     for (const [index, { id, keys, rows }] of accounts.entries()) {
       const last = rows.at(-1)?.seq;
       await sql.query(

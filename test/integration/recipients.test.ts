@@ -25,7 +25,7 @@ describe('stored recipients', () => {
       [accountId],
     );
     await explainDatabase(client, database.connection.database);
-    knex = createKnex(database.connection, silentLogger, 2);
+    knex = createKnex(database.connection, silentLogger, { poolSize: 2 });
     store = new PgMessageStore(new Sql(knex));
   });
   afterEach(() => void plans.take());
@@ -119,7 +119,7 @@ describe('stored recipients', () => {
   it('are found by key also with a plan made while the table was empty', async () => {
     await client.query('DELETE FROM recipients');
     await client.query('VACUUM ANALYZE recipients');
-    const fresh = createKnex(database.connection, silentLogger, 1);
+    const fresh = createKnex(database.connection, silentLogger, { poolSize: 1 });
     try {
       const later = new PgMessageStore(new Sql(fresh));
       const change = async (messageId: string) => {

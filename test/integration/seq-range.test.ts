@@ -24,7 +24,7 @@ describe('the range of message numbers in a span of time (R20)', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     sql = await openSql(database);
-    knex = createKnex(database.connection, silentLogger, 1);
+    knex = createKnex(database.connection, silentLogger, { poolSize: 1 });
   });
   afterAll(async () => {
     await knex?.destroy();

@@ -99,7 +99,7 @@ describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     // One connection: each test continues with the state that the previous one left.
-    knex = createKnex(database.connection, silentLogger, 1);
+    knex = createKnex(database.connection, silentLogger, { poolSize: 1 });
     sql = new Sql(knex);
     await knex.raw(
       `CREATE TABLE numbers (number int PRIMARY KEY);
@@ -291,7 +291,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
     database = await createTestDatabase();
     // One connection, so that a setting affects the next statements. By default the tests' server does not wait for the
     // disk.
-    knex = createKnex(database.connection, silentLogger, 1);
+    knex = createKnex(database.connection, silentLogger, { poolSize: 1 });
     sql = new Sql(knex);
     await knex.raw(
       `SET synchronous_commit = on;
@@ -377,7 +377,7 @@ describe('several statements in one text', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     // One connection: the next transaction gets the one that failed.
-    knex = createKnex(database.connection, silentLogger, 1);
+    knex = createKnex(database.connection, silentLogger, { poolSize: 1 });
     sql = new Sql(knex);
   });
   afterAll(async () => {

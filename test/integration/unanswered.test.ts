@@ -21,7 +21,7 @@ describe('a statement without an answer from PostgreSQL (R217)', () => {
   afterAll(() => database.drop());
   beforeEach(async () => {
     proxy = await startDatabaseProxy(database.connection);
-    knex = createKnex(proxy.url, silentLogger, 2, TIMEOUT_MS);
+    knex = createKnex(proxy.url, silentLogger, { poolSize: 2, statementTimeoutMs: TIMEOUT_MS });
     sql = new Sql(knex);
   });
   afterEach(async () => {
@@ -99,7 +99,7 @@ describe('a statement without an answer from PostgreSQL (R217)', () => {
   });
 
   it('is awaited forever without a limit', async () => {
-    const patient = createKnex(proxy.url, silentLogger, 1, 0);
+    const patient = createKnex(proxy.url, silentLogger, { poolSize: 1, statementTimeoutMs: 0 });
     try {
       expect(await failure(new Sql(patient).query(SLEEP, [(2 * TIMEOUT_MS) / 1000]))).toBeUndefined();
     } finally {

@@ -93,7 +93,7 @@ export async function withKnex<T>(
   connection: DatabaseConnection,
   work: (knex: Knex) => Promise<T>,
 ): Promise<T> {
-  const knex = createKnex(connection, silentLogger, 4);
+  const knex = createKnex(connection, silentLogger, { poolSize: 4 });
   try {
     return await work(knex);
   } finally {

@@ -82,6 +82,7 @@ export async function startTestGateway(
     RATE_LIMIT_PER_MINUTE: '100000',
     RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
     RATE_LIMIT_SESSION_PER_MINUTE: '100000',
+    RATE_LIMIT_POINTS_PER_MINUTE: '100000000',
     LOG_LEVEL: 'silent',
     ...environment,
   });

@@ -32,12 +32,22 @@ function mutationAt(query: string, key: unknown): string | undefined {
   return undefined;
 }
 
-/** One GraphQL request. `body` replaces query and variables. Throws when an error has a code that the schema does not announce. */
+interface Cost {
+  readonly requested: number;
+  readonly used: number;
+  readonly remaining: number | null;
+  readonly resetAt: string | null;
+}
+
+/**
+ * One GraphQL request. What it cost stands beside the body, so that tests compare the rest. Throws when an error has a
+ * code that the schema does not announce.
+ */
 export async function graphql(
   gateway: Pick<TestGateway, 'url'>,
   query: string,
   options: { token?: string; variables?: object; headers?: Record<string, string> } = {},
-): Promise<Answer> {
+): Promise<Answer & { cost: Cost }> {
   const response = await fetch(`${gateway.url}/graphql`, {
     method: 'POST',
     headers: {
@@ -50,7 +60,9 @@ export async function graphql(
   const text = await response.text();
   const unlisted = unlistedCodes(query, JSON.parse(text).errors);
   if (unlisted.length > 0) throw new Error(`codes that @errors does not list: ${unlisted.join('; ')}`);
-  return { status: response.status, headers: response.headers, body: JSON.parse(text), text };
+  const { extensions: { cost, ...others } = {}, ...rest } = JSON.parse(text);
+  const body = Object.keys(others).length > 0 ? { ...rest, extensions: others } : rest;
+  return { status: response.status, headers: response.headers, body, text, cost };
 }
 
 /** A session token for an email and password. */

@@ -32,7 +32,7 @@ export function takeMany(
 export class RateLimitDatabase {
   readonly server = testServer();
   readonly name = `rate_limits_${process.pid}`;
-  readonly admin: Knex = createKnex(this.server, silentLogger, 1);
+  readonly admin: Knex = createKnex(this.server, silentLogger, { poolSize: 1 });
   /** Two pools, as two processes have them. */
   pools!: [Knex, Knex];
   nowMs = START;

@@ -2,13 +2,13 @@ import pg from 'pg';
 
 /** Statements of the queue, the listener, periodic tasks and new connections do not belong to a request. */
 const BACKGROUND =
-  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|INTO api_key_requests|audit_head|INTO audit_entries|FROM data_copy|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^BEGIN$|COMMIT$/i;
+  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|INTO api_key_requests|audit_head|INTO audit_entries|FROM data_copy|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|pg_backend_pid|^BEGIN$|COMMIT$/i;
 
 /** Names of the statements that delete old rows. */
 const FORGETTING = /^retention-|-forget|-abandon/;
 
 /** Sent together with a read, so it costs no round trip; and the clock's statement, every few seconds. */
-const ASIDE = ['read-on-disk', 'clock-now'];
+const ASIDE = ['read-on-disk', 'clock-now', 'query-points-take'];
 
 /** Records the SQL statements that this process sends from now on, until it is disposed. */
 export function countStatements(): Disposable & { texts(): string[] } {

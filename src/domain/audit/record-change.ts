@@ -7,8 +7,8 @@ const OF_SIGN_IN =
   /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|accept)$|^account\.setSecurityPolicy$/;
 
 /**
- * Appends the audit entry of a change, in the same transaction as the change. For a change of how people sign in, the
- * entry also has the IP address and the device of the request (R303).
+ * Appends the audit entry of a change, in the same transaction as the change, and announces it to the account. For a
+ * change of how people sign in, the entry also has the IP address and the device of the request (R303).
  */
 export async function recordChange(
   tx: Tx,
@@ -24,9 +24,11 @@ export async function recordChange(
 ): Promise<void> {
   const from = 'from' in caller && OF_SIGN_IN.test(change.action) ? caller.from : undefined;
   const after = from === undefined ? change.after : { ...change.after, ...from };
+  const { accountId } = change;
+  const id = system.ids.uuid();
   await tx.audit.append({
-    id: system.ids.uuid(),
-    accountId: change.accountId,
+    id,
+    accountId,
     at: system.clock.now(),
     actor: actorOf(caller),
     action: change.action,
@@ -34,4 +36,5 @@ export async function recordChange(
     before: change.before ? { ...change.before } : null,
     after: after ? { ...after } : null,
   });
+  if (accountId !== null) tx.announceLive('audit', [{ accountId, id }]);
 }

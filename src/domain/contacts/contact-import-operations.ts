@@ -70,6 +70,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
           await tx.contactImports.insert(one, input.csv);
           const job = { queue: 'contact-import', routeKey: accountId, data: { importId: one.id } } as const;
           await tx.jobs.enqueue([job]);
+          tx.announceLive('import', [one]);
         });
         return one;
       },

@@ -1,4 +1,7 @@
+import type { AuditEntry } from '../audit/audit-entry.ts';
+import { withMaskedUrls } from '../audit/audit-operations.ts';
 import { ACCOUNT_ROLES, accountIdOf, type Environment, visibilityOf } from '../caller.ts';
+import type { ContactImport } from '../contacts/contact-import.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
@@ -76,6 +79,37 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
         if (!exists) throw notFound('Webhook');
         const read = (ids: readonly string[]) => stores.deliveryLists.findMany(accountId, ids, webhookId);
         return deliverObjects(await live.watch(accountId, ['delivery'], signal), read);
+      },
+    ),
+
+    /** New imports of contacts and their progress, or that of one import. */
+    imports: operation(
+      'contact.watchImports',
+      READ,
+      async (
+        caller,
+        input: Until & { readonly id?: string | undefined },
+      ): Promise<AsyncGenerator<Shown<readonly ContactImport[]>>> => {
+        const visibility = visibilityOf(caller);
+        const id = input.id?.toLowerCase();
+        const exists =
+          id === undefined ||
+          (isUuid(id) && (await stores.contactImports.find(visibility, id)) !== undefined);
+        if (!exists) throw notFound('Import');
+        const read = (ids: readonly string[]) => stores.contactImports.findMany(visibility, ids);
+        return deliverObjects(await live.watch(visibility.accountId, ['import'], input.signal, id), read);
+      },
+    ),
+
+    /** New entries of the account's audit log. */
+    audit: operation(
+      'audit.watch',
+      READ,
+      async (caller, { signal }: Until): Promise<AsyncGenerator<Shown<readonly AuditEntry[]>>> => {
+        const accountId = accountIdOf(caller);
+        const read = async (ids: readonly string[]) =>
+          (await stores.audit.findMany(accountId, ids)).map(withMaskedUrls);
+        return deliverObjects(await live.watch(accountId, ['audit'], signal), read);
       },
     ),
 

@@ -25,7 +25,7 @@ export interface Cache<Value> {
 export type CreateCache = <Value>(kind: ChangeKind, load: (id: string) => Promise<Value>) => Cache<Value>;
 
 /** Live updates between processes, announced in the transaction of the change. */
-export const LIVE_KINDS = ['message', 'delivery', 'usage'] as const;
+export const LIVE_KINDS = ['message', 'delivery', 'usage', 'import', 'audit'] as const;
 /** `usage` stands for a change of the balance that no message causes. */
 export type LiveKind = (typeof LIVE_KINDS)[number];
 

@@ -26,3 +26,27 @@ export interface RateLimiter {
   /** Deletes unused buckets. Returns how many. */
   sweep(): Promise<number>;
 }
+
+/** What a bucket has left of its points after a query took some. */
+export interface PointVerdict {
+  readonly isAllowed: boolean;
+  /** Points left in the minute. */
+  readonly remaining: number;
+  /** End of the minute, when all points are back. */
+  readonly resetAt: Date;
+  /** Whole seconds, at least 1, until then. */
+  readonly retryAfterSeconds: number;
+}
+
+/**
+ * Points for each minute of a bucket (R280), shared by all processes. A minute begins with its first query. Refused
+ * points are not counted.
+ */
+export interface PointBudget {
+  /** Takes all of `points` or none. 0 points are always granted. */
+  take(bucket: string, perMinute: number, points: number): Promise<PointVerdict>;
+  /** Gives back points of a `take` that were not used, with the next question about the bucket or within a second. */
+  giveBack(bucket: string, verdict: PointVerdict, points: number): void;
+  /** Deletes unused buckets. Returns how many. */
+  sweep(): Promise<number>;
+}

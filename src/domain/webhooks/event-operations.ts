@@ -2,6 +2,7 @@ import { ACCOUNT_ROLES, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import { SLICE_MAX } from '../paging.ts';
 import type { RecordedEvent } from './event.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { READ_WEBHOOKS } from './webhook-operations.ts';
@@ -47,6 +48,11 @@ export function eventOperations({ stores, transport }: Dependencies) {
         if (input.after === FEED_END) {
           const cursor = String(await stores.events.lastNumber(visibility.accountId));
           return { events: [], cursor, hasMore: false };
+        }
+        if (!Number.isInteger(input.limit) || input.limit < 1 || input.limit > SLICE_MAX) {
+          throw validationError([
+            { path: 'limit', message: `must be a whole number from 1 to ${SLICE_MAX}` },
+          ]);
         }
         const after = input.after ?? '0';
         if (!/^[0-9]{1,15}$/.test(after)) {

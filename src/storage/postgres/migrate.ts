@@ -99,7 +99,7 @@ async function lock(knex: Knex, connection: unknown): Promise<void> {
 
 /** Calls `migrate` on a pool of its own without time limits. */
 export async function migrateDatabase(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
-  const knex = createKnex(connection, logger, MIGRATION_CONNECTIONS, 0);
+  const knex = createKnex(connection, logger, { poolSize: MIGRATION_CONNECTIONS, statementTimeoutMs: 0 });
   try {
     const migrated = await migrate(knex);
     if (migrated.newerThan !== undefined)

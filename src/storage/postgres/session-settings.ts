@@ -44,8 +44,14 @@ const UNBOUNDED = sets(PLANS);
 
 /**
  * Applies the settings to a new connection, in one round trip. The startup parameter `options` is not used, because
- * PgBouncer refuses it. `isBounded` is false for long work such as a migration, which then has no time limits.
+ * PgBouncer refuses it. `isBounded` is false for long work such as a migration, which then has no time limits. `serverTimeout`
+ * is a shorter limit of statements.
  */
-export async function setSession(client: pg.Client, isBounded: boolean): Promise<void> {
-  await client.query(isBounded ? BOUNDED : UNBOUNDED);
+export async function setSession(
+  client: pg.Client,
+  isBounded: boolean,
+  serverTimeout?: string,
+): Promise<void> {
+  const shorter = serverTimeout === undefined ? '' : `; ${sets({ statement_timeout: serverTimeout })}`;
+  await client.query(isBounded ? BOUNDED + shorter : UNBOUNDED);
 }

@@ -1,6 +1,7 @@
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
+import { presentReader } from '../../runtime/read-scope.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { type BoundStatement, isUndecided, Pipeline, READ_ON_DISK } from './pipeline.ts';
 import { setSession } from './session-settings.ts';
@@ -47,7 +48,7 @@ const PIPELINED: object = { pipeline: true };
 /** Name of the event for a callback that threw after its transaction had ended. */
 const CALLBACK_ERROR = 'callback-error';
 
-/** The most connections of a process, besides the one that listens to NOTIFY. */
+/** The most connections of a process, besides the one that listens to NOTIFY and those of `READ_POOL_SIZE`. */
 export const POOL_SIZE = 12;
 /**
  * Without an answer for this long, in ms, the connection is considered dead. PostgreSQL cancels a statement earlier
@@ -55,17 +56,22 @@ export const POOL_SIZE = 12;
  */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
+interface PoolOptions {
+  readonly poolSize?: number;
+  /** Without an answer for this long, a connection is given up, in ms. 0: never, for long work. */
+  readonly statementTimeoutMs?: number;
+  /** PostgreSQL's own limit of a statement, where it is shorter than that of all sessions. */
+  readonly serverTimeout?: string;
+  /** Name of the connections in `pg_stat_activity`. */
+  readonly name?: string;
+}
+
 /**
  * Creates the pool of connections. An idle connection that breaks is only logged, because the pool replaces it. After a
- * statement without an answer, or one refused as read-only, all existing connections are replaced. `statementTimeoutMs`
- * 0 means no time limits, for long work.
+ * statement without an answer, or one refused as read-only, all existing connections are replaced.
  */
-export function createKnex(
-  connection: DatabaseConnection,
-  logger: Logger,
-  poolSize = POOL_SIZE,
-  statementTimeoutMs = STATEMENT_TIMEOUT_MS,
-): Knex {
+export function createKnex(connection: DatabaseConnection, logger: Logger, options: PoolOptions = {}): Knex {
+  const { poolSize = POOL_SIZE, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
   const base = typeof connection === 'string' ? { connectionString: connection } : connection;
   const connections = new Set<pg.Client & { __knex__disposed?: unknown }>();
   const knex = knexModule({
@@ -80,7 +86,7 @@ export function createKnex(
     connection: {
       ...base,
       ...PIPELINED,
-      application_name: 'messaging-gateway',
+      application_name: options.name ?? 'messaging-gateway',
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
     },
@@ -94,7 +100,7 @@ export function createKnex(
         endWhenUnanswered(client, statementTimeoutMs);
         client.on('end', () => connections.delete(client));
         client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
-        setSession(client, statementTimeoutMs > 0).then(
+        setSession(client, statementTimeoutMs > 0, options.serverTimeout).then(
           () => done(null, client),
           (error: Error) => {
             // Knex discards the connection after the error.
@@ -148,7 +154,8 @@ const NOTIFY = statement(
 
 /** Runs queries, either on the pool or on the connection of one transaction. All stores use it. */
 export class Sql {
-  readonly #knex: Knex;
+  readonly #main: Knex;
+  readonly #reads: Knex | undefined;
   readonly #connection: pg.Client | undefined;
   readonly #pipeline: Pipeline | undefined;
   readonly #notices: { readonly channel: string; readonly payload: string }[] = [];
@@ -156,10 +163,17 @@ export class Sql {
   /** The statements sent in this transaction, in order. Each promise resolves with the failure, or undefined. */
   readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
 
-  constructor(knex: Knex, connection?: pg.Client) {
-    this.#knex = knex;
+  /** Outside transactions, dashboards' reads (`presentReader`) go to the pool `reads`. */
+  constructor(knex: Knex, { connection, reads }: { connection?: pg.Client; reads?: Knex } = {}) {
+    this.#main = knex;
+    this.#reads = reads;
     this.#connection = connection;
     this.#pipeline = connection && Pipeline.of(connection);
+  }
+
+  /** The pool of what is asked now. */
+  get #knex(): Knex {
+    return this.#reads && presentReader() ? this.#reads : this.#main;
   }
 
   /** Starts a query with Knex's query builder. Inside a transaction, it runs in that transaction. */
@@ -209,7 +223,7 @@ export class Sql {
       return read(this);
     }
     return this.#onConnection(async (connection) => {
-      const result = await read(new Sql(this.#knex, connection));
+      const result = await read(new Sql(this.#main, { connection }));
       await Pipeline.of(connection).add(READ_ON_DISK);
       return result;
     });
@@ -254,7 +268,7 @@ export class Sql {
 
   /** Runs `work` on one connection, without a transaction. */
   onOneConnection<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#onConnection((connection) => work(new Sql(this.#knex, connection)));
+    return this.#onConnection((connection) => work(new Sql(this.#main, { connection })));
   }
 
   /** Returns the failure of the first statement that failed. Later failures are only its consequences. */
@@ -302,9 +316,9 @@ export class Sql {
       if (failure) throw failure.error;
       return result;
     }
-    return this.#onConnection(async (connection) => {
+    return onConnection(this.#main, async (connection) => {
       const pipeline = Pipeline.of(connection);
-      const inside = new Sql(this.#knex, connection);
+      const inside = new Sql(this.#main, { connection });
       let isCommitted = false;
       try {
         pipeline.begin();
@@ -354,17 +368,21 @@ export class Sql {
     this.#pipeline?.letGoEarly();
   }
 
-  async #onConnection<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
-    const connection: pg.Client = await this.#knex.client.acquireConnection();
-    try {
-      return await work(connection);
-    } catch (error) {
-      // Knex emits this event only for queries of its own builder.
-      if (isUseless(error)) this.#knex.emit('query-error', error);
-      throw error;
-    } finally {
-      await this.#knex.client.releaseConnection(connection);
-    }
+  #onConnection<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
+    return onConnection(this.#knex, work);
+  }
+}
+
+async function onConnection<T>(knex: Knex, work: (connection: pg.Client) => Promise<T>): Promise<T> {
+  const connection: pg.Client = await knex.client.acquireConnection();
+  try {
+    return await work(connection);
+  } catch (error) {
+    // Knex emits this event only for queries of its own builder.
+    if (isUseless(error)) knex.emit('query-error', error);
+    throw error;
+  } finally {
+    await knex.client.releaseConnection(connection);
   }
 }
 

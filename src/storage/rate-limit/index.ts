@@ -1,4 +1,5 @@
-/** The rate limiter that all processes share. README.md says what it promises and how it works. */
+/** The limits that all processes share: of requests and of points. README.md says what they promise and how they work. */
+import { PgPointBudget } from './point-budget.ts';
 import { PgRateLimiter } from './rate-limiter.ts';
 
-export { PgRateLimiter };
+export { PgPointBudget, PgRateLimiter };

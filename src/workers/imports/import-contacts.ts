@@ -63,7 +63,11 @@ export class ImportContacts {
       if (!(error instanceof DomainError)) throw error;
       failure = error.message;
     }
-    await this.#stores.contactImports.finish(data.importId, failure, this.#clock.now());
+    const { id, accountId } = opened.import;
+    await this.#uow.run(async (tx) => {
+      await tx.contactImports.finish(id, failure, this.#clock.now());
+      tx.announceLive('import', [{ accountId, id }]);
+    });
   }
 
   /** Ends abandoned imports and deletes old ones. */
@@ -148,6 +152,7 @@ export class ImportContacts {
       };
       if (!(await tx.contactImports.advance(id, done.rowsDone, next, faults))) return undefined;
       await tx.contacts.saveAll(book.changes());
+      tx.announceLive('import', [{ accountId, id }]);
       return next;
     });
   }

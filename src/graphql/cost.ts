@@ -1,0 +1,152 @@
+import {
+  defaultFieldResolver,
+  type GraphQLField,
+  type GraphQLFieldResolver,
+  type GraphQLSchema,
+  getNamedType,
+  isCompositeType,
+  isObjectType,
+} from 'graphql';
+import type { Budgets, Payer } from '../domain/accounts/budgets.ts';
+import type { PointVerdict } from '../domain/ports/rate-limiter.ts';
+
+/** The arguments of a field, as GraphQL parsed them. */
+type Arguments = Readonly<Record<string, unknown>>;
+
+/**
+ * What a field costs besides the objects of its answer, in points (R280). A point is the work for one object of a page:
+ * some 0.1 ms of the database.
+ */
+export interface FieldCost {
+  /** Each time that the field is resolved. */
+  readonly each?: (args: Arguments) => number;
+  /** If `totalCount` of this connection is asked for. Default: `TOTAL`. */
+  readonly total?: (args: Arguments) => number;
+}
+/** Most totals are stored or counted in blocks. */
+const TOTAL = 1;
+
+/** The weight of a field that one argument makes expensive, such as a search. */
+export const weighing =
+  (name: string, weight: number, otherwise = 0) =>
+  (args: Arguments) =>
+    isGiven(args[name]) ? weight : otherwise;
+/** The weight of a total: `weight` if any of these members of `filter` is given. */
+export const weighingFilter = (names: readonly string[], weight: number, otherwise: number) => {
+  return ({ filter }: Arguments) => {
+    const given = typeof filter === 'object' && filter !== null ? (filter as Arguments) : {};
+    return names.some((name) => isGiven(given[name])) ? weight : otherwise;
+  };
+};
+const isGiven = (value: unknown) => value !== undefined && value !== null && value !== '';
+
+/** The points that resolving a field with these arguments costs. */
+export function eachOf(field: GraphQLField<unknown, unknown>, args: Arguments): number {
+  return costOf(field)?.each?.(args) ?? 0;
+}
+
+/** The points that `totalCount` of a connection costs; 0 for other fields. */
+export function totalOf(field: GraphQLField<unknown, unknown>, args: Arguments): number {
+  return isConnection(field) ? (costOf(field)?.total?.(args) ?? TOTAL) : 0;
+}
+
+/** True for a field that shows a page of a list. */
+export function isConnection(field: GraphQLField<unknown, unknown>): boolean {
+  return field.args.some(({ name }) => name === 'first');
+}
+
+function costOf(field: GraphQLField<unknown, unknown>): FieldCost | undefined {
+  return field.extensions.cost as FieldCost | undefined;
+}
+
+/** The budgets that operations are paid from. */
+export type PointBudgets = Pick<Budgets, 'takePoints' | 'giveBackPoints' | 'pointRefusal'>;
+
+/** What one operation costs. */
+export class Bill {
+  /** Points that it is estimated to cost, before it runs. */
+  requested = 0;
+  /** Points of the objects that it showed, and of the fields that it resolved. */
+  used = 0;
+  #paid: { readonly payer: Payer; readonly taken: number; readonly verdict: PointVerdict } | undefined;
+
+  /**
+   * Takes the estimated points, or none with `isCostOnly`. Throws `rate_limit_exceeded` when they do not fit in the
+   * minute.
+   */
+  async charge(budgets: PointBudgets, payer: Payer, isCostOnly: boolean): Promise<void> {
+    const taken = isCostOnly ? 0 : this.requested;
+    const verdict = await budgets.takePoints(payer, taken);
+    this.#paid = { payer, taken, verdict };
+    if (!verdict.isAllowed) throw budgets.pointRefusal(verdict, taken);
+  }
+
+  /** Gives back what was not used. Returns `extensions.cost`; what is left is null if no budget was asked. */
+  settle(budgets: PointBudgets) {
+    const { requested, used } = this;
+    if (!this.#paid) return { requested, used, remaining: null, resetAt: null };
+    const { payer, taken, verdict } = this.#paid;
+    const unused = verdict.isAllowed ? taken - used : 0;
+    budgets.giveBackPoints(payer, verdict, unused);
+    const remaining = Math.max(0, verdict.remaining + unused);
+    return { requested, used, remaining, resetAt: verdict.resetAt.toISOString() };
+  }
+
+  /** Points left, after what the operation is estimated to cost. */
+  get verdict(): PointVerdict | undefined {
+    return this.#paid?.verdict;
+  }
+}
+
+interface Billed {
+  readonly bill: Bill;
+}
+
+/** Makes the resolvers of a schema count what they cost. */
+export function countCosts(schema: GraphQLSchema): GraphQLSchema {
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__')) continue;
+    for (const field of Object.values(type.getFields())) {
+      if (costOf(field) || isCompositeType(getNamedType(field.type))) field.resolve = counted(field);
+    }
+  }
+  return schema;
+}
+
+function counted(field: GraphQLField<unknown, unknown>): GraphQLFieldResolver<unknown, Billed> {
+  const resolve = (field.resolve ?? defaultFieldResolver) as GraphQLFieldResolver<unknown, Billed>;
+  const shows = isCompositeType(getNamedType(field.type)) ? objectsIn : () => 0;
+  const isPage = isConnection(field);
+  return (source, args: Arguments, context, info) => {
+    const { bill } = context;
+    bill.used += eachOf(field, args);
+    const count = (value: unknown) => {
+      bill.used += shows(value);
+      return isPage && typeof value === 'object' && value !== null
+        ? withCountedTotal(value, () => {
+            bill.used += totalOf(field, args);
+          })
+        : value;
+    };
+    const value: unknown = resolve(source, args, context, info);
+    return value instanceof Promise ? value.then(count) : count(value);
+  };
+}
+
+function objectsIn(value: unknown): number {
+  if (Array.isArray(value)) return value.filter((item) => item !== null && item !== undefined).length;
+  return value === null || value === undefined ? 0 : 1;
+}
+
+/** A connection whose total is counted when it is asked for. */
+function withCountedTotal(page: object, note: () => void): object {
+  if (!('totalCount' in page) || typeof page.totalCount !== 'function') return page;
+  const count = page.totalCount as () => Promise<number>;
+  return {
+    ...page,
+    totalCount: () => {
+      note();
+      return count();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { Knex } from 'knex';
+import type pg from 'pg';
+import type { Logger } from '../../domain/ports/logger.ts';
+import { presentReader } from '../../runtime/read-scope.ts';
+import { createKnex, type DatabaseConnection, Sql, statement } from './sql.ts';
+
+/** Connections of a process for dashboards' reads. */
+export const READ_POOL_SIZE = 4;
+/** PostgreSQL cancels a longer read, as an interval of PostgreSQL. */
+const READ_TIMEOUT = '5s';
+export const READS_NAME = 'messaging-gateway reads';
+
+/** Value: the process of PostgreSQL whose statement is cancelled. */
+const CANCEL = statement('cancel-read', 'SELECT pg_cancel_backend($1)');
+const OWN_PROCESS = 'SELECT pg_backend_pid() AS pid';
+
+/** A use of a connection by a request that may go away. */
+interface Use {
+  /** Ends the use. Resolves when nothing can cancel the next one. */
+  end(): Promise<void>;
+}
+type Connection = pg.Client & { __knex__disposed?: unknown };
+
+/**
+ * The pool of dashboards' reads, so that they never take connections from intake. A read is cancelled after 5 seconds,
+ * or when its request goes away: a connection of the pool `main` tells PostgreSQL. The connection is not used again then,
+ * because the cancellation may come late and hit what follows. When the connections of `main` are useless, so are these:
+ * reads alone would not notice that another server is the primary now.
+ */
+export function createReadPool(connection: DatabaseConnection, logger: Logger, main: Knex): Knex {
+  const sql = new Sql(main);
+  const knex = createKnex(connection, logger, {
+    poolSize: READ_POOL_SIZE,
+    serverTimeout: READ_TIMEOUT,
+    name: READS_NAME,
+  });
+  main.on('query-error', (error: unknown) => knex.emit('query-error', error));
+  const { client } = knex;
+  const acquire: () => Promise<Connection> = client.acquireConnection.bind(client);
+  const release: (connection: Connection) => Promise<void> = client.releaseConnection.bind(client);
+  const uses = new WeakMap<Connection, Use>();
+  const processes = new WeakMap<Connection, number>();
+  const processOf = async (held: Connection): Promise<number> => {
+    // Behind a pool of sessions, the driver's process is the pool's.
+    const known = processes.get(held) ?? (await held.query<{ pid: number }>(OWN_PROCESS)).rows[0]?.pid ?? 0;
+    processes.set(held, known);
+    return known;
+  };
+  client.acquireConnection = async () => {
+    const signal = presentReader();
+    signal?.throwIfAborted();
+    const held = await acquire();
+    if (!signal) return held;
+    try {
+      const pid = await processOf(held);
+      signal.throwIfAborted();
+      uses.set(
+        held,
+        cancelOnAbort(held, signal, () => sql.query(CANCEL, [pid])),
+      );
+      return held;
+    } catch (error) {
+      await release(held);
+      throw error;
+    }
+  };
+  client.releaseConnection = async (held: Connection) => {
+    await uses.get(held)?.end();
+    uses.delete(held);
+    await release(held);
+  };
+  return knex;
+}
+
+function cancelOnAbort(held: Connection, signal: AbortSignal, cancel: () => Promise<unknown>): Use {
+  let cancelled: Promise<unknown> | undefined;
+  const onAbort = () => {
+    // Knex's pool does not hand out a connection with this mark.
+    held.__knex__disposed = signal.reason;
+    // Without the other pool the read goes on until its timeout.
+    cancelled = cancel().catch(() => undefined);
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  return {
+    async end() {
+      signal.removeEventListener('abort', onAbort);
+      await cancelled;
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createClient } from 'graphql-sse';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, signIn } from '../support/graphql.ts';
+
+const MESSAGES = 'subscription { messageUpdated { id } }';
+const TOKEN = 'X-GraphQL-Event-Stream-Token';
+
+describe('one event stream for all operations of a page (R286)', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+  });
+  afterAll(() => gateway?.stop());
+
+  const ask = (method: string, path = '', headers: Record<string, string> = {}, body?: object, as = token) =>
+    fetch(`${gateway.url}/graphql/stream${path}`, {
+      method,
+      headers: {
+        ...(as ? { Authorization: `Bearer ${as}` } : {}),
+        ...(body ? { 'Content-Type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+  const send = async (message: string): Promise<string> => {
+    const body = { to: '+256700123456', message };
+    return (await gateway.call('POST', '/developers/sms', { key: account.sandboxKey, body })).body.id;
+  };
+  const reserve = async (as = token) => (await ask('PUT', '', {}, undefined, as)).text();
+
+  /** Opens a reserved stream, and collects what comes on it. */
+  async function open(reserved: string, as = token) {
+    const abort = new AbortController();
+    const response = await fetch(`${gateway.url}/graphql/stream`, {
+      headers: { Authorization: `Bearer ${as}`, Accept: 'text/event-stream', [TOKEN]: reserved },
+      signal: abort.signal,
+    });
+    const seen = { text: '', hasEnded: false };
+    const reading = (async () => {
+      for await (const chunk of response.body ?? []) seen.text += Buffer.from(chunk).toString();
+    })();
+    reading
+      .catch(() => undefined)
+      .finally(() => {
+        seen.hasEnded = true;
+      });
+    return { status: response.status, seen, stop: () => abort.abort() };
+  }
+
+  it("serves graphql-sse's client: two subscriptions and a query on one connection", async () => {
+    const client = createClient({
+      url: `${gateway.url}/graphql/stream`,
+      singleConnection: true,
+      headers: { Authorization: `Bearer ${token}` },
+      retryAttempts: 0,
+    });
+    const events: unknown[][] = [[], []];
+    const ends: unknown[] = [];
+    const stops = events.map((seen) =>
+      client.subscribe(
+        { query: MESSAGES },
+        {
+          next: (event) => void seen.push(event),
+          error: (error) => void ends.push(error),
+          complete: () => void ends.push('complete'),
+        },
+      ),
+    );
+    const viewer = await new Promise((resolve, reject) => {
+      client.subscribe(
+        { query: '{ viewer { email } }' },
+        { next: resolve, error: reject, complete: () => undefined },
+      );
+    });
+    expect(viewer).toMatchObject({ data: { viewer: { email: account.email } } });
+    await eventually(async () => {
+      const id = await send('shared');
+      const event = { data: { messageUpdated: { id } } };
+      return eventually(
+        () => events.every((seen) => JSON.stringify(seen).includes(JSON.stringify(event))),
+        5_000,
+      );
+    });
+    for (const stop of stops) stop();
+    client.dispose();
+    expect(ends.filter((end) => end !== 'complete')).toEqual([]);
+  });
+
+  it('ends one operation by its id, and the others go on', async () => {
+    const reserved = await reserve();
+    const stream = await open(reserved);
+    const begin = (operationId: string) =>
+      ask('POST', '', { [TOKEN]: reserved }, { query: MESSAGES, extensions: { operationId } });
+    expect((await begin('a')).status).toBe(202);
+    expect((await begin('b')).status).toBe(202);
+    expect((await begin('b')).status).toBe(409);
+    expect((await ask('DELETE', '?operationId=a', { [TOKEN]: reserved })).status).toBe(200);
+    // Its id is free again.
+    await eventually(async () => {
+      await send('hello');
+      return stream.seen.text.includes('"id":"b","payload"');
+    });
+    expect(stream.seen.text).not.toContain('"id":"a","payload"');
+    stream.stop();
+  });
+
+  it('a stream is reserved once, for one session, and opened once', async () => {
+    const reserved = await reserve();
+    const other = await signIn(gateway, account);
+    expect((await open('none')).status).toBe(404);
+    expect((await open(reserved, other)).status).toBe(404);
+    const operation = { query: MESSAGES, extensions: { operationId: 'a' } };
+    expect((await ask('POST', '', { [TOKEN]: reserved }, operation)).status).toBe(404);
+    const stream = await open(reserved);
+    expect(stream.status).toBe(200);
+    expect((await open(reserved)).status).toBe(409);
+    expect((await ask('POST', '', { [TOKEN]: reserved }, { query: MESSAGES })).status).toBe(400);
+    expect((await ask('PUT', '', {}, undefined, '')).status).toBe(400);
+    stream.stop();
+  });
+
+  it('ends with its session', async () => {
+    const own = await signIn(gateway, account);
+    const reserved = await reserve(own);
+    const stream = await open(reserved, own);
+    await ask('POST', '', { [TOKEN]: reserved }, { query: MESSAGES, extensions: { operationId: 'a' } }, own);
+    await graphql(gateway, 'mutation { signOut }', { token: own });
+    await eventually(() => stream.seen.hasEnded);
+    expect(stream.seen.text).toContain('UNAUTHENTICATED');
+  });
+});
