@@ -7,6 +7,7 @@ import * as people from './0010_people.ts';
 import * as inboundRetention from './0020_inbound_retention.ts';
 import * as keyRequests from './0030_key_requests.ts';
 import * as queryPoints from './0040_query_points.ts';
+import * as analytics from './0050_analytics.ts';
 import * as mailLinks from './0060_mail_links.ts';
 import * as knownDevices from './0061_known_devices.ts';
 import * as roles from './0062_roles.ts';
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   { name: '0020_inbound_retention', up: inboundRetention.up, down: inboundRetention.down },
   { name: '0030_key_requests', up: keyRequests.up, down: keyRequests.down },
   { name: '0040_query_points', up: queryPoints.up, down: queryPoints.down },
+  { name: '0050_analytics', up: analytics.up, down: analytics.down },
   { name: '0060_mail_links', up: mailLinks.up, down: mailLinks.down },
   { name: '0061_known_devices', up: knownDevices.up, down: knownDevices.down },
   { name: '0062_roles', up: roles.up, down: roles.down },

@@ -49,17 +49,74 @@ CREATE INDEX accounts_search ON accounts USING gin (search_terms(''::text, ((low
 '::text) || lower(email)), '{}'::text[]));
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF id ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
 
-CREATE TABLE api_key_requests (
-  day date NOT NULL,
-  requests bigint NOT NULL,
-  key_id text NOT NULL,
-  operation text NOT NULL,
-  address text NOT NULL,
-  CONSTRAINT api_key_requests_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(key_id) ON DELETE CASCADE,
-  CONSTRAINT api_key_requests_pkey PRIMARY KEY (key_id, day, operation, address)
+CREATE TABLE analytics_deltas (
+  slot timestamp with time zone NOT NULL,
+  account_id uuid NOT NULL,
+  channel text NOT NULL,
+  environment text NOT NULL,
+  api_key_id text NOT NULL,
+  sender text NOT NULL,
+  prefix text NOT NULL,
+  provider text NOT NULL,
+  status text NOT NULL,
+  error_code text NOT NULL,
+  submit_bucket smallint,
+  report_bucket smallint,
+  messages bigint NOT NULL,
+  recipients bigint NOT NULL,
+  cost_minor bigint NOT NULL,
+  refund_minor bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
+
+CREATE TABLE analytics_latencies (
+  slot timestamp with time zone NOT NULL,
+  recipients bigint NOT NULL,
+  minutes integer NOT NULL,
+  bucket smallint NOT NULL,
+  account_id uuid NOT NULL,
+  channel text NOT NULL,
+  environment text NOT NULL,
+  api_key_id text NOT NULL,
+  sender text NOT NULL,
+  prefix text NOT NULL,
+  provider text NOT NULL,
+  measure text NOT NULL,
+  CONSTRAINT analytics_latencies_measure_check CHECK ((measure = ANY (ARRAY['submit'::text, 'report'::text]))),
+  CONSTRAINT analytics_latencies_pkey PRIMARY KEY (account_id, minutes, slot, channel, environment, api_key_id, sender, prefix, provider, measure, bucket)
 ) WITH (fillfactor=80);
-CREATE INDEX api_key_requests_day ON api_key_requests USING btree (day);
-CREATE UNIQUE INDEX api_key_requests_pkey ON api_key_requests USING btree (key_id, day, operation, address);
+CREATE UNIQUE INDEX analytics_latencies_pkey ON analytics_latencies USING btree (account_id, minutes, slot, channel, environment, api_key_id, sender, prefix, provider, measure, bucket);
+
+CREATE TABLE analytics_marks (
+  account_id uuid NOT NULL,
+  sms_seq bigint NOT NULL,
+  email_seq bigint NOT NULL,
+  push_seq bigint NOT NULL,
+  whatsapp_seq bigint NOT NULL,
+  ledger_seq bigint,
+  CONSTRAINT analytics_marks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT analytics_marks_pkey PRIMARY KEY (account_id)
+) WITH (fillfactor=50);
+CREATE UNIQUE INDEX analytics_marks_pkey ON analytics_marks USING btree (account_id);
+
+CREATE TABLE analytics_slots (
+  slot timestamp with time zone NOT NULL,
+  minutes integer NOT NULL,
+  account_id uuid NOT NULL,
+  channel text NOT NULL,
+  environment text NOT NULL,
+  api_key_id text NOT NULL,
+  sender text NOT NULL,
+  prefix text NOT NULL,
+  provider text NOT NULL,
+  status text NOT NULL,
+  error_code text NOT NULL,
+  messages bigint NOT NULL,
+  recipients bigint NOT NULL,
+  cost_minor bigint NOT NULL,
+  refund_minor bigint NOT NULL,
+  CONSTRAINT analytics_slots_pkey PRIMARY KEY (account_id, minutes, slot, channel, environment, api_key_id, sender, status, prefix, provider, error_code)
+) WITH (fillfactor=80);
+CREATE UNIQUE INDEX analytics_slots_pkey ON analytics_slots USING btree (account_id, minutes, slot, channel, environment, api_key_id, sender, status, prefix, provider, error_code);
 
 CREATE TABLE api_key_scope_uses (
   key_id text NOT NULL,
@@ -89,7 +146,6 @@ CREATE TABLE api_keys (
   revoked_at timestamp with time zone,
   issued_by text NOT NULL,
   rotated_at timestamp with time zone,
-  replaces text,
   CONSTRAINT api_keys_check CHECK ((enable_hmac = (signing_secret_sealed IS NOT NULL))),
   CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT api_keys_key_id_check CHECK ((key_id ~ '^[0-9a-f]{16}$'::text)),
@@ -104,7 +160,6 @@ CREATE INDEX api_keys_account ON api_keys USING btree (account_id, created_at DE
 CREATE INDEX api_keys_created_by ON api_keys USING btree (created_by);
 CREATE INDEX api_keys_issued_by ON api_keys USING btree (issued_by);
 CREATE UNIQUE INDEX api_keys_pkey ON api_keys USING btree (key_id);
-CREATE UNIQUE INDEX api_keys_replaces ON api_keys USING btree (replaces) WHERE (replaces IS NOT NULL);
 CREATE TRIGGER count_rows_delete_old AFTER DELETE ON api_keys REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('-1');
 CREATE TRIGGER count_rows_insert_new AFTER INSERT ON api_keys REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('1');
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF key_id ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
@@ -523,18 +578,6 @@ CREATE INDEX messages_sandbox ON messages USING btree (account_id, channel, seq)
 CREATE INDEX messages_scheduled ON messages USING btree (scheduled_for, id) WHERE (scheduled_for IS NOT NULL);
 CREATE TRIGGER delete_rows_of_messages_delete_old AFTER DELETE ON messages REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION delete_rows_of_messages();
 
-CREATE TABLE passkey_challenges (
-  challenge_hash bytea NOT NULL,
-  user_id uuid,
-  expires_at timestamp with time zone NOT NULL,
-  CONSTRAINT passkey_challenges_challenge_hash_check CHECK ((length(challenge_hash) = 32)),
-  CONSTRAINT passkey_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
-  CONSTRAINT passkey_challenges_pkey PRIMARY KEY (challenge_hash)
-);
-CREATE INDEX passkey_challenges_expiry ON passkey_challenges USING btree (expires_at);
-CREATE UNIQUE INDEX passkey_challenges_pkey ON passkey_challenges USING btree (challenge_hash);
-CREATE INDEX passkey_challenges_user ON passkey_challenges USING btree (user_id);
-
 CREATE TABLE plans (
   id uuid NOT NULL,
   name text NOT NULL,
@@ -687,24 +730,15 @@ CREATE TABLE second_factors (
   user_id uuid NOT NULL,
   kind text NOT NULL,
   name text NOT NULL,
-  secret_sealed text,
+  secret_sealed text NOT NULL,
   last_step bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL,
   confirmed_at timestamp with time zone,
   last_used_at timestamp with time zone,
-  credential_id bytea,
-  public_key bytea,
-  CONSTRAINT second_factors_kind_check CHECK ((kind = ANY (ARRAY['totp'::text, 'passkey'::text]))),
-  CONSTRAINT second_factors_parts CHECK (
-CASE kind
-    WHEN 'totp'::text THEN (secret_sealed IS NOT NULL)
-    ELSE ((credential_id IS NOT NULL) AND (public_key IS NOT NULL))
-END),
+  CONSTRAINT second_factors_kind_check CHECK ((kind = 'totp'::text)),
   CONSTRAINT second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
-  CONSTRAINT second_factors_pkey PRIMARY KEY (id),
-  CONSTRAINT second_factors_credential_id_key UNIQUE (credential_id)
+  CONSTRAINT second_factors_pkey PRIMARY KEY (id)
 );
-CREATE UNIQUE INDEX second_factors_credential_id_key ON second_factors USING btree (credential_id);
 CREATE UNIQUE INDEX second_factors_pkey ON second_factors USING btree (id);
 CREATE INDEX second_factors_user ON second_factors USING btree (user_id);
 
@@ -845,8 +879,8 @@ CREATE TABLE users (
   invited_at timestamp with time zone,
   accepted_at timestamp with time zone DEFAULT now(),
   password_set_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT users_check CHECK (((role = ANY (ARRAY['OPERATOR'::text, 'OPERATOR_READONLY'::text])) = (account_id IS NULL))),
-  CONSTRAINT users_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'DEVELOPER'::text, 'SUPPORT'::text, 'VIEWER'::text, 'OPERATOR'::text, 'OPERATOR_READONLY'::text]))),
+  CONSTRAINT users_check CHECK (((role = 'OPERATOR'::text) = (account_id IS NULL))),
+  CONSTRAINT users_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'DEVELOPER'::text, 'VIEWER'::text, 'OPERATOR'::text]))),
   CONSTRAINT users_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT users_pkey PRIMARY KEY (id)
 );
@@ -1053,6 +1087,15 @@ AS $function$
       DELETE FROM whatsapp_writers WHERE message_id = ANY (ARRAY(SELECT id FROM changed));
       RETURN NULL;
     END $function$
+;
+
+CREATE OR REPLACE FUNCTION latency_bucket(latency interval)
+ RETURNS smallint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+    SELECT floor(4 * ln(greatest(extract(epoch FROM latency) * 1000, 1)::float8) / ln(2::float8))::smallint
+  $function$
 ;
 
 CREATE OR REPLACE FUNCTION ledger_is_append_only()

@@ -405,6 +405,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),
         clock,
         usage: stores.usage,
+        analytics: stores.analytics,
         copy: stores.copy,
         holdGate,
         refusals,

@@ -5,6 +5,7 @@ import { operationsOf, permissionOperations } from './accounts/permission-operat
 import { planOperations } from './accounts/plan-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyBulkOperations } from './api-keys/api-key-bulk-operations.ts';
+import { analyticsOperations } from './analytics/analytics-operations.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
 import { auditOperations } from './audit/audit-operations.ts';
@@ -63,6 +64,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     providers: providerOperations(deps),
     prices: priceOperations(deps),
     usage: usageOperations(deps),
+    analytics: analyticsOperations(deps),
     live: liveOperations(deps),
     audit: auditOperations(deps),
     recovery: recoveryOperations(deps),

@@ -7,6 +7,7 @@ const LISTS = [
   'apiKeys',
   'messages',
   'usage',
+  'analytics',
   'ledger',
   'members',
   'webhooks',

@@ -2,6 +2,7 @@ import { registerEnumType } from 'type-graphql';
 import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
 import { REFUSAL_REASONS } from '../domain/api-keys/key-requests.ts';
 import { SCOPE_RISKS } from '../domain/api-keys/scope-catalog.ts';
+import { ANALYTICS_GROUPS, ANALYTICS_INTERVALS, ANALYTICS_ORDERS } from '../domain/analytics/analytics.ts';
 import { AUDIT_TARGET_KINDS } from '../domain/audit/audit-entry.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, OPERATOR_ROLES, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
@@ -254,4 +255,37 @@ export const MessageActionEnum = enumOf(
     ask_operator: 'Ask the operator of the gateway.',
     redeliver_webhook: '`redeliver` the failed deliveries.',
   },
+export const AnalyticsIntervalEnum = enumOf(
+  'AnalyticsInterval',
+  'The length of a bucket of analytics, in the time zone that is asked for.',
+  ANALYTICS_INTERVALS,
+  { hour: 'An hour.', day: 'A day.', week: 'A week, from Monday.', month: 'A month.' },
+);
+export const AnalyticsGroupEnum = enumOf(
+  'AnalyticsGroup',
+  'A property to group analytics by. COUNTRY, ERROR_CODE and PROVIDER are of recipients: messages are not counted by them.',
+  ANALYTICS_GROUPS,
+  {
+    channel: 'The channel.',
+    status: 'The present status: of messages for `messages`, of recipients for the other figures.',
+    api_key: 'The API key that sent the messages.',
+    sender: 'The sender.',
+    country: 'The country of the number, by its calling code; in +1 and +7 by its area code.',
+    error_code: 'The reason of the failure.',
+    provider: 'The carrier or provider that accepted the recipient.',
+    environment: 'The environment.',
+  },
+);
+export const AnalyticsOrderEnum = enumOf('AnalyticsOrder', 'An order of buckets.', ANALYTICS_ORDERS, {
+  time: 'Oldest first.',
+  messages: 'Most messages first.',
+  recipients: 'Most recipients first.',
+  failed: 'Most failed recipients first.',
+  cost: 'Highest net cost first.',
+});
+export const AnalyticsComparisonEnum = enumOf(
+  'AnalyticsComparison',
+  'What buckets are compared with.',
+  ['previous_period'] as const,
+  { previous_period: 'As many intervals before; without an interval, as long a time before.' },
 );

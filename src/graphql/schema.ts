@@ -10,6 +10,7 @@ import {
   LedgerActorResolver,
   MessageActorResolver,
 } from './actor.graphql.ts';
+import { AnalyticsResolver } from './analytics.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
 import { ApiKeyAdminResolver } from './api-key-admin.graphql.ts';
 import { nameArguments } from './argument-paths.ts';
@@ -72,6 +73,7 @@ export function createSchema(): GraphQLSchema {
       WebhookDeliveryResolver,
       MessageDeliveriesResolver,
       UsageResolver,
+      AnalyticsResolver,
       PlanResolver,
       PriceResolver,
       ProviderResolver,

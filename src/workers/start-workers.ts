@@ -1,6 +1,7 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import type { PublishHealth } from '../domain/messages/provider-health.ts';
 import type { UsageStore } from '../domain/ports/account-stores.ts';
+import type { AnalyticsStore } from '../domain/ports/analytics-store.ts';
 import type { CopyStore } from '../domain/ports/copy-store.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
@@ -80,6 +81,7 @@ interface WorkParts {
     fault(): string | undefined;
   };
   usage: UsageStore;
+  analytics: AnalyticsStore;
   copy: CopyStore;
   holdGate: HoldGate;
   refusals: RefusalMonitor;
@@ -163,6 +165,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
     repeat('sign of life', SIGN_OF_LIFE_MS, logger, () => parts.copy.renew()),
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
+    repeat('analytics', USAGE_MS, logger, () => parts.analytics.fold()),
     repeat('provider health', HEALTH_MS, logger, () => health.run()),
     repeat(
       'sweeps',

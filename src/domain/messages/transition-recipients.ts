@@ -14,7 +14,7 @@ import { settleAll } from '../settle-all.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
 import { rulesOf } from './channels/rules-of.ts';
-import { type Message, type MessageStatus, REPORT_DEADLINE_MS } from './message.ts';
+import { type MessageStatus, REPORT_DEADLINE_MS } from './message.ts';
 import { announceMessages } from './message-events.ts';
 import { canMove, messageStatus } from './status.ts';
 
@@ -73,9 +73,9 @@ export async function transitionRecipients(
       else refunds.push(refundEntry(refund, now));
     }
   }
-  const settled = await followStatus(tx, messages, [...done.keys()]);
-  events.push(...(await settledEvents(tx, settled, now)));
-  await tx.accounts.credit(refunds);
+  const statuses = await followStatus(tx, messages, [...done.keys()]);
+  events.push(...(await settledEvents(tx, statuses, now)));
+  const refunded = await tx.accounts.credit(refunds);
   await deferRefunds(tx, deferred);
   const late = await keepCharges(
     tx,
@@ -85,6 +85,14 @@ export async function transitionRecipients(
   const [early] = await settleAll([
     tx.reports.addSids([...done.keys(), ...late].flatMap(sidRows)),
     recordEvents(tx, ids, events),
+    tx.analytics.countMoves({
+      statuses,
+      moves: [...done].flatMap(([move, recipient]) => {
+        const message = messages.get(move.messageId);
+        return message ? [{ message, move, moved: recipient }] : [];
+      }),
+    }),
+    tx.analytics.countRefunds(refunded),
   ]);
   announceMessages(tx, messages, moved);
   for (const [channel, own] of Map.groupBy(done, ([move]) => messages.get(move.messageId)?.channel)) {
@@ -137,7 +145,7 @@ async function keepCharges(
 export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<number> {
   const due = await tx.refunds.takeDue(limit);
   if (due.length === 0) return 0;
-  await tx.accounts.credit(due.map((refund) => refundEntry(refund, now)));
+  await tx.analytics.countRefunds(await tx.accounts.credit(due.map((refund) => refundEntry(refund, now))));
   await explainSettled(
     tx,
     due.map(({ messageId }) => messageId),
@@ -168,9 +176,12 @@ function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
   return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));
 }
 
-/** Builds the events of whole messages, on channels that have such events (R24). */
-async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Promise<NewEvent[]> {
-  const speaking = settled.filter((message) => rulesOf(message.channel).settledEvent);
+/** The events of whole messages, on channels that have them (R24). */
+async function settledEvents(tx: Tx, moves: readonly StatusMove[], at: Date): Promise<NewEvent[]> {
+  const speaking = moves
+    .map(({ message }) => message)
+    .filter(({ status, environment }) => status === 'pending' && environment === 'production')
+    .filter((message) => rulesOf(message.channel).settledEvent);
   if (speaking.length === 0) return [];
   const recipients = Map.groupBy(
     await tx.messages.recipients(speaking.map((message) => message.id)),
@@ -181,9 +192,7 @@ async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Pro
   );
 }
 
-/**
- * Computes and stores the status of messages after `moves`. Returns the production messages that are no longer pending.
- */
+/** Counts the new status of messages. Returns those whose status changed. */
 async function followStatus(
   tx: Tx,
   messages: ReadonlyMap<string, LockedMessage>,
@@ -197,9 +206,7 @@ async function followStatus(
     if (message.status !== to) statuses.push({ message, to });
   }
   await tx.messages.countMoves(statuses);
-  return statuses
-    .map(({ message }) => message)
-    .filter(({ status, environment }) => status === 'pending' && environment === 'production');
+  return statuses;
 }
 
 function countsAfter(counts: StatusCounts, moves: readonly RecipientMove[]): StatusCounts {

@@ -64,6 +64,8 @@ export interface MovedRecipient extends RecipientKey {
   readonly address: string;
   readonly costMinor: number;
   readonly sid: string | null;
+  readonly provider: string | null;
+  readonly sentAt: Date | null;
 }
 
 export interface TimelineNote {

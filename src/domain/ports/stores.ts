@@ -12,6 +12,7 @@ import type {
   PriceStore,
   UsageStore,
 } from './account-stores.ts';
+import type { AnalyticsStore } from './analytics-store.ts';
 import type { ApiKeyStore } from './api-key-stores.ts';
 import type { AuditStore } from './audit-stores.ts';
 import type { ChangeKind, LiveKind, LiveObject } from './changes.ts';
@@ -71,6 +72,7 @@ export interface Stores {
   readonly deliveryLists: DeliveryListStore;
   readonly messageLists: MessageListStore;
   readonly usage: UsageStore;
+  readonly analytics: AnalyticsStore;
 }
 
 /** The stores in one transaction, with the jobs that commit with it. */

@@ -3,6 +3,7 @@ import type { JobSink } from '../../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { PgAccessTokenStore } from '../stores/access-token.store.ts';
 import { PgAccountStore } from '../stores/account.store.ts';
+import { PgAnalyticsStore } from '../stores/analytics.store.ts';
 import { PgApiKeyStore } from '../stores/api-key.store.ts';
 import { PgAuditStore } from '../stores/audit.store.ts';
 import { PgContactStore } from '../stores/contact.store.ts';
@@ -78,6 +79,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     deliveryLists: new PgDeliveryListStore(sql),
     messageLists: new PgMessageListStore(sql),
     usage: new PgUsageStore(sql),
+    analytics: new PgAnalyticsStore(sql),
   };
 }
 

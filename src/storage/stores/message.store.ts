@@ -154,7 +154,10 @@ function mapRecipient(row: RecipientRow): Recipient {
 
 /** Returns the recipient in a row that a change of its status returned. */
 function mapMoved(
-  row: Pick<RecipientRow, 'message_id' | 'position' | 'address' | 'cost_minor' | 'sid'>,
+  row: Pick<
+    RecipientRow,
+    'message_id' | 'position' | 'address' | 'cost_minor' | 'sid' | 'provider' | 'sent_at'
+  >,
 ): MovedRecipient {
   return {
     messageId: row.message_id,
@@ -162,6 +165,8 @@ function mapMoved(
     address: row.address,
     costMinor: row.cost_minor,
     sid: row.sid,
+    provider: row.provider,
+    sentAt: row.sent_at,
   };
 }
 
@@ -226,7 +231,7 @@ const MOVE = statement(
      $7::text[], $8::text[], $9::text[]))
      AS n (index, message_id, position, source, target, at, provider, sid, error_code, error_message)
    WHERE ${JOINED} AND r.status = n.source
-   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
+   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid, r.provider, r.sent_at`,
 );
 const KEYS = `ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[])) AS n (index, message_id, position)`;
 const CLAIM = statement(
@@ -246,7 +251,7 @@ const MARK_READ = statement(
   'recipient-mark-read',
   `UPDATE recipients r SET read_at = $3 FROM ${KEYS}
    WHERE ${JOINED} AND r.status = 'delivered' AND r.read_at IS NULL
-   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
+   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid, r.provider, r.sent_at`,
 );
 const NOTE = statement(
   'timeline-note',

@@ -1,3 +1,4 @@
+import { PREFIX_LENGTH } from '../../domain/messages/country.ts';
 import type {
   DeferredRefund,
   LateAcceptance,
@@ -21,6 +22,7 @@ const TAKE_DUE = statement(
 );
 // Cancels deferred refunds of recipients that were accepted after all. The recipient stays `failed`, because a status
 // never goes back. Its `sent_at` marks it as accepted, so it is not refunded.
+// Analytics count it with its provider.
 const CANCEL = statement(
   'refunds-cancel',
   `WITH canceled AS (
@@ -29,10 +31,25 @@ const CANCEL = statement(
        AS n (message_id, position, at, provider, sid)
      WHERE d.message_id = n.message_id AND d.position = n.position
      RETURNING d.message_id, d.position, n.at, n.provider, n.sid
+   ), before AS (
+     SELECT r.message_id, r.position, r.provider FROM canceled c
+     JOIN recipients r ON r.message_id = c.message_id AND r.position = c.position
+   ), accepted AS (
+     UPDATE recipients r SET sent_at = c.at, provider = coalesce(c.provider, r.provider), sid = coalesce(c.sid, r.sid)
+     FROM canceled c WHERE r.message_id = c.message_id AND r.position = c.position
+     RETURNING r.message_id, r.position, r.address, r.status, r.error_code, r.cost_minor, r.provider
+   ), counted AS (
+     INSERT INTO analytics_deltas (account_id, slot, channel, environment, api_key_id, sender, status, prefix, provider,
+       error_code, messages, recipients, cost_minor, refund_minor)
+     SELECT m.account_id, date_bin('15 minutes', m.created_at, '2000-01-01T00:00Z'), m.channel, m.environment,
+       coalesce(m.api_key_id, ''), m.sender, a.status,
+       CASE WHEN m.channel IN ('sms', 'whatsapp') THEN left(a.address, ${PREFIX_LENGTH}) ELSE '' END, coalesce(state.provider, ''),
+       coalesce(a.error_code, ''), 0, state.sign, state.sign * a.cost_minor, 0
+     FROM accepted a JOIN before b USING (message_id, position) JOIN messages m ON m.id = a.message_id
+     CROSS JOIN LATERAL (VALUES (b.provider, -1), (a.provider, 1)) AS state (provider, sign)
+     WHERE b.provider IS DISTINCT FROM a.provider
    )
-   UPDATE recipients r SET sent_at = c.at, provider = coalesce(c.provider, r.provider), sid = coalesce(c.sid, r.sid)
-   FROM canceled c WHERE r.message_id = c.message_id AND r.position = c.position
-   RETURNING r.message_id, r.position`,
+   SELECT message_id, position FROM accepted`,
 );
 const WITH_DEFERRED = statement(
   'refunds-of',

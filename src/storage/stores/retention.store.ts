@@ -49,6 +49,8 @@ const AGED = statement(
   'retention-aged',
   `SELECT m.id, m.seq, ${STATUS_OF_MESSAGE} AS status, m.payload FROM messages m
    WHERE m.account_id = $1 AND m.channel = $2 AND m.seq > $3 AND m.seq <= $3 + $4::bigint AND m.created_at < $5
+     AND m.seq <= (SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
+       ELSE whatsapp_seq END FROM analytics_marks WHERE account_id = $1)
    ORDER BY m.seq FOR UPDATE SKIP LOCKED`,
 );
 const WAITING = statement(

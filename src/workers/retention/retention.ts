@@ -25,7 +25,8 @@ const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
  *
  * **Deleting** removes the message with its recipients, notes, sids, events and deliveries. Messages are deleted
  * strictly in order, so that the rest stays a range of numbers. A message in progress therefore delays the deletion of
- * those after it. The ledger and the usage stay.
+ * those after it. So does a message with a deferred refund, and one that the analytics do not contain yet. The ledger,
+ * the usage and the analytics stay.
  *
  * **Inbound messages** are erased and deleted after the same number of days, counted from when they were sent. Those
  * without an account are deleted after 7 days, because nobody can read them (R257).
@@ -35,10 +36,10 @@ const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
  */
 export class Retention {
   readonly #uow: UnitOfWork;
-  readonly #stores: Pick<Stores, 'retention' | 'sweeps'>;
+  readonly #stores: Pick<Stores, 'retention' | 'sweeps' | 'analytics'>;
   readonly #clock: Clock;
 
-  constructor(uow: UnitOfWork, stores: Pick<Stores, 'retention' | 'sweeps'>, clock: Clock) {
+  constructor(uow: UnitOfWork, stores: Pick<Stores, 'retention' | 'sweeps' | 'analytics'>, clock: Clock) {
     this.#uow = uow;
     this.#stores = stores;
     this.#clock = clock;
@@ -49,6 +50,8 @@ export class Retention {
     while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
     await this.#eraseWaiting();
     let lanes = await this.#stores.retention.due(this.#clock.now());
+    // What no figure contains yet is not deleted (R292).
+    if (lanes.length > 0) await this.#stores.analytics.fold();
     let left = BATCHES;
     while (lanes.length > 0 && left > 0) {
       const busy: RetentionLane[] = [];
@@ -95,7 +98,11 @@ export class Retention {
     const ids = aged.map(({ id }) => id);
     const waiting = await tx.retention.areWaiting(ids);
     const delivering = await tx.retention.delivering(ids);
-    const stop = aged.findIndex(({ id, isPending }) => isPending || waiting.has(id) || delivering.has(id));
+    // Figures count a refund as that of its recipient.
+    const refunding = await tx.refunds.withDeferred(ids);
+    const isHeld = ({ id, isPending }: AgedMessage) =>
+      isPending || waiting.has(id) || delivering.has(id) || refunding.has(id);
+    const stop = aged.findIndex(isHeld);
     const gone = stop === -1 ? aged : aged.slice(0, stop);
     const last = gone.at(-1);
     if (!last) return 0;

@@ -1,0 +1,312 @@
+import { Ctx, Float, ID, ObjectType, Resolver, Root } from 'type-graphql';
+import {
+  type AnalyticsFigures,
+  type AnalyticsGroup,
+  type AnalyticsInterval,
+  type AnalyticsOrder,
+  type AnalyticsValues,
+  RECIPIENT_GROUPS,
+} from '../domain/analytics/analytics.ts';
+import type { AnalyticsBucket, AnalyticsTimes } from '../domain/analytics/analytics-operations.ts';
+import type { Environment } from '../domain/caller.ts';
+import type { Channel, MessageStatus } from '../domain/messages/message.ts';
+import { ApiKeyType } from './api-key.graphql.ts';
+import type { GraphqlContext } from './context.ts';
+import {
+  AnalyticsComparisonEnum,
+  AnalyticsGroupEnum,
+  AnalyticsIntervalEnum,
+  AnalyticsOrderEnum,
+  ChannelEnum,
+  EnvironmentEnum,
+  MessageStatusEnum,
+} from './enums.ts';
+import { Money, moneyOf } from './money.graphql.ts';
+import { DateTime } from './scalars.ts';
+import { Arg, Field, FieldResolver, Query } from './typed.ts';
+
+const LIMIT = 1_000;
+
+@ObjectType({ description: 'Figures of a group in an interval.', simpleResolvers: true })
+class AnalyticsNumbers {
+  @Field(() => Float, {
+    nullable: true,
+    description:
+      'Accepted messages. Null if grouped by COUNTRY, ERROR_CODE or PROVIDER: a message may have several.',
+  })
+  messages!: number | null;
+
+  @Field(() => Float, { description: 'Their recipients.' })
+  recipients!: number;
+
+  @Field(() => Float, { description: 'Recipients that are delivered by now.' })
+  delivered!: number;
+
+  @Field(() => Float, { description: 'Recipients that have failed by now.' })
+  failed!: number;
+
+  @Field(() => Float, {
+    nullable: true,
+    description: 'Delivered part of the recipients, from 0 to 1. Null without recipients.',
+  })
+  deliveryRate!: number | null;
+
+  @Field(() => Money, { description: 'Cost at acceptance, without what was refunded.' })
+  netCost!: Money;
+
+  @Field(() => Money, { description: 'What was refunded of the cost at acceptance.' })
+  refunds!: Money;
+}
+
+@ObjectType({
+  description: 'Conditions as `MessageFilter` takes them; null where there is none.',
+  simpleResolvers: true,
+})
+class AnalyticsFilter {
+  @Field(() => DateTime, { description: 'Earliest time of acceptance, inclusive.' })
+  from!: Date;
+
+  @Field(() => DateTime, { description: 'Latest time of acceptance, inclusive.' })
+  to!: Date;
+
+  @Field(() => ChannelEnum, { nullable: true, description: 'The channel.' })
+  channel!: Channel | null;
+
+  @Field(() => MessageStatusEnum, { nullable: true, description: 'The status.' })
+  status!: MessageStatus | null;
+
+  @Field(() => EnvironmentEnum, { nullable: true, description: 'The environment.' })
+  environment!: Environment | null;
+
+  @Field(() => ID, { nullable: true, description: 'The `keyId` of the API key.' })
+  apiKeyId!: string | null;
+}
+
+@ObjectType({
+  description: 'Times in ms, of which half (p50) or 95 % (p95) are not longer. They are exact to 9 %.',
+  simpleResolvers: true,
+})
+class AnalyticsTimesType implements AnalyticsTimes {
+  @Field(() => Float, {
+    nullable: true,
+    description: 'From the time of sending until the provider accepted; p50.',
+  })
+  submitP50Ms!: number | null;
+
+  @Field(() => Float, {
+    nullable: true,
+    description: 'From the time of sending until the provider accepted; p95.',
+  })
+  submitP95Ms!: number | null;
+
+  @Field(() => Float, {
+    nullable: true,
+    description: 'From there until the report of delivery or failure; p50.',
+  })
+  reportP50Ms!: number | null;
+
+  @Field(() => Float, {
+    nullable: true,
+    description: 'From there until the report of delivery or failure; p95.',
+  })
+  reportP95Ms!: number | null;
+}
+
+@ObjectType('AnalyticsBucket', {
+  description: 'Figures of one group in one interval.',
+  simpleResolvers: true,
+})
+class AnalyticsBucketType {
+  @Field(() => DateTime, { description: 'Start of the interval; without an interval, of the span.' })
+  at!: Date;
+
+  @Field(() => DateTime, { description: 'Start of what is counted of the interval.' })
+  from!: Date;
+
+  @Field(() => DateTime, { description: 'End of what is counted, exclusive.' })
+  to!: Date;
+
+  @Field(() => ChannelEnum, { nullable: true, description: 'The channel, if grouped by CHANNEL.' })
+  channel!: Channel | null;
+
+  @Field(() => MessageStatusEnum, { nullable: true, description: 'The status, if grouped by STATUS.' })
+  status!: MessageStatus | null;
+
+  @Field(() => ID, {
+    nullable: true,
+    description: 'The `keyId` of the API key, if grouped by API_KEY. Null for what people sent.',
+  })
+  apiKeyId!: string | null;
+
+  @Field(() => String, { nullable: true, description: 'The sender, if grouped by SENDER.' })
+  sender!: string | null;
+
+  @Field(() => String, {
+    nullable: true,
+    description: 'The country (ISO 3166), if grouped by COUNTRY. Null for email and push.',
+  })
+  country!: string | null;
+
+  @Field(() => String, {
+    nullable: true,
+    description: 'The reason of the failure, if grouped by ERROR_CODE.',
+  })
+  errorCode!: string | null;
+
+  @Field(() => String, {
+    nullable: true,
+    description:
+      'The carrier or provider, if grouped by PROVIDER. Null for recipients that none has accepted.',
+  })
+  provider!: string | null;
+
+  @Field(() => EnvironmentEnum, {
+    nullable: true,
+    description: 'The environment, if grouped by ENVIRONMENT.',
+  })
+  environment!: Environment | null;
+
+  @Field(() => Float, {
+    nullable: true,
+    description: 'Number of the last ledger entry that the figures contain. Null while they catch up.',
+  })
+  ledgerSeq!: number | null;
+
+  @Field(() => AnalyticsNumbers, { description: 'The figures.' })
+  figures!: AnalyticsNumbers;
+
+  @Field(() => AnalyticsNumbers, { nullable: true, description: 'The figures before, with `compareWith`.' })
+  previous!: AnalyticsNumbers | null;
+
+  @Field(() => AnalyticsFilter, {
+    nullable: true,
+    description:
+      'The filter of `messages` that lists the messages of the bucket. Null if grouped by what it cannot name: SENDER, COUNTRY, ERROR_CODE, PROVIDER.',
+  })
+  filter!: AnalyticsFilter | null;
+}
+
+/** A bucket with its times, which are counted only if they are asked for. */
+type ShownBucket = AnalyticsBucketType & Pick<AnalyticsBucket, 'times'>;
+
+@Resolver(() => AnalyticsBucketType)
+export class AnalyticsResolver {
+  @Query(() => [AnalyticsBucketType], {
+    nullable: true,
+    description:
+      'Figures of messages by the time of acceptance and by their present status. They lag by some ten seconds; deleted messages stay counted. The span is widened to quarter hours.',
+  })
+  async analytics(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('from', () => DateTime, { description: 'Start of the span.' }) from: Date,
+    @Arg('to', () => DateTime, {
+      description:
+        'End of the span, exclusive. At most 32 days later with HOUR, 367 with DAY, ten years otherwise.',
+    })
+    to: Date,
+    @Arg('timeZone', () => String, {
+      nullable: true,
+      description: 'Time zone of the intervals, such as `Africa/Kampala`. Default: `UTC`.',
+    })
+    timeZone?: string | null,
+    @Arg('interval', () => AnalyticsIntervalEnum, {
+      nullable: true,
+      description: 'Length of a bucket. Default: one bucket for the whole span.',
+    })
+    interval?: AnalyticsInterval | null,
+    @Arg('groupBy', () => [AnalyticsGroupEnum], {
+      nullable: true,
+      description: 'Properties to group by. Default: none.',
+    })
+    groupBy?: readonly AnalyticsGroup[] | null,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'The environment. Default: both.',
+    })
+    environment?: Environment | null,
+    @Arg('orderBy', () => AnalyticsOrderEnum, {
+      nullable: true,
+      description: 'Order of the buckets. Default: TIME.',
+    })
+    orderBy?: AnalyticsOrder | null,
+    @Arg('limit', () => Float, {
+      nullable: true,
+      description: `Number of buckets, 1 to 10,000. Default: ${LIMIT.toLocaleString('en')}.`,
+    })
+    limit?: number | null,
+    @Arg('fillGaps', () => Boolean, {
+      nullable: true,
+      description:
+        'Whether each group has a bucket in each interval, also where nothing was sent. Default: false.',
+    })
+    fillGaps?: boolean | null,
+    @Arg('compareWith', () => AnalyticsComparisonEnum, {
+      nullable: true,
+      description: 'What `previous` of the buckets shows. Default: nothing.',
+    })
+    compareWith?: 'previous_period' | null,
+  ): Promise<readonly ShownBucket[]> {
+    const groups = groupBy ?? [];
+    const buckets = await run(operations.analytics.query, {
+      from,
+      to,
+      timeZone: timeZone ?? 'UTC',
+      interval: interval ?? undefined,
+      groupBy: groups,
+      environment: environment ?? undefined,
+      orderBy: orderBy ?? 'time',
+      limit: limit ?? LIMIT,
+      fillGaps: fillGaps ?? false,
+      comparesWithPrevious: compareWith === 'previous_period',
+    });
+    const { currency } = await run(operations.accounts.find, {});
+    const countsMessages = !groups.some((group) => RECIPIENT_GROUPS.includes(group));
+    const numbers = (figures: AnalyticsFigures) => numbersOf(figures, currency, countsMessages);
+    return buckets.map((bucket) => ({
+      ...bucket,
+      figures: numbers(bucket),
+      previous: bucket.previous && numbers(bucket.previous),
+      filter: groups.every((group) => isFilter(group, bucket)) ? filterOf(bucket, environment ?? null) : null,
+    }));
+  }
+
+  @FieldResolver(() => AnalyticsTimesType, {
+    nullable: true,
+    description:
+      'Times of the production recipients. They are counted only if you ask for them. Null if grouped by STATUS or ERROR_CODE.',
+  })
+  times(@Root() { times }: ShownBucket): Promise<AnalyticsTimesType> | null {
+    return times?.() ?? null;
+  }
+
+  @FieldResolver(() => ApiKeyType, { nullable: true, description: 'The key, if grouped by API_KEY.' })
+  apiKey(@Root() { apiKeyId }: ShownBucket, @Ctx() { loaders }: GraphqlContext) {
+    return apiKeyId === null ? null : loaders.apiKey.load(apiKeyId);
+  }
+}
+
+/** True if a filter of messages can name the group of the bucket. It cannot say that people sent them. */
+function isFilter(group: AnalyticsGroup, { apiKeyId }: AnalyticsValues): boolean {
+  return ['channel', 'status', 'environment'].includes(group) || (group === 'api_key' && apiKeyId !== null);
+}
+
+function filterOf(
+  { from, to, channel, status, apiKeyId, environment }: AnalyticsValues & { from: Date; to: Date },
+  asked: Environment | null,
+): AnalyticsFilter {
+  const last = new Date(to.getTime() - 1);
+  return { from, to: last, channel, status, apiKeyId, environment: environment ?? asked };
+}
+
+function numbersOf(figures: AnalyticsFigures, currency: string, countsMessages: boolean): AnalyticsNumbers {
+  const { messages, recipients, delivered, failed, costMinor, refundMinor } = figures;
+  return {
+    messages: countsMessages ? messages : null,
+    recipients,
+    delivered,
+    failed,
+    deliveryRate: recipients === 0 ? null : delivered / recipients,
+    netCost: moneyOf(costMinor - refundMinor, currency),
+    refunds: moneyOf(refundMinor, currency),
+  };
+}
