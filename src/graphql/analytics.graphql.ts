@@ -80,6 +80,15 @@ class AnalyticsFilter {
 
   @Field(() => ID, { nullable: true, description: 'The `keyId` of the API key.' })
   apiKeyId!: string | null;
+
+  @Field(() => String, { nullable: true, description: 'The sender.' })
+  sender!: string | null;
+
+  @Field(() => String, { nullable: true, description: 'The error of one of the recipients.' })
+  errorCode!: string | null;
+
+  @Field(() => String, { nullable: true, description: 'The provider that accepted one of the recipients.' })
+  provider!: string | null;
 }
 
 @ObjectType({
@@ -181,7 +190,7 @@ class AnalyticsBucketType {
   @Field(() => AnalyticsFilter, {
     nullable: true,
     description:
-      'The filter of `messages` that lists the messages of the bucket. Null if grouped by what it cannot name: SENDER, COUNTRY, ERROR_CODE, PROVIDER.',
+      'The filter of `messages` that lists the messages of the bucket. Null if it cannot name the group: COUNTRY, and what has no key, error or provider.',
   })
   filter!: AnalyticsFilter | null;
 }
@@ -266,7 +275,7 @@ export class AnalyticsResolver {
       ...bucket,
       figures: numbers(bucket),
       previous: bucket.previous && numbers(bucket.previous),
-      filter: groups.every((group) => isFilter(group, bucket)) ? filterOf(bucket, environment ?? null) : null,
+      filter: filterOf(bucket, groups, environment ?? null),
     }));
   }
 
@@ -285,17 +294,29 @@ export class AnalyticsResolver {
   }
 }
 
-/** True if a filter of messages can name the group of the bucket. It cannot say that people sent them. */
-function isFilter(group: AnalyticsGroup, { apiKeyId }: AnalyticsValues): boolean {
-  return ['channel', 'status', 'environment'].includes(group) || (group === 'api_key' && apiKeyId !== null);
-}
+/** The value that a filter of messages has for each group; null where it has none. */
+const FILTERED: Readonly<Record<AnalyticsGroup, (values: AnalyticsValues) => string | null>> = {
+  channel: ({ channel }) => channel,
+  status: ({ status }) => status,
+  environment: ({ environment }) => environment,
+  api_key: ({ apiKeyId }) => apiKeyId,
+  sender: ({ sender }) => sender,
+  error_code: ({ errorCode }) => errorCode,
+  provider: ({ provider }) => provider,
+  country: () => null,
+};
 
+/** The filter of a bucket; null if one of its groups cannot be asked for, such as what has no provider. */
 function filterOf(
-  { from, to, channel, status, apiKeyId, environment }: AnalyticsValues & { from: Date; to: Date },
+  bucket: AnalyticsValues & { readonly from: Date; readonly to: Date },
+  groups: readonly AnalyticsGroup[],
   asked: Environment | null,
-): AnalyticsFilter {
+): AnalyticsFilter | null {
+  if (groups.some((group) => FILTERED[group](bucket) === null)) return null;
+  const { from, to, channel, status, apiKeyId, sender, errorCode, provider, environment } = bucket;
   const last = new Date(to.getTime() - 1);
-  return { from, to: last, channel, status, apiKeyId, environment: environment ?? asked };
+  const both = { channel, status, apiKeyId, sender, errorCode, provider };
+  return { ...both, from, to: last, environment: environment ?? asked };
 }
 
 function numbersOf(figures: AnalyticsFigures, currency: string, countsMessages: boolean): AnalyticsNumbers {

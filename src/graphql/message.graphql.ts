@@ -177,13 +177,15 @@ export class MessageType {
   scheduledFor!: Date | null;
 }
 
+const SEARCHED = `Only the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel between \`from\` and \`to\` are searched.`;
+
 @InputType({ description: 'Conditions on messages. All that are given must hold.' })
 export class MessageFilter {
-  @InputField(() => ChannelEnum, { nullable: true, description: 'The channel.' })
-  channel?: Channel | null;
+  @InputField(() => [ChannelEnum], { nullable: true, description: 'The channel, or one of several.' })
+  channel?: readonly Channel[] | null;
 
-  @InputField(() => MessageStatusEnum, { nullable: true, description: 'The status.' })
-  status?: MessageStatus | null;
+  @InputField(() => [MessageStatusEnum], { nullable: true, description: 'The status, or one of several.' })
+  status?: readonly MessageStatus[] | null;
 
   @InputField(() => EnvironmentEnum, { nullable: true, description: 'The environment.' })
   environment?: Environment | null;
@@ -196,12 +198,27 @@ export class MessageFilter {
 
   @InputField(() => String, {
     nullable: true,
-    description: `Part of the text, the sender or the address of a recipient. Only the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel between \`from\` and \`to\` are searched.`,
+    description: `Part of the text, the sender or the address of a recipient. ${SEARCHED}`,
   })
   search?: string | null;
 
   @InputField(() => ID, { nullable: true, description: 'The `keyId` of the API key that sent it.' })
   apiKeyId?: string | null;
+
+  @InputField(() => String, { nullable: true, description: `The sender. ${SEARCHED}` })
+  sender?: string | null;
+
+  @InputField(() => String, {
+    nullable: true,
+    description: `The error of one of its recipients. ${SEARCHED}`,
+  })
+  errorCode?: string | null;
+
+  @InputField(() => String, {
+    nullable: true,
+    description: `The carrier or provider that accepted one of its recipients. ${SEARCHED}`,
+  })
+  provider?: string | null;
 }
 
 const MessageConnection = connectionOf('Message', () => MessageType);

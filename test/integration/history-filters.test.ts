@@ -231,9 +231,18 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
         maybe(fc.constantFrom(...keys)),
         fc.nat(COUNT),
         fc.integer({ min: 1, max: 100 }),
-        async ({ to: _to, until, ...narrowing }, apiKeyId, back, limit) => {
-          const wanted: MessageListFilter = { ...narrowing, to: until, apiKeyId };
-          const fits = fitting(rows, { ...narrowing, until, apiKeyId });
+        fc.subarray([...MESSAGE_STATUSES]),
+        async (
+          { to: _to, channel: _channel, status: _status, until, ...narrowing },
+          apiKeyId,
+          back,
+          limit,
+          status,
+        ) => {
+          const wanted: MessageListFilter = { ...narrowing, status, to: until, apiKeyId };
+          const fits = fitting(rows, { ...narrowing, until, apiKeyId }).filter(
+            (row) => status.length === 0 || status.includes(row.status),
+          );
           const before = (rows.at(-1)?.seq ?? 0) + 1 - back;
           const found = await lists.keys(id, wanted, new Map([['sms', before]]), limit);
           expect(found.map((key) => key.id)).toEqual(

@@ -115,22 +115,26 @@ describe('rows that PostgreSQL reads for a list', () => {
     const day = 24 * 3_600_000;
     const filters: [MessageListFilter, (row: Row) => boolean][] = [
       [{}, () => true],
-      [{ status: 'delivered' }, (row) => row.status === 'delivered'],
-      [{ status: 'sent' }, (row) => row.status === 'sent'],
-      [{ status: 'failed' }, (row) => row.status === 'failed'],
-      [{ status: 'pending' }, (row) => row.status === 'pending'],
+      [{ status: ['delivered'] }, (row) => row.status === 'delivered'],
+      [{ status: ['sent'] }, (row) => row.status === 'sent'],
+      [{ status: ['failed'] }, (row) => row.status === 'failed'],
+      [{ status: ['pending'] }, (row) => row.status === 'pending'],
+      [{ status: ['failed', 'pending'] }, (row) => row.status === 'failed' || row.status === 'pending'],
+      [{ sender: 'SERVICE', channel: ['sms', 'email'] }, () => true],
+      [{ sender: 'OTHER' }, () => false],
+      [{ errorCode: 'rejected' }, (row) => row.status === 'failed'],
       [{ environment: 'sandbox' }, (row) => row.environment === 'sandbox'],
       [{ apiKeyId: rareKeyId }, (row) => row.api_key_id === rareKeyId],
       [{ from, to }, (row) => row.created_at >= from && row.created_at <= to],
       [
-        { status: 'sent', from, to: new Date(from.getTime() + 20 * day) },
+        { status: ['sent'], from, to: new Date(from.getTime() + 20 * day) },
         (row) =>
           row.status === 'sent' &&
           row.created_at >= from &&
           row.created_at.getTime() <= from.getTime() + 20 * day,
       ],
       [
-        { status: 'failed', environment: 'production', from },
+        { status: ['failed'], environment: 'production', from },
         (row) => row.status === 'failed' && row.environment === 'production' && row.created_at >= from,
       ],
       [{ search: 'Number 17' }, (row) => row.content.includes('number 17')],

@@ -12,6 +12,7 @@ import {
   type AnalyticsRow,
   type AnalyticsValues,
   NO_FIGURES,
+  RECIPIENT_GROUPS,
   sumOf,
 } from './analytics.ts';
 import { percentileMs } from './latency.ts';
@@ -128,8 +129,10 @@ export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
         const intervals = await intervalsOf(span, input);
         const previous = input.comparesWithPrevious ? await previousOf(intervals, span, input) : [];
         const asked = { spans: [...intervals, ...previous], groupBy, environment, limit: ROWS_MAX + 1 };
-        const { rows, ledgerSeq } = await stores.analytics.count(accountId, asked);
-        if (rows.length > ROWS_MAX) throw tooMany();
+        const { rows: all, ledgerSeq } = await stores.analytics.count(accountId, asked);
+        if (all.length > ROWS_MAX) throw tooMany();
+        const isOfRecipients = groupBy.some((group) => RECIPIENT_GROUPS.includes(group));
+        const rows = isOfRecipients ? all.filter(countsRecipients) : all;
         let counted: Promise<ReadonlyMap<string, AnalyticsTimes>> | undefined;
         const timesOf = async (key: string) => {
           counted ??= stores.analytics.times(accountId, { ...asked, spans: intervals }).then(timesByBucket);
@@ -166,6 +169,8 @@ export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
   };
 }
 
+const countsRecipients = ({ recipients, refundMinor }: AnalyticsFigures) =>
+  recipients !== 0 || refundMinor !== 0;
 const later = (left: Date, right: Date) => (left > right ? left : right);
 const earlier = (left: Date, right: Date) => (left < right ? left : right);
 

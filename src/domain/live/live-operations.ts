@@ -5,7 +5,7 @@ import type { ContactImport } from '../contacts/contact-import.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
-import { checkSearch } from '../messages/message-list-operations.ts';
+import { checkSearch, withoutEmpty } from '../messages/message-list-operations.ts';
 import { operation } from '../operation.ts';
 import type { MessageListFilter } from '../ports/list-stores.ts';
 import type { UsageRow } from '../usage/usage.ts';
@@ -51,7 +51,8 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
         input: Until & { readonly id?: string | undefined; readonly filter?: MessageListFilter | undefined },
       ): Promise<AsyncGenerator<Shown<readonly Message[]>>> => {
         const accountId = accountIdOf(caller);
-        const { filter = {}, signal } = input;
+        const { signal } = input;
+        const filter = withoutEmpty(input.filter ?? {});
         checkSearch(filter);
         const read = (ids: readonly string[]) => stores.messageLists.findMany(accountId, ids, filter);
         const id = input.id?.toLowerCase();

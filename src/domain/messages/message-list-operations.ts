@@ -34,13 +34,13 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       READ,
       async (caller, input: MessageListInput): Promise<Slice<Message>> => {
         const accountId = accountIdOf(caller);
-        const filter = input.filter ?? {};
+        const filter = withoutEmpty(input.filter ?? {});
         checkSearch(filter);
         refuseMaskedSearch(caller, filter.search);
         const range = keyRange(input, CHANNELS_KEY);
         const counters = await stores.messageLists.counters(accountId);
         const start = range.after === undefined ? positionsAfterLast(counters) : positionsIn(range.after);
-        const read = filter.channel === undefined ? start : onlyChannel(start, filter.channel);
+        const read = onlyChannels(start, filter.channel);
         const keys = merge(await stores.messageLists.keys(accountId, filter, read, range.limit), range.limit);
         const ids = keys.map((key) => key.id);
         const found = shownMessages(caller, await stores.messageLists.findMany(accountId, ids));
@@ -147,6 +147,16 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
 }
 
 /** Checks the length of the search text. Throws `validation_error`. */
+/** The filter without lists of nothing, which stand for all. */
+export function withoutEmpty({ channel, status, ...rest }: MessageListFilter): MessageListFilter {
+  return {
+    ...rest,
+    channel: channel?.length ? channel : undefined,
+    status: status?.length ? status : undefined,
+  };
+}
+
+/** Throws `validation_error` for a search text that is too long. */
 export function checkSearch({ search }: MessageListFilter): void {
   if (search === undefined || search.length <= SEARCH_MAX_LENGTH) return;
   const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
@@ -168,8 +178,9 @@ function positionsIn(key: string): Positions {
   return new Map(CHANNELS.map((channel, index) => [channel, numbers[index] ?? 0]));
 }
 
-function onlyChannel(positions: Positions, channel: Channel): Positions {
-  return new Map([[channel, positions.get(channel) ?? 0]]);
+function onlyChannels(positions: Positions, channels: readonly Channel[] | undefined): Positions {
+  if (channels === undefined) return positions;
+  return new Map([...positions].filter(([channel]) => channels.includes(channel)));
 }
 
 /**

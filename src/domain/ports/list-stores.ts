@@ -7,8 +7,9 @@ import type { DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/web
 export const SEARCH_REACH = 100_000;
 
 export interface MessageListFilter {
-  readonly channel?: Channel | undefined;
-  readonly status?: MessageStatus | undefined;
+  /** One of these. */
+  readonly channel?: readonly Channel[] | undefined;
+  readonly status?: readonly MessageStatus[] | undefined;
   readonly environment?: Environment | undefined;
   /** Inclusive bounds of the creation time. */
   readonly from?: Date | undefined;
@@ -16,6 +17,10 @@ export interface MessageListFilter {
   /** Part of the text, the sender or a recipient's address. */
   readonly search?: string | undefined;
   readonly apiKeyId?: string | undefined;
+  readonly sender?: string | undefined;
+  /** Of one of its recipients. */
+  readonly errorCode?: string | undefined;
+  readonly provider?: string | undefined;
 }
 /** The position of a message in its account's lists. */
 export interface MessageKey {

@@ -4,7 +4,7 @@ import { SEARCH_REACH } from '../../domain/ports/list-stores.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
-import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, type PageStatements } from './status-index.ts';
+import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, type PageStatements, statusKey } from './status-index.ts';
 
 /**
  * Finds messages by their position in a channel's sequence, in lists of any size (R20). Intake guarantees that `seq`
@@ -16,7 +16,8 @@ import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, type PageStatements } from './
  * reads only the blocks that it overlaps.
  */
 export interface SeqFilter extends TimeFilter {
-  readonly status?: MessageStatus | undefined;
+  /** One of these. */
+  readonly status?: readonly MessageStatus[] | undefined;
   readonly environment?: Environment | undefined;
   readonly apiKeyId?: string | undefined;
   /**
@@ -24,6 +25,10 @@ export interface SeqFilter extends TimeFilter {
    * and id of a device).
    */
   readonly search?: string | undefined;
+  readonly sender?: string | undefined;
+  /** Of one of its recipients. */
+  readonly errorCode?: string | undefined;
+  readonly provider?: string | undefined;
 }
 export interface Part {
   readonly skipped: number;
@@ -42,18 +47,23 @@ interface Found<Row> {
 }
 
 /**
- * SQL for the matching messages numbered at most $7 whose text, sender or recipient is like $8. No index holds parts of
- * texts. So a text search reads only a limited number of messages, counted from the end of the time span.
+ * The matching messages at or below $7 whose text, sender or a recipient is like $8, with the sender $9, and with a
+ * recipient of the error $10 and the provider $11. Such a search scans only this far back from the end of its time
+ * span, because no index holds these.
  */
+const IS_SEARCHED = 'coalesce($8::text, $9::text, $10::text, $11::text) IS NOT NULL';
 const WALKED = `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
     SELECT least(up_to, $7::bigint) AS up_to,
-      greatest(above, CASE WHEN $8::text IS NOT NULL THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
+      greatest(above, CASE WHEN ${IS_SEARCHED} THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
     FROM range
   )`;
 const walked = (from: string, seq: string) => `FROM ${from}
   WHERE ${seq} > (SELECT above FROM walked) AND ${seq} <= (SELECT up_to FROM walked)
     AND ($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
       OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
+    AND ($9::text IS NULL OR m.sender = $9)
+    AND (coalesce($10::text, $11::text) IS NULL OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id
+      AND ($10::text IS NULL OR r.error_code = $10) AND ($11::text IS NULL OR r.provider = $11)))
     AND ${MATCHING}`;
 const ALL = walked('messages m', 'm.seq');
 /** The same for failed messages. They are rare and have an index of their own. */
@@ -63,8 +73,8 @@ const FAILED = walked(
   'f.seq',
 );
 const newestWalked = (from: string, seq: string) =>
-  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $9`;
-/** The newest $9 messages of WALKED, read one by one. */
+  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $12`;
+/** The newest $12 of them, one after another. */
 const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
 const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
 /** The number of messages of WALKED. */
@@ -96,7 +106,7 @@ export async function findBefore(
   limit: number,
 ): Promise<readonly KeyRow[]> {
   if (isWalked(filter)) {
-    const walk = filter.status === 'failed' ? KEY_WALK_FAILED : KEY_WALK;
+    const walk = statusKey(filter.status) === 'failed' ? KEY_WALK_FAILED : KEY_WALK;
     return sql.query<KeyRow>(walk, [...walking(accountId, channel, filter, before - 1), limit]);
   }
   const part = { skipped: 0, limit };
@@ -110,7 +120,7 @@ export async function countMatching(
   channel: Channel,
   filter: SeqFilter,
 ): Promise<number> {
-  if (!isNarrow(filter) && filter.search === undefined) {
+  if (!isNarrow(filter) && !isSearched(filter)) {
     const { above, upTo } = await seqRange(sql, accountId, channel, filter);
     return upTo - above;
   }
@@ -118,14 +128,14 @@ export async function countMatching(
     const none = { skipped: 0, limit: 0 };
     return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, null, none)).total;
   }
-  const count = filter.status === 'failed' ? WALKED_COUNT_FAILED : WALKED_COUNT;
+  const count = statusKey(filter.status) === 'failed' ? WALKED_COUNT_FAILED : WALKED_COUNT;
   const [row] = await sql.queryOnDisk<{ total: number }>(count, walking(accountId, channel, filter, null));
   return row?.total ?? 0;
 }
 
 /** True if the filter has a condition that the blocks count: status, environment or API key. */
 export function isNarrow({ status, environment, apiKeyId }: SeqFilter): boolean {
-  return status !== undefined || environment !== undefined || apiKeyId !== undefined;
+  return statusKey(status) !== null || environment !== undefined || apiKeyId !== undefined;
 }
 
 /**
@@ -133,19 +143,25 @@ export function isNarrow({ status, environment, apiKeyId }: SeqFilter): boolean 
  * searched.
  */
 function isWalked(filter: SeqFilter): boolean {
-  return filter.search !== undefined || !isNarrow(filter);
+  return isSearched(filter) || !isNarrow(filter);
+}
+
+/** True if messages must be looked at one by one. */
+function isSearched({ search, sender, errorCode, provider }: SeqFilter): boolean {
+  return [search, sender, errorCode, provider].some((value) => value !== undefined);
 }
 
 /** Returns $1 to $5, which all statements here share. */
 function matching(accountId: string, channel: Channel, filter: SeqFilter): unknown[] {
   const { status, environment, apiKeyId } = filter;
-  return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null];
+  return [accountId, channel, statusKey(status), environment ?? null, apiKeyId ?? null];
 }
 
 /** Returns $1 to $8 for the statements that read message by message. */
 function walking(accountId: string, channel: Channel, filter: SeqFilter, highest: number | null): unknown[] {
   const pattern = filter.search === undefined ? null : containing(filter.search);
-  return [...matching(accountId, channel, filter), timesOf(filter), highest, pattern];
+  const exact = [filter.sender ?? null, filter.errorCode ?? null, filter.provider ?? null];
+  return [...matching(accountId, channel, filter), timesOf(filter), highest, pattern, ...exact];
 }
 
 function keyPages({ apiKeyId }: SeqFilter): PageStatements {
@@ -161,11 +177,13 @@ async function findPage<Row extends { id: string }>(
   highest: number | null,
   { skipped, limit }: Part,
 ): Promise<Found<Row>> {
-  const narrow = filter.status ?? (filter.environment === 'sandbox' ? 'sandbox' : 'any');
+  const key = statusKey(filter.status);
+  const narrow = ({ statuses, sandbox, any }: PageStatements['whole']) =>
+    (key === null ? undefined : statuses.get(key)) ?? (filter.environment === 'sandbox' ? sandbox : any);
   const values = [...matching(accountId, channel, filter), highest, skipped, limit];
   const rows = await (filter.from === undefined && filter.until === undefined
-    ? sql.queryOnDisk<PageRow<Row>>(statements.whole[narrow], values)
-    : sql.queryOnDisk<PageRow<Row>>(statements.span[narrow], [...values, timesOf(filter)]));
+    ? sql.queryOnDisk<PageRow<Row>>(narrow(statements.whole), values)
+    : sql.queryOnDisk<PageRow<Row>>(narrow(statements.span), [...values, timesOf(filter)]));
   return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
 }
 

@@ -45,12 +45,19 @@ export const STATUS_OF_RECIPIENTS = `CASE WHEN bool_or(status = 'pending') THEN 
 /** SQL for the status of a row of `messages m`, for conditions. */
 export const STATUS_OF_MESSAGE = `(SELECT ${STATUS_OF_RECIPIENTS} FROM recipients WHERE message_id = m.id)`;
 
-/**
- * The filter in SQL over `messages m`. $1 to $5 are account, channel, status, environment and API key. Null matches
- * all.
- */
+const BETWEEN_STATUSES = '+';
+/** Several statuses as one parameter: in the order of `MESSAGE_STATUSES`. Null matches all. */
+export function statusKey(statuses: readonly MessageStatus[] | undefined): string | null {
+  const asked = MESSAGE_STATUSES.filter((status) => statuses?.includes(status));
+  return asked.length === 0 || asked.length === MESSAGE_STATUSES.length ? null : asked.join(BETWEEN_STATUSES);
+}
+/** True if the status is one of those in $3. */
+const asked = (status: string) =>
+  `($3::text IS NULL OR ${status} = ANY (string_to_array($3, '${BETWEEN_STATUSES}')))`;
+
+/** The filter in $1 to $5, over `messages m`: account, channel, statuses, environment, API key; null matches all. */
 export const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($4::text IS NULL OR m.environment = $4)
-  AND ($5::text IS NULL OR m.api_key_id = $5) AND ($3::text IS NULL OR ${STATUS_OF_MESSAGE} = $3)`;
+  AND ($5::text IS NULL OR m.api_key_id = $5) AND ${asked(STATUS_OF_MESSAGE)}`;
 
 /**
  * SQL for the blocks of part `p` that have matching messages, with their number. It includes deltas that are not folded
@@ -196,7 +203,7 @@ function pageText(
       SELECT block, sum(messages)::int AS matches, bit_xor(bitmap) AS bitmap
       -- All are read, those of other accounts too: the account is what is compared first.
       FROM (SELECT * FROM usage_deltas WHERE account_id = $1 OFFSET 0) own
-      WHERE channel = $2 AND ($3::text IS NULL OR status = $3)
+      WHERE channel = $2 AND ${asked('status')}
         AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
       GROUP BY block
     ), part (size, low, high, matches, through, bitmap) AS (
@@ -218,8 +225,17 @@ function pageText(
     ) f ON true ORDER BY f.seq DESC`;
 }
 
-/** One statement for each status, one for the sandbox, and one for all other filters. */
-type ByNarrow = { readonly [Narrow in MessageStatus | 'sandbox' | 'any']: Statement };
+/** The sets of statuses that are neither empty nor all of them. */
+const STATUS_SETS: readonly (readonly MessageStatus[])[] = Array.from(
+  { length: 2 ** MESSAGE_STATUSES.length - 2 },
+  (_, index) => MESSAGE_STATUSES.filter((_status, bit) => ((index + 1) >> bit) & 1),
+);
+/** A statement for each set of statuses, by its `statusKey`, one for the sandbox, and one for everything else. */
+interface ByNarrow {
+  readonly statuses: ReadonlyMap<string, Statement>;
+  readonly sandbox: Statement;
+  readonly any: Statement;
+}
 /**
  * `whole` has the statements for the whole list, `span` those for a time span. They are separate, so that the search
  * for a span is not planned for pages without one.
@@ -235,10 +251,12 @@ function pages(name: string, way: Way, shown: Shown): PageStatements {
     return {
       any: of('any', way),
       sandbox: of('sandbox', SANDBOX),
-      pending: of('pending', way, ['pending']),
-      sent: of('sent', way, ['sent']),
-      delivered: of('delivered', way, ['delivered']),
-      failed: of('failed', FAILED, ['failed']),
+      statuses: new Map(
+        STATUS_SETS.map((set) => {
+          const key = set.join(BETWEEN_STATUSES);
+          return [key, of(key, key === 'failed' ? FAILED : way, set)];
+        }),
+      ),
     };
   };
   return { whole: within('whole', KEPT_RANGE), span: within('span', rangeOf('$9')) };

@@ -540,8 +540,9 @@ async function messageHistory(
   { page, limit }: PageRequest,
 ): Promise<Page<Message>> {
   const part = { skipped: (page - 1) * limit, limit };
-  if (filter.to === undefined && isNarrow(filter)) {
-    const { rows, total } = await findPart<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, filter, part);
+  const narrow: SeqFilter = { ...filter, status: filter.status && [filter.status] };
+  if (filter.to === undefined && isNarrow(narrow)) {
+    const { rows, total } = await findPart<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, narrow, part);
     return { rows: rows.map(mapMessage), total };
   }
   const { seqs, total } =
@@ -613,11 +614,14 @@ const COUNTERS = statement(
      ('whatsapp', a.whatsapp_seq)) AS c (channel, last)
    LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = c.channel WHERE a.id = $1`,
 );
-const LIST_FILTER = `m.account_id = $1 AND ($2::text IS NULL OR ${STATUS_OF_MESSAGE} = $2)
+const LIST_FILTER = `m.account_id = $1 AND ($2::text[] IS NULL OR ${STATUS_OF_MESSAGE} = ANY ($2))
   AND ($3::text IS NULL OR m.environment = $3) AND ($4::timestamptz IS NULL OR m.created_at >= $4)
   AND ($5::timestamptz IS NULL OR m.created_at <= $5) AND ($6::text IS NULL OR m.api_key_id = $6)
   AND ($7::text IS NULL OR m.content ILIKE $7 OR m.sender ILIKE $7
-    OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $7))`;
+    OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $7))
+  AND ($9::text[] IS NULL OR m.channel = ANY ($9)) AND ($10::text IS NULL OR m.sender = $10)
+  AND (coalesce($11::text, $12::text) IS NULL OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id
+    AND ($11::text IS NULL OR r.error_code = $11) AND ($12::text IS NULL OR r.provider = $12)))`;
 const NEWEST_KEYS = statement(
   'list-newest-keys',
   `SELECT f.* FROM unnest($2::text[], $3::bigint[]) AS c (channel, before) CROSS JOIN LATERAL (
@@ -688,7 +692,7 @@ export class PgMessageListStore implements MessageListStore {
   }
 
   async count(accountId: string, filter: MessageListFilter): Promise<number> {
-    const channels = filter.channel === undefined ? CHANNELS : [filter.channel];
+    const channels = filter.channel ?? CHANNELS;
     const counts = await this.#ofEach(channels, (sql, channel) =>
       countMatching(sql, accountId, channel, seqFilter(filter)),
     );
@@ -712,8 +716,9 @@ export class PgMessageListStore implements MessageListStore {
     filter: MessageListFilter = {},
   ): Promise<readonly Message[]> {
     if (ids.length === 0) return [];
-    const values = [...messageMatch(accountId, filter), ids];
-    return (await this.#sql.queryOnDisk<MessageRow>(LISTED, values)).map(mapMessage);
+    return (await this.#sql.queryOnDisk<MessageRow>(LISTED, listFilter(accountId, filter, ids))).map(
+      mapMessage,
+    );
   }
 
   async recipients(accountId: string, messageIds: readonly string[]): Promise<readonly Recipient[]> {
@@ -734,7 +739,7 @@ export class PgMessageListStore implements MessageListStore {
   }
 }
 
-function messageMatch(accountId: string, filter: MessageListFilter): unknown[] {
+function listFilter(accountId: string, filter: MessageListFilter, ids: readonly string[]): unknown[] {
   return [
     accountId,
     filter.status ?? null,
@@ -743,9 +748,14 @@ function messageMatch(accountId: string, filter: MessageListFilter): unknown[] {
     filter.to ?? null,
     filter.apiKeyId ?? null,
     filter.search ? containing(filter.search) : null,
+    ids,
+    filter.channel ?? null,
+    filter.sender ?? null,
+    filter.errorCode ?? null,
+    filter.provider ?? null,
   ];
 }
 
-function seqFilter({ status, environment, apiKeyId, search, from, to }: MessageListFilter): SeqFilter {
-  return { status, environment, apiKeyId, search: search || undefined, from, until: to };
+function seqFilter({ channel: _channel, search, to, ...rest }: MessageListFilter): SeqFilter {
+  return { ...rest, search: search || undefined, until: to };
 }

@@ -32,8 +32,8 @@ export function useListState() {
     const at = new URLSearchParams(text);
     const state = Object.fromEntries(NAMES.map((name) => [name, at.get(name) ?? ''])) as unknown as ListState;
     const filter: MessageFilter = {
-      channel: knownIn<Channel>(CHANNEL_NAMES, state.channel),
-      status: knownIn<MessageStatus>(STATUS_NAMES, state.status),
+      channel: listOf(knownIn<Channel>(CHANNEL_NAMES, state.channel)),
+      status: listOf(knownIn<MessageStatus>(STATUS_NAMES, state.status)),
       environment: knownIn<Environment>(ENVIRONMENT_NAMES, state.environment),
       apiKeyId: state.key || undefined,
       from: isoOf(state.from) ?? undefined,
@@ -53,4 +53,8 @@ export function useListState() {
       },
     };
   }, [text, path, navigate]);
+}
+
+function listOf<Name>(name: Name | undefined): readonly Name[] | undefined {
+  return name === undefined ? undefined : [name];
 }

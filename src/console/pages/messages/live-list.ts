@@ -34,10 +34,7 @@ export function useLiveRows(
   const ids = new Set(rows.map(({ id }) => id));
   const newest = rows[0]?.createdAt ?? '';
   const isNew = ({ id, createdAt, status }: Change) =>
-    page.isFirst &&
-    !ids.has(id) &&
-    createdAt >= newest &&
-    (filter.status === undefined || filter.status === status);
+    page.isFirst && !ids.has(id) && createdAt >= newest && (!filter.status || filter.status.includes(status));
 
   const show = useEffectEvent(() => {
     timer.current = undefined;

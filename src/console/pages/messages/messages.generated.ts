@@ -38,16 +38,22 @@ export type Environment =
 export type MessageFilter = {
   /** The `keyId` of the API key that sent it. */
   readonly apiKeyId?: string | null | undefined;
-  /** The channel. */
-  readonly channel?: Channel | null | undefined;
+  /** The channel, or one of several. */
+  readonly channel?: ReadonlyArray<Channel> | null | undefined;
   /** The environment. */
   readonly environment?: Environment | null | undefined;
+  /** The error of one of its recipients. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
+  readonly errorCode?: string | null | undefined;
   /** Earliest time of acceptance, inclusive. */
   readonly from?: string | null | undefined;
+  /** The carrier or provider that accepted one of its recipients. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
+  readonly provider?: string | null | undefined;
   /** Part of the text, the sender or the address of a recipient. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
   readonly search?: string | null | undefined;
-  /** The status. */
-  readonly status?: MessageStatus | null | undefined;
+  /** The sender. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
+  readonly sender?: string | null | undefined;
+  /** The status, or one of several. */
+  readonly status?: ReadonlyArray<MessageStatus> | null | undefined;
   /** Latest time of acceptance, inclusive. */
   readonly to?: string | null | undefined;
 };
