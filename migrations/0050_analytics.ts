@@ -32,7 +32,7 @@ const TABLES = `
 `;
 
 /** Counts what is there already, as it is now. */
-const BACKFILL = `
+export const BACKFILL = `
   INSERT INTO analytics_deltas (account_id, slot, channel, environment, api_key_id, sender, status, prefix, provider,
     error_code, submit_bucket, report_bucket, messages, recipients, cost_minor, refund_minor)
   WITH state AS (
@@ -72,9 +72,11 @@ const BUCKET = `
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(TABLES);
   await knex.raw(BUCKET);
-  // What is accepted or moves meanwhile would be counted twice or never.
-  await knex.raw('LOCK TABLE accounts, messages, recipients, ledger_entries IN SHARE MODE');
-  await knex.raw(BACKFILL);
+  await knex.transaction(async (transaction) => {
+    // What is accepted or moves meanwhile would be counted twice or never.
+    await transaction.raw('LOCK TABLE accounts, messages, recipients, ledger_entries IN SHARE MODE');
+    await transaction.raw(BACKFILL);
+  });
 }
 
 export async function down(knex: Knex): Promise<void> {

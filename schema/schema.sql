@@ -118,6 +118,18 @@ CREATE TABLE analytics_slots (
 ) WITH (fillfactor=80);
 CREATE UNIQUE INDEX analytics_slots_pkey ON analytics_slots USING btree (account_id, minutes, slot, channel, environment, api_key_id, sender, status, prefix, provider, error_code);
 
+CREATE TABLE api_key_requests (
+  day date NOT NULL,
+  requests bigint NOT NULL,
+  key_id text NOT NULL,
+  operation text NOT NULL,
+  address text NOT NULL,
+  CONSTRAINT api_key_requests_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(key_id) ON DELETE CASCADE,
+  CONSTRAINT api_key_requests_pkey PRIMARY KEY (key_id, day, operation, address)
+) WITH (fillfactor=80);
+CREATE INDEX api_key_requests_day ON api_key_requests USING btree (day);
+CREATE UNIQUE INDEX api_key_requests_pkey ON api_key_requests USING btree (key_id, day, operation, address);
+
 CREATE TABLE api_key_scope_uses (
   key_id text NOT NULL,
   scope text NOT NULL,
@@ -146,6 +158,7 @@ CREATE TABLE api_keys (
   revoked_at timestamp with time zone,
   issued_by text NOT NULL,
   rotated_at timestamp with time zone,
+  replaces text,
   CONSTRAINT api_keys_check CHECK ((enable_hmac = (signing_secret_sealed IS NOT NULL))),
   CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT api_keys_key_id_check CHECK ((key_id ~ '^[0-9a-f]{16}$'::text)),
@@ -160,6 +173,7 @@ CREATE INDEX api_keys_account ON api_keys USING btree (account_id, created_at DE
 CREATE INDEX api_keys_created_by ON api_keys USING btree (created_by);
 CREATE INDEX api_keys_issued_by ON api_keys USING btree (issued_by);
 CREATE UNIQUE INDEX api_keys_pkey ON api_keys USING btree (key_id);
+CREATE UNIQUE INDEX api_keys_replaces ON api_keys USING btree (replaces) WHERE (replaces IS NOT NULL);
 CREATE TRIGGER count_rows_delete_old AFTER DELETE ON api_keys REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('-1');
 CREATE TRIGGER count_rows_insert_new AFTER INSERT ON api_keys REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('1');
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF key_id ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
@@ -578,6 +592,18 @@ CREATE INDEX messages_sandbox ON messages USING btree (account_id, channel, seq)
 CREATE INDEX messages_scheduled ON messages USING btree (scheduled_for, id) WHERE (scheduled_for IS NOT NULL);
 CREATE TRIGGER delete_rows_of_messages_delete_old AFTER DELETE ON messages REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION delete_rows_of_messages();
 
+CREATE TABLE passkey_challenges (
+  challenge_hash bytea NOT NULL,
+  user_id uuid,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT passkey_challenges_challenge_hash_check CHECK ((length(challenge_hash) = 32)),
+  CONSTRAINT passkey_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT passkey_challenges_pkey PRIMARY KEY (challenge_hash)
+);
+CREATE INDEX passkey_challenges_expiry ON passkey_challenges USING btree (expires_at);
+CREATE UNIQUE INDEX passkey_challenges_pkey ON passkey_challenges USING btree (challenge_hash);
+CREATE INDEX passkey_challenges_user ON passkey_challenges USING btree (user_id);
+
 CREATE TABLE plans (
   id uuid NOT NULL,
   name text NOT NULL,
@@ -730,15 +756,24 @@ CREATE TABLE second_factors (
   user_id uuid NOT NULL,
   kind text NOT NULL,
   name text NOT NULL,
-  secret_sealed text NOT NULL,
+  secret_sealed text,
   last_step bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL,
   confirmed_at timestamp with time zone,
   last_used_at timestamp with time zone,
-  CONSTRAINT second_factors_kind_check CHECK ((kind = 'totp'::text)),
+  credential_id bytea,
+  public_key bytea,
+  CONSTRAINT second_factors_kind_check CHECK ((kind = ANY (ARRAY['totp'::text, 'passkey'::text]))),
+  CONSTRAINT second_factors_parts CHECK (
+CASE kind
+    WHEN 'totp'::text THEN (secret_sealed IS NOT NULL)
+    ELSE ((credential_id IS NOT NULL) AND (public_key IS NOT NULL))
+END),
   CONSTRAINT second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
-  CONSTRAINT second_factors_pkey PRIMARY KEY (id)
+  CONSTRAINT second_factors_pkey PRIMARY KEY (id),
+  CONSTRAINT second_factors_credential_id_key UNIQUE (credential_id)
 );
+CREATE UNIQUE INDEX second_factors_credential_id_key ON second_factors USING btree (credential_id);
 CREATE UNIQUE INDEX second_factors_pkey ON second_factors USING btree (id);
 CREATE INDEX second_factors_user ON second_factors USING btree (user_id);
 
@@ -879,8 +914,8 @@ CREATE TABLE users (
   invited_at timestamp with time zone,
   accepted_at timestamp with time zone DEFAULT now(),
   password_set_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT users_check CHECK (((role = 'OPERATOR'::text) = (account_id IS NULL))),
-  CONSTRAINT users_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'DEVELOPER'::text, 'VIEWER'::text, 'OPERATOR'::text]))),
+  CONSTRAINT users_check CHECK (((role = ANY (ARRAY['OPERATOR'::text, 'OPERATOR_READONLY'::text])) = (account_id IS NULL))),
+  CONSTRAINT users_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'DEVELOPER'::text, 'SUPPORT'::text, 'VIEWER'::text, 'OPERATOR'::text, 'OPERATOR_READONLY'::text]))),
   CONSTRAINT users_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT users_pkey PRIMARY KEY (id)
 );

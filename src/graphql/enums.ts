@@ -1,14 +1,15 @@
 import { registerEnumType } from 'type-graphql';
 import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
+import { ANALYTICS_GROUPS, ANALYTICS_INTERVALS, ANALYTICS_ORDERS } from '../domain/analytics/analytics.ts';
 import { REFUSAL_REASONS } from '../domain/api-keys/key-requests.ts';
 import { SCOPE_RISKS } from '../domain/api-keys/scope-catalog.ts';
-import { ANALYTICS_GROUPS, ANALYTICS_INTERVALS, ANALYTICS_ORDERS } from '../domain/analytics/analytics.ts';
 import { AUDIT_TARGET_KINDS } from '../domain/audit/audit-entry.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, OPERATOR_ROLES, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
 import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../domain/messages/explain-message.ts';
 import { CHANNELS, MESSAGE_STATUSES, STATUS_REASONS } from '../domain/messages/message.ts';
+import { MESSAGE_ORDERS } from '../domain/messages/message-list-operations.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
@@ -255,6 +256,7 @@ export const MessageActionEnum = enumOf(
     ask_operator: 'Ask the operator of the gateway.',
     redeliver_webhook: '`redeliver` the failed deliveries.',
   },
+);
 export const AnalyticsIntervalEnum = enumOf(
   'AnalyticsInterval',
   'The length of a bucket of analytics, in the time zone that is asked for.',
@@ -289,3 +291,7 @@ export const AnalyticsComparisonEnum = enumOf(
   ['previous_period'] as const,
   { previous_period: 'As many intervals before; without an interval, as long a time before.' },
 );
+export const MessageOrderEnum = enumOf('MessageOrder', 'An order of messages.', MESSAGE_ORDERS, {
+  time: 'Newest first.',
+  cost: 'Costliest first: one page, of the newest 100,000 messages of each channel between `from` and `to`.',
+});

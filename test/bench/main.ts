@@ -4,6 +4,7 @@ import * as accept from './accept.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
 import * as dashboards from './dashboards.ts';
 import * as growth from './growth.ts';
+import * as guide from './guide.ts';
 import * as history from './history.ts';
 import { LARGE } from './history.ts';
 import * as kannel from './kannel.ts';
@@ -24,6 +25,7 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   limiter,
   processes,
   history,
+  guide,
   plans,
   fairness,
   dashboards,

@@ -54,6 +54,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
   simulatorReceiverUrl: { by: 'event.simulatorUrl', document: '{ simulatorReceiverUrl }' },
   contacts: { by: 'contact.slice', document: '{ contacts { nodes { id } } }' },
   contact: { by: 'contact.get', document: `{ contact(id: "${NOBODY}") { id } }` },
+  analytics: {
+    by: 'analytics.query',
+    document: '{ analytics(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z") { at } }',
+  },
   usage: {
     by: 'usage.query',
     document: '{ usage(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z", interval: DAY) { at } }',

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { BACKFILL } from '../../migrations/0050_analytics.ts';
 
 /** A recipient of many messages, from this account and another one. */
 export const REGULAR = '+256700000001';
@@ -170,6 +171,8 @@ export async function fillOthers(
 
 /** The counts that triggers and intake would have written. */
 export async function fillCounts(run: Run): Promise<void> {
+  await run('DELETE FROM analytics_marks');
+  await run(BACKFILL);
   await run(
     `CREATE TEMP TABLE counted AS
      SELECT m.account_id, date_trunc('hour', m.created_at, 'UTC') AS hour, m.channel, m.environment, r.status,

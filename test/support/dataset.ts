@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { Operations } from '../../src/domain/operations.ts';
+import type { Stores } from '../../src/domain/ports/stores.ts';
 import type { SecretBox } from '../../src/domain/ports/system.ts';
 import { type Chunk, fillCounts, fillOthers, writeConsequences, writeMessages } from './dataset-rows.ts';
 
@@ -9,6 +10,8 @@ export interface Dataset {
   readonly accountId: string;
   /** A key with FULL_ACCESS. */
   readonly key: string;
+  /** The account's owner, who signs in. */
+  readonly owner: { readonly email: string; readonly password: string };
   readonly messages: number;
   /** A key that sent few of the messages. */
   readonly rareKeyId: string;
@@ -31,13 +34,21 @@ const YEAR_MS = 365 * 24 * 3_600_000;
  * in parallel.
  */
 export async function fillDatabase(
-  { operations, secrets }: { readonly operations: Operations; readonly secrets: SecretBox },
+  {
+    operations,
+    secrets,
+    stores,
+  }: {
+    readonly operations: Operations;
+    readonly secrets: SecretBox;
+    readonly stores: Pick<Stores, 'analytics'>;
+  },
   connection: pg.ClientConfig,
   count: number,
   log: (line: string) => void,
 ): Promise<Dataset> {
   const create = (email: string) => operations.accounts.create.run(SYSTEM, { email, currency: 'UGX' });
-  const { account } = await create('large@bench.example');
+  const { account, owner } = await create('large@bench.example');
   const other = await create('other@bench.example');
   const accountId = account.id;
   const createKey = (name: string) => {
@@ -82,6 +93,8 @@ export async function fillDatabase(
     for (const { indexdef } of indexes) await first.run(indexdef);
   };
   await Promise.all([index(), fillCounts(second.run)]);
+  log('figures');
+  await stores.analytics.fold();
   log('vacuum');
   await first.run('VACUUM ANALYZE');
   const found = await first.run(
@@ -91,6 +104,7 @@ export async function fillDatabase(
   return {
     accountId,
     key: main.key,
+    owner: { email: owner.user.email, password: owner.password },
     messages: count,
     rareKeyId,
     webhookIds,

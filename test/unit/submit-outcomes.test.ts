@@ -21,6 +21,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
       postpone: async (keys: readonly RecipientKey[]) => keys,
     },
     accounts: { credit: async () => [] },
+    analytics: { countMoves: async () => undefined, countRefunds: async () => undefined },
     refunds: { cancel: async () => [] },
     reports: { addSids: async () => [] },
     jobs: {

@@ -29,7 +29,7 @@ const LONGEST_DAYS: Readonly<Record<AnalyticsInterval, number>> = {
 /** More than the intervals of the longest span. */
 const INTERVALS_MAX = 800;
 /** Buckets of an answer. */
-export const BUCKETS_MAX = 10_000;
+const BUCKETS_MAX = 10_000;
 /** Rows that are read for an answer: countries are made of several beginnings of numbers. */
 const ROWS_MAX = 50_000;
 /** Names of time zones, such as `Africa/Kampala`. An offset is none: PostgreSQL reads its sign the other way round. */

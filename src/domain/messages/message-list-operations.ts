@@ -3,7 +3,7 @@ import { ACCOUNT_ROLES, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { keyRange, type Slice, type SliceInput, sliceOf } from '../paging.ts';
+import { type KeyRange, keyRange, type Slice, type SliceInput, sliceOf } from '../paging.ts';
 import type { ChannelCounter, MessageKey, MessageListFilter } from '../ports/list-stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
@@ -14,10 +14,13 @@ import { timelineOf } from './message-operations.ts';
 const SEARCH_MAX_LENGTH = 100;
 /** The form of a cursor. It holds one position for each channel, because the list merges the lists of four channels. */
 const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
+export const MESSAGE_ORDERS = ['time', 'cost'] as const;
+export type MessageOrder = (typeof MESSAGE_ORDERS)[number];
 const READ = { roles: ACCOUNT_ROLES } as const;
 
 export interface MessageListInput extends SliceInput {
   readonly filter?: MessageListFilter | undefined;
+  readonly orderBy?: MessageOrder | undefined;
 }
 type Positions = ReadonlyMap<Channel, number>;
 interface MessageWithCursor {
@@ -27,8 +30,27 @@ interface MessageWithCursor {
 
 /** Lists of messages, and batch look-ups of their recipients, events, deliveries and timelines. */
 export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) {
+  const costliest = async (
+    caller: Caller,
+    filter: MessageListFilter,
+    { limit, after }: KeyRange,
+  ): Promise<Slice<Message>> => {
+    const accountId = accountIdOf(caller);
+    if (after !== undefined) {
+      throw validationError([
+        { path: 'after', message: 'is not possible with orderBy: COST, which has one page' },
+      ]);
+    }
+    const ids = await stores.messageLists.costliest(accountId, filter, limit - 1);
+    const found = shownMessages(caller, await stores.messageLists.findMany(accountId, ids));
+    const byId = new Map(found.map((message) => [message.id, message]));
+    const rows = ids.flatMap((id) => byId.get(id) ?? []);
+    const total = () => stores.messageLists.count(accountId, filter);
+    return sliceOf(rows, { limit, after }, ({ id }) => id, total);
+  };
+
   return {
-    /** Lists the messages of all channels, newest first. */
+    /** Lists the messages of all channels, newest first or costliest first. By cost there is one page (R294). */
     list: operation(
       'message.list',
       READ,
@@ -38,6 +60,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         checkSearch(filter);
         refuseMaskedSearch(caller, filter.search);
         const range = keyRange(input, CHANNELS_KEY);
+        if (input.orderBy === 'cost') return costliest(caller, filter, range);
         const counters = await stores.messageLists.counters(accountId);
         const start = range.after === undefined ? positionsAfterLast(counters) : positionsIn(range.after);
         const read = onlyChannels(start, filter.channel);
@@ -146,7 +169,6 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   };
 }
 
-/** Checks the length of the search text. Throws `validation_error`. */
 /** The filter without lists of nothing, which stand for all. */
 export function withoutEmpty({ channel, status, ...rest }: MessageListFilter): MessageListFilter {
   return {
@@ -156,7 +178,7 @@ export function withoutEmpty({ channel, status, ...rest }: MessageListFilter): M
   };
 }
 
-/** Throws `validation_error` for a search text that is too long. */
+/** Checks the length of the search text. Throws `validation_error`. */
 export function checkSearch({ search }: MessageListFilter): void {
   if (search === undefined || search.length <= SEARCH_MAX_LENGTH) return;
   const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;

@@ -67,6 +67,8 @@ export interface MessageListStore {
     limit: number,
   ): Promise<readonly MessageKey[]>;
   count(accountId: string, filter: MessageListFilter): Promise<number>;
+  /** Ids of the costliest of the newest `SEARCH_REACH` messages of each channel in the time span, costliest first. */
+  costliest(accountId: string, filter: MessageListFilter, limit: number): Promise<readonly string[]>;
   /** Matching messages of the account, oldest first. */
   findMany(
     accountId: string,

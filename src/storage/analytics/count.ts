@@ -78,7 +78,7 @@ interface Part {
 }
 
 /** Covers a span with the largest slots that fit. */
-export function partsOf({ from: start, to }: Span): readonly Part[] {
+function partsOf({ from: start, to }: Span): readonly Part[] {
   const parts: Part[] = [];
   let at = start.getTime();
   while (at < to.getTime()) {

@@ -4,6 +4,7 @@ import { foldBlocks } from './fold-blocks.ts';
 import {
   countMatching,
   findBefore,
+  findCostliest,
   findPart,
   isNarrow,
   type KeyRow,
@@ -28,6 +29,7 @@ export {
   BLOCK_OF_SEQ,
   countMatching,
   findBefore,
+  findCostliest,
   findPart,
   foldBlocks,
   isNarrow,

@@ -52,11 +52,12 @@ interface Found<Row> {
  * span, because no index holds these.
  */
 const IS_SEARCHED = 'coalesce($8::text, $9::text, $10::text, $11::text) IS NOT NULL';
-const WALKED = `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
+const newestWhere = (isBounded: string) => `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
     SELECT least(up_to, $7::bigint) AS up_to,
-      greatest(above, CASE WHEN ${IS_SEARCHED} THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
+      greatest(above, CASE WHEN ${isBounded} THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
     FROM range
   )`;
+const WALKED = newestWhere(IS_SEARCHED);
 const walked = (from: string, seq: string) => `FROM ${from}
   WHERE ${seq} > (SELECT above FROM walked) AND ${seq} <= (SELECT up_to FROM walked)
     AND ($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
@@ -77,7 +78,13 @@ const newestWalked = (from: string, seq: string) =>
 /** The newest $12 of them, one after another. */
 const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
 const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
-/** The number of messages of WALKED. */
+/** The costliest $12 of the newest that a search looks at. Nothing counts messages by cost. */
+const COSTLIEST = statement(
+  'costliest',
+  `${newestWhere('true')} SELECT m.id, m.channel, m.seq, m.created_at, m.cost_minor ${ALL}
+   ORDER BY m.cost_minor DESC, m.seq DESC LIMIT $12`,
+);
+/** The number of these. */
 const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
 const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
 
@@ -113,7 +120,18 @@ export async function findBefore(
   return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
 }
 
-/** Returns the number of matching messages. */
+/** The costliest `limit` of the matching messages that a search looks at, costliest first. */
+export async function findCostliest(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: SeqFilter,
+  limit: number,
+): Promise<readonly (KeyRow & { readonly cost_minor: number })[]> {
+  return sql.query(COSTLIEST, [...walking(accountId, channel, filter, null), limit]);
+}
+
+/** Number of matching messages. */
 export async function countMatching(
   sql: Sql,
   accountId: string,

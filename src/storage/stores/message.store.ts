@@ -33,6 +33,7 @@ import {
   BLOCK_OF_SEQ,
   countMatching,
   findBefore,
+  findCostliest,
   findPart,
   isNarrow,
   type KeyRow as ListKeyRow,
@@ -689,6 +690,17 @@ export class PgMessageListStore implements MessageListStore {
       findBefore(sql, accountId, channel, seqFilter(filter), end, limit),
     );
     return found.flat();
+  }
+
+  async costliest(accountId: string, filter: MessageListFilter, limit: number): Promise<readonly string[]> {
+    const found = await this.#ofEach(filter.channel ?? CHANNELS, (sql, channel) =>
+      findCostliest(sql, accountId, channel, seqFilter(filter), limit),
+    );
+    return found
+      .flat()
+      .sort((left, right) => right.cost_minor - left.cost_minor || (left.id < right.id ? 1 : -1))
+      .slice(0, limit)
+      .map(({ id }) => id);
   }
 
   async count(accountId: string, filter: MessageListFilter): Promise<number> {

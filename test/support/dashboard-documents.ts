@@ -1,0 +1,23 @@
+import { readFile } from 'node:fs/promises';
+
+export interface GuideDocument {
+  readonly name: string;
+  readonly text: string;
+  /** SQL statements at most, as the guide says. */
+  readonly statements: number;
+}
+
+/** The documents for dashboards in docs/guides/graphql.md, in its order. */
+export async function guideDocuments(): Promise<readonly GuideDocument[]> {
+  const guide = await readFile(new URL('../../docs/guides/graphql.md', import.meta.url), 'utf8');
+  return [...guide.matchAll(/```graphql\n(query (\w+)[\s\S]*?)```/g)].map(([, text = '', name = '']) => {
+    const row = new RegExp(`^\\| ${name} \\| (\\d+) \\|`, 'm').exec(guide);
+    if (!row) throw new Error(`the guide names no statements of ${name}`);
+    return { name, text, statements: Number(row[1]) };
+  });
+}
+
+/** What the variables of the documents are in a test, for a message and a span of time. */
+export function guideVariables(messageId: string, from: Date, to: Date): Readonly<Record<string, unknown>> {
+  return { id: messageId, from: from.toISOString(), to: to.toISOString(), timeZone: 'Asia/Kolkata' };
+}
