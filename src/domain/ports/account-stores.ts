@@ -6,37 +6,38 @@ import type { UsageQuery, UsageRow } from '../usage/usage.ts';
 export interface AccountStore {
   insert(account: Account): Promise<void>;
   find(id: string): Promise<Account | undefined>;
-  /** `find`, for showing: resolves when what it read is on the disk. */
+  /** Like `find`, but resolves only when the values that it read are on the disk. For showing a balance to people. */
   findOnDisk(id: string): Promise<Account | undefined>;
-  /** Accounts by id, newest first. `search` matches name and email. */
+  /** Lists accounts by id, newest first. `search` matches a part of the name or the email address. */
   list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
   count(search: string | undefined): Promise<number>;
-  /** Sets the retention of an account. Returns the former one; undefined if there is no such account. */
+  /** Sets the retention of an account. Returns the retention before; undefined if there is no such account. */
   setRetention(id: string, retention: RetentionDays): Promise<RetentionDays | undefined>;
   /** Sets whether the account's members must have a second factor. */
   setSecurityPolicy(id: string, requireSecondFactor: boolean): Promise<void>;
-  /** Whether there is no account. */
+  /** True if there is no account yet. */
   isEmpty(): Promise<boolean>;
   /**
-   * Adds to balances and ledgers, one entry each, and returns the entries. Skips an entry whose refund or reference
-   * exists.
+   * Adds to balances, with one ledger entry each, and returns the new entries. An entry is skipped if the same refund
+   * or the same reference was booked before.
    */
   credit(entries: readonly Omit<LedgerEntry, 'seq' | 'balanceAfterMinor'>[]): Promise<readonly LedgerEntry[]>;
-  /** The entry that the account has under the reference. */
+  /** Returns the account's ledger entry with this reference. */
   findBooked(accountId: string, reference: string): Promise<LedgerEntry | undefined>;
 }
 
 export interface PriceStore {
   all(): Promise<readonly PriceRow[]>;
-  /** Sets a price and returns the former minor units. */
+  /** Sets a price. Returns the price before, in minor units; undefined if there was none. */
   set(id: string, row: PriceRow, at: Date): Promise<number | undefined>;
-  /** Returns false when any price change has used the reference before. */
+  /** Claims a reference for a price change. Returns false if an earlier price change used it. */
   claimReference(reference: string, row: PriceRow, at: Date): Promise<boolean>;
   byReference(reference: string): Promise<PriceRow | undefined>;
 }
 
 /**
- * A balance that is not the sum of its ledger (`seq` 0), or an entry `seq` that does not follow the one before it.
+ * An inconsistency in an account's money. If `seq` is 0, the balance is not the sum of the ledger. Otherwise the ledger
+ * entry `seq` does not follow from the entry before it.
  */
 export interface LedgerMismatch {
   readonly accountId: string;
@@ -46,39 +47,45 @@ export interface LedgerMismatch {
 /** The periodic check that balances are the sums of their ledgers (R17). */
 export interface LedgerCheckStore {
   /**
-   * Compares the next `accounts` balances with their last entries, and each of the next `entries` ledger entries
-   * with the one before it. Starts again after the last. Removes findings that are correct by now. Returns new
-   * findings; none while another process checks.
+   * Checks the next `accounts` balances against their last ledger entries, and the next `entries` ledger entries
+   * against the entry before each. After the last it starts again. Deletes findings that are correct by now. Returns
+   * the new findings. Returns none while another process checks.
    */
   checkNext(accounts: number, entries: number): Promise<readonly LedgerMismatch[]>;
-  /** Accounts with a finding that is still wrong. */
+  /** Returns the number of accounts with a finding that is still wrong. */
   countMismatched(): Promise<number>;
 }
 
 export interface LedgerFilter {
-  /** Inclusive bounds of the time. */
+  /** Bounds of the entry's time, both included. */
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }
 
 export interface LedgerStore {
-  /** An account's ledger, newest entry first. */
+  /** Returns an account's ledger entries, newest first. */
   entries(accountId: string, filter: LedgerFilter, range: KeyRange): Promise<readonly LedgerEntry[]>;
   count(accountId: string, filter: LedgerFilter): Promise<number>;
 }
 
 export interface PlanStore {
-  /** By name. */
+  /** Returns all plans, by name. */
   all(): Promise<readonly Plan[]>;
-  /** Creates or changes the plan of that name. Returns the former plan, undefined if it is new. */
+  /** Creates the plan of that name or changes it. Returns the plan before; undefined if it is new. */
   set(id: string, plan: Plan, at: Date): Promise<Plan | undefined>;
-  /** Assigns a plan to an existing account, or none with null. Returns false if there is no such plan. */
+  /**
+   * Assigns a plan to an existing account. A null `name` removes the account's plan. Returns false if there is no plan
+   * of that name.
+   */
   assign(accountId: string, name: string | null): Promise<boolean>;
 }
 
 export interface UsageStore {
-  /** Counts of the hours that begin before `to` and end after `from`, by time. */
+  /** Returns the hourly counts of the hours that begin before `to` and end after `from`, by time. */
   query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]>;
-  /** Adds the deltas of batches to the hourly counts. No delta is counted twice or missed meanwhile. */
+  /**
+   * Adds the waiting changes (deltas) that batches of messages recorded to the hourly counts. During this, queries
+   * count each change exactly once.
+   */
   fold(): Promise<void>;
 }

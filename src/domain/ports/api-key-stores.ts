@@ -10,15 +10,15 @@ export type ApiKeyPatch = Partial<
   >
 >;
 
-/** Selects keys by their issuers (R204). */
+/** Selects keys by their issuers: the people and keys that received the secrets of new keys (R204). */
 export interface DescendantsQuery {
-  /** Keys and people, as `actorOf` names them. */
+  /** Keys and people, in the form that `actorOf` returns. */
   readonly issuers: readonly string[];
   /** Restricts the result to one account. */
   readonly accountId?: string | undefined;
-  /** Whether a key that an issuer created still counts after somebody else rotated it. */
+  /** If true, a key that an issuer created counts even after somebody else rotated it. */
   readonly includesRotatedByOthers: boolean;
-  /** Maximum number of rows; all when absent. */
+  /** Largest number of rows. All rows if absent. */
   readonly limit?: number | undefined;
 }
 
@@ -26,30 +26,34 @@ export interface ApiKeyStore {
   insert(key: ApiKey, secretHash: Buffer, signingSecretSealed: string | null): Promise<void>;
   /** Locks the keys of the account until the transaction ends. */
   lockAccount(accountId: string): Promise<void>;
-  /** A key of any account, for the command line and operators. `accountId` restricts it to one account. */
+  /**
+   * Finds a key. Without `accountId`, it finds keys of any account, which only operators and the command line may do.
+   */
   find(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
   /** Like `find`; also locks the key until the transaction ends. */
   lock(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
-  /** Leaves out keys of other accounts, if an account is given. In no order. */
+  /** Returns keys in no particular order. If an account is given, it leaves out keys of other accounts. */
   findMany(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
-  /** The account's keys, optionally of one environment, newest first. */
+  /** Lists the account's keys, newest first. `environment` restricts the list to one environment. */
   page(accountId: string, request: PageRequest, environment?: Environment): Promise<Page<ApiKey>>;
   /**
-   * What each issuer created or rotated, and its descendants, oldest first. A key with two of the issuers comes
-   * twice.
+   * Returns the keys that each issuer created or rotated, and the descendants of those keys, oldest first. A key that
+   * descends from two of the issuers is returned twice.
    */
   findDescendants(
     query: DescendantsQuery,
   ): Promise<readonly { readonly issuer: string; readonly key: ApiKey }[]>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
-  /** Keys that replaced these by rotation. In no order. */
+  /** Returns the keys that replaced these keys by rotation, in no particular order. */
   findSuccessors(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
-  /** Adds to the counts of a day. */
+  /** Adds to the counts of requests of a day. */
   addRequests(day: Date, requests: readonly KeyRequests[]): Promise<void>;
-  /** Counts of a key since a day, over its days. */
+  /** Returns the counts of a key's requests, summed over the days from `since` on. */
   pastRequests(keyId: string, since: Date): Promise<readonly PastKeyRequests[]>;
-  /** Counts of keys of an account, by day, the newest first. Both days are included. */
+  /**
+   * Returns the daily counts of requests of the account's keys, newest first. The days `from` and `to` are included.
+   */
   usage(
     accountId: string,
     keyIds: readonly string[],
@@ -57,18 +61,18 @@ export interface ApiKeyStore {
     to: Date,
     limit: number,
   ): Promise<readonly KeyUsage[]>;
-  /** Deletes counts of days before this one. Returns how many. */
+  /** Deletes the counts of days before `before`. Returns the number of deleted rows. */
   forgetRequests(before: Date): Promise<number>;
-  /** Stores the last use of keys and scopes. Later times win. */
+  /** Stores the last uses of keys and scopes. A stored later time stays. */
   touch(uses: readonly ApiKeyUse[]): Promise<void>;
-  /** The scopes of the keys with their last uses. `accountId` restricts it to one account. */
+  /** Returns the scopes of the keys with their last uses. `accountId` restricts the result to one account. */
   scopeUses(keyIds: readonly string[], accountId?: string): Promise<ReadonlyMap<string, readonly ScopeUse[]>>;
 }
 
-/** Used request signatures, shared by all processes (R10). */
+/** Stores used request signatures, which all processes share, so that a signature is accepted only once (R10). */
 export interface SpentSignatures {
-  /** Stores a signature of a key until `retainedUntil`. Returns false when it was used before. */
+  /** Stores a key's signature until `retainedUntil`. Returns false if it was used before. */
   spend(keyId: string, signature: string, retainedUntil: Date): Promise<boolean>;
-  /** Deletes signatures that are past their time. Returns how many. */
+  /** Deletes signatures whose `retainedUntil` has passed. Returns the number. */
   sweep(now: Date): Promise<number>;
 }

@@ -4,41 +4,44 @@ import type { KeyRange } from '../paging.ts';
 import type { AuditFilter } from './list-stores.ts';
 
 export interface AuditStore {
-  /** Appends to the chain and locks its end until the transaction ends. */
+  /** Appends to the hash chain and locks its end until the transaction ends. */
   append(entry: AuditEntry): Promise<void>;
-  /** The entries after number `seq`, in order. */
+  /** Returns at most `limit` entries after the number `seq`, in order. */
   chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]>;
-  /** The stored end of the chain, and the signed head; null before the first one. */
+  /** Returns the stored end of the hash chain, and the signed head. `signed` is null before the first signature. */
   heads(): Promise<{ readonly logId: string; readonly signed: string | null; readonly end: AuditLink }>;
-  /** Replaces the signed head if it still is `before`. */
+  /** Replaces the signed head if it is still `before`. */
   replaceSigned(before: string | null, signed: string): Promise<void>;
-  /** Entries of an account, or of all accounts and the platform when undefined, newest first. */
+  /**
+   * Lists an account's entries, newest first. If `accountId` is undefined, lists the entries of all accounts and of the
+   * platform.
+   */
   list(accountId: string | undefined, filter: AuditFilter, range: KeyRange): Promise<readonly AuditEntry[]>;
-  /** Entries of the account by id. */
+  /** Returns the account's entries with these ids. */
   findMany(accountId: string, ids: readonly string[]): Promise<readonly AuditEntry[]>;
   count(accountId: string | undefined, filter: AuditFilter): Promise<number>;
 }
 
-/** A former end of the audit log: proof of its number of entries and their hash. */
+/** The end of the audit log at an earlier time. It proves how many entries there were, and their hash. */
 export interface AuditHead extends AuditLink {
-  /** Id of the log; a database keeps it for good. */
+  /** Id of the log. It is created with the database and never changes. */
   readonly logId: string;
 }
 
 /** Signs heads of the audit log with the master key, and stores the last one outside the database. */
 export interface AuditHeads {
-  /** Only the holder of the master key can make this text. */
+  /** Returns a signed text of the head. Only the holder of the master key can make it. */
   sign(head: AuditHead): string;
-  /** Reads a signed head, also under a previous master key. Undefined for any other text. */
+  /** Reads a signed head, also one signed with a previous master key. Returns undefined for any other text. */
   read(signed: string): AuditHead | undefined;
-  /** Whether the head was signed with a previous master key and should be signed again. */
+  /** True if the head was signed with a previous master key, so that it should be signed again. */
   isOutdated(signed: string): boolean;
-  /** Whether the head was signed with a master key that the operator declared lost. */
+  /** True if the head was signed with a master key that the operator declared lost. */
   isLost(signed: string): boolean;
-  /** Stores the head unless a later one of the same log is stored. Never rejects; logs a failure. */
+  /** Stores the head unless a later head of the same log is stored. Never rejects; logs a failure. */
   keep(head: AuditHead): Promise<void>;
-  /** Resolves when all pending heads are stored. */
+  /** Resolves when all heads given to `keep` are stored. */
   idle(): Promise<void>;
-  /** The stored head of the log; undefined when none can be read. */
+  /** Returns the stored head of the log; undefined if there is none or it cannot be read. */
   kept(logId: string): Promise<AuditHead | undefined>;
 }

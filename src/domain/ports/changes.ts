@@ -1,24 +1,27 @@
 /**
- * Cache invalidation between processes. A change is announced in the transaction that makes it. This process is
- * notified at the commit, the others moments later.
+ * Cache invalidation between processes. A transaction that makes a change also announces it. This process gets the
+ * announcement at the commit, the other processes moments later.
  */
 export type ChangeKind = 'api-key' | 'account' | 'prices' | 'session' | 'hold';
 
-/** Announced instead of an id when any object of a kind may have changed. */
+/** Announced instead of an id if any object of the kind may have changed. */
 export const ALL_IDS = '*';
 
 export interface Changes {
   /** False while announcements may be missed. A cache may then use a value for at most one second. */
   readonly isListening: boolean;
-  /** Calls back with the id of the changed object, or with undefined when any of the kind may have changed. */
+  /**
+   * Calls `onChange` with the id of each changed object. The id is undefined if any object of the kind may have
+   * changed.
+   */
   subscribe(kind: ChangeKind, onChange: (id: string | undefined) => void): void;
 }
 
-/** Values by id, loaded on demand and dropped when their kind announces a change. */
+/** Values by id. They are loaded on demand and dropped when a change of their kind is announced. */
 export interface Cache<Value> {
-  /** The cached value, otherwise the loaded one. Rejects with the error of the load and caches nothing then. */
+  /** Returns the cached value, or loads it. If loading fails, rejects with its error and caches nothing. */
   get(id: string): Promise<Value>;
-  /** Loads the value even if it is cached. */
+  /** Loads the value even if it is cached, and caches it. */
   renew(id: string): Promise<Value>;
 }
 
@@ -31,21 +34,21 @@ export type LiveKind = (typeof LIVE_KINDS)[number];
 
 export interface LiveObject {
   readonly accountId: string;
-  /** Undefined for many objects. */
+  /** Undefined if many objects changed. */
   readonly id: string | undefined;
 }
 
 export interface LiveChange {
   readonly kind: LiveKind;
   readonly accountId: string;
-  /** Undefined for many objects. */
+  /** Undefined if many objects changed. */
   readonly ids: readonly string[] | undefined;
 }
 
 export interface LiveFeed {
   /**
-   * Resolves when nothing that commits from then on is missed. `onGap` reports that something may have been missed
-   * after all. Returns a function that stops listening.
+   * Starts listening. Resolves when no later commit can be missed. Calls `onGap` if updates may have been missed after
+   * all, for example after a lost connection. Returns a function that stops listening.
    */
   listen(onChange: (change: LiveChange) => void, onGap: () => void): Promise<() => Promise<void>>;
 }

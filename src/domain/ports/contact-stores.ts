@@ -7,22 +7,22 @@ export interface ContactImportStore {
   insert(one: ContactImport, csv: string): Promise<void>;
   find(visibility: Visibility, id: string): Promise<ContactImport | undefined>;
   findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly ContactImport[]>;
-  /** Newest first. */
+  /** Returns imports, newest first. */
   slice(owner: AccountEnvironment, range: KeyRange): Promise<readonly ContactImport[]>;
   count(owner: AccountEnvironment): Promise<number>;
-  /** Number of unfinished imports of the account. */
+  /** Returns the number of unfinished imports of the account. */
   unfinished(accountId: string): Promise<number>;
-  /** Faults of each import, in row order. Leaves out imports of other accounts. */
+  /** Returns the faults of each import, in row order. Leaves out imports of other accounts. */
   faults(
     accountId: string,
     ids: readonly string[],
     range: KeyRange,
   ): Promise<readonly (ReportedFault & { readonly importId: string })[]>;
-  /** An unfinished import with its text. */
+  /** Returns an unfinished import with its CSV text. */
   open(id: string): Promise<{ readonly import: ContactImport; readonly csv: string } | undefined>;
   /**
-   * Moves an import from `rowsDone` to `progress` and locks it until the transaction ends. Returns false when
-   * another process has moved it.
+   * Advances an import from `rowsDone` rows to `progress`, and locks it until the transaction ends. Returns false if
+   * another process has advanced it.
    */
   advance(
     id: string,
@@ -30,47 +30,55 @@ export interface ContactImportStore {
     progress: Omit<ImportProgress, 'rowsTotal'>,
     faults: readonly RowFault[],
   ): Promise<boolean>;
-  /** Ends an import and deletes its text. */
+  /** Ends an import and deletes its CSV text. */
   finish(id: string, failure: string | null, at: Date): Promise<void>;
-  /** Ends unfinished imports that were started before. */
+  /** Ends the unfinished imports that were started before `before`. */
   abandonBefore(before: Date, failure: string, at: Date): Promise<void>;
-  /** Deletes imports that ended before, a bounded number of rows at a time. Returns how many rows. */
+  /**
+   * Deletes imports that ended before `before`, at most `limit` rows in one call. Returns the number of deleted rows.
+   */
   forgetBefore(before: Date, limit: number): Promise<number>;
 }
 
-/** Identifying members of contacts. */
+/** Values by which contacts can be found. */
 export interface ContactNames {
   readonly phones: readonly string[];
   readonly externalIds: readonly string[];
-  /** In any case. */
+  /** Email addresses in upper or lower case. */
   readonly emails: readonly string[];
 }
 
 export interface ContactStore {
   /** Locks the account's contacts against changes until the transaction ends. */
   lockAll(accountId: string): Promise<void>;
-  /** Newest first. */
+  /** Returns a page of contacts, newest first. */
   page(owner: AccountEnvironment, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
-  /** Newest first, by id. */
+  /** Returns contacts by id, newest first. */
   slice(owner: AccountEnvironment, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
   count(owner: AccountEnvironment, filter: ContactFilter): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Contact | undefined>;
   findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly Contact[]>;
-  /** A contact other than `exceptId` with this phone or externalId. The phone has precedence. */
+  /**
+   * Returns a contact other than `exceptId` that has this phone number or external id. If two contacts match, the one
+   * with the phone number.
+   */
   findDuplicate(
     owner: AccountEnvironment,
     exceptId: string,
     phone: string | null,
     externalId: string | null,
   ): Promise<Contact | undefined>;
-  /** Contacts with these members; some may come twice. At most two for an email. */
+  /**
+   * Returns the contacts that have one of these values. A contact that matches twice may be returned twice. For each
+   * email address, at most two contacts are returned.
+   */
   findNamed(owner: AccountEnvironment, names: ContactNames): Promise<readonly Contact[]>;
-  /** Stores contacts as `after`. `before` is the stored version, undefined for new ones. */
+  /** Stores contacts as in `after`. `before` is the stored version; undefined for a new contact. */
   saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
   ): Promise<void>;
   insert(contact: Contact): Promise<void>;
   update(contact: Contact): Promise<void>;
-  /** Returns false when there was none. */
+  /** Deletes a contact. Returns false if there was none. */
   remove(visibility: Visibility, id: string): Promise<boolean>;
 }

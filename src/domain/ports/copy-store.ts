@@ -2,7 +2,10 @@ import type { Channel } from '../messages/message.ts';
 import type { Hold, HoldReason, Place } from '../recovery/hold.ts';
 import type { RecipientKey } from './message-stores.ts';
 
-/** The recorded state of the copy, and its present place. */
+/**
+ * The recorded state of this copy of the data, and where the copy is now. If `known` and `found` differ, the data was
+ * restored or copied.
+ */
 export interface CopyState {
   readonly known: Place;
   readonly found: Place;
@@ -15,17 +18,22 @@ export interface PendingRecipient extends RecipientKey {
   readonly dueAt: Date;
 }
 
-/** The state of this copy of the data, and its recipients of unknown outcome. */
+/**
+ * Stores the state of this copy of the data, and finds the pending recipients, which the original may have submitted.
+ */
 export interface CopyStore {
   read(): Promise<CopyState>;
   /** Reads the state and locks it until the transaction ends. */
   lock(): Promise<CopyState>;
   hold(reason: HoldReason, place: Place): Promise<void>;
-  /** Ends the hold and records the place of the copy. */
+  /** Ends the hold and records the place where the copy is now. */
   settle(place: Place): Promise<void>;
-  /** Records a sign of life of a process that works on this copy. */
+  /** Records that a process still works on this copy. */
   renew(): Promise<void>;
-  /** The next `limit` pending recipients after `after`, and the last of them; `next` is undefined at the end. */
+  /**
+   * Returns the next `limit` pending recipients after `after`, in the order of their keys. `next` is the last of them;
+   * undefined if no more can follow.
+   */
   pendingAfter(
     after: RecipientKey,
     limit: number,

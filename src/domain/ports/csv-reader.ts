@@ -1,15 +1,17 @@
 export interface CsvRow {
-  /** Line on which the row begins, from 1. */
+  /** The line on which the row begins, from 1. */
   readonly line: number;
   /** All cells of the row, trimmed. */
   readonly cells: readonly string[];
 }
 
-/** Reads CSV (RFC 4180). The delimiter is the most frequent of comma, semicolon and tab in the first row. */
+/**
+ * Reads CSV (RFC 4180). The delimiter is the one of comma, semicolon and tab that is most frequent in the first row.
+ */
 export interface CsvReader {
   /**
-   * The rows that are not empty, header included. Yields to other work of the process. Throws `validation_error`
-   * with the line when the text is no CSV.
+   * Returns the rows that are not empty, the header included. Pauses between rows so that other work of the process can
+   * run. If the text is no CSV, throws `validation_error` with the number of the line.
    */
   rows(csv: string): AsyncIterable<CsvRow>;
 }

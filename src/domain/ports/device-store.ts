@@ -3,24 +3,27 @@ import type { Device } from '../devices/device.ts';
 import type { KeyRange, Page, PageRequest } from '../paging.ts';
 
 export interface DeviceStore {
-  /** Stores a device, or updates the device of its environment with the same token. Returns the stored device. */
+  /**
+   * Stores a device. If its environment has a device with the same token, updates that device. Returns the stored
+   * device.
+   */
   upsert(device: Device): Promise<Device>;
   find(visibility: Visibility, id: string): Promise<Device | undefined>;
   findVisible(visibility: Visibility, ids: readonly string[]): Promise<readonly Device[]>;
-  /** Newest first. */
+  /** Returns a page of devices, newest first. */
   page(owner: AccountEnvironment, request: PageRequest): Promise<Page<Device>>;
-  /** Newest first, by id. */
+  /** Returns devices by id, newest first. */
   slice(owner: AccountEnvironment, range: KeyRange): Promise<readonly Device[]>;
   count(owner: AccountEnvironment): Promise<number>;
-  /** Up to `limit` devices of these users or with these ids, oldest first. */
+  /** Returns up to `limit` devices that belong to these users or have these ids, oldest first. */
   targets(
     owner: AccountEnvironment,
     userIds: readonly string[],
     deviceIds: readonly string[],
     limit: number,
   ): Promise<readonly Device[]>;
-  /** Devices of any account by id, for submitting messages. */
+  /** Returns devices of any account by id. Only the submission of messages uses it. */
   findMany(ids: readonly string[]): Promise<readonly Device[]>;
-  /** Deletes devices. Returns how many. */
+  /** Deletes devices. Returns the number of deleted devices. */
   remove(visibility: Visibility, ids: readonly string[]): Promise<number>;
 }

@@ -1,32 +1,33 @@
 /**
- * Intake turns a prepared message into an accepted one. The claim on the idempotency key, the charge with its ledger
- * entry, the message with its recipients, the jobs and the stored answer commit together or not at all (R17).
+ * Intake turns a prepared message into an accepted one. It commits these changes together, or none of them (R17): the
+ * claim on the idempotency key, the charge with its ledger entry, the message with its recipients, the jobs, and the
+ * stored answer.
  */
 import type { Environment } from '../caller.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../messages/message.ts';
 
-/** The answer to a send. A repeat of the idempotency key gets the same one (R19). */
+/** The answer to a send. A repeat with the same idempotency key gets the same answer (R19). */
 export interface SendAnswer {
   readonly messageId: string;
-  /** The message resource as JSON text; the same bytes for every repeat. */
+  /** The message resource as JSON text. It has the same bytes for every repeat. */
   readonly body: string;
   readonly isReplay: boolean;
 }
 
 export interface Intake {
   /**
-   * Accepts a message, or replays the answer that its idempotency key already has.
+   * Accepts a message. If its idempotency key was used before, returns the stored answer instead.
    *
-   * Throws `insufficient_balance`; `service_unavailable`, before anything is accepted, when the queue of waiting
-   * messages is full; and `outcome_unknown` with the message's id when the answer to the COMMIT was lost (R217).
+   * Throws `insufficient_balance`. Throws `service_unavailable` before anything is accepted if too many messages wait.
+   * Throws `outcome_unknown` with the message's id if the answer to the COMMIT was lost (R217).
    */
   accept(prepared: PreparedMessage): Promise<SendAnswer>;
-  /** The answer that a claim has, if it is still kept: 24 hours by PostgreSQL's clock. */
+  /** Returns the stored answer for an idempotency key. Answers are stored for 24 hours by PostgreSQL's clock. */
   replay(
     accountId: string,
     environment: Environment,
     claim: IdempotencyClaim,
   ): Promise<SendAnswer | undefined>;
-  /** Resolves when no message waits. */
+  /** Resolves when no message is waiting to be accepted. */
   drain(): Promise<void>;
 }

@@ -1,32 +1,38 @@
 /**
- * Durable jobs. A job commits with the state that causes it, and comes back when its worker dies.
+ * Durable jobs. A job commits in the same transaction as the state that causes it. If its worker dies, the job returns
+ * to the queue.
  *
- * **Route key**: jobs of one route (a carrier, an endpoint) share a bound on the jobs that a process holds, so that
- * a slow route does not take the slots of others.
+ * **Route key**: the carrier or endpoint that a job calls. A process holds a limited number of jobs per route key, so
+ * that a slow carrier or endpoint does not take all slots.
  */
 import type { Outgoing } from '../messages/message.ts';
 import type { DueAtEndpoint } from './webhook-stores.ts';
 
-/** `webhook-backlog` holds jobs of slow endpoints, so that `webhook` stays short for the others. */
+/**
+ * The names of the queues. `webhook-backlog` holds the jobs of slow endpoints, so that jobs of other endpoints do not
+ * wait behind them in `webhook`.
+ */
 export type QueueName = 'submit' | 'webhook' | 'webhook-backlog' | 'contact-import' | 'person-mail';
 
 export interface SubmitJob {
   /** Messages whose pending recipients are submitted. */
   readonly messageIds: readonly string[];
-  /** Only these positions, for retries of a part of a message. */
+  /**
+   * Positions of the recipients to submit, by message id. Set when only a part of a message's recipients is retried.
+   */
   readonly positions?: Readonly<Record<string, readonly number[]>>;
-  /** Submissions that these recipients had before. */
+  /** Number of submissions that these recipients had before. */
   readonly attempt: number;
 }
 
 export interface WebhookJob {
   readonly webhookId: string;
   readonly deliveryIds: readonly string[];
-  /** Attempts that these deliveries had before. */
+  /** Number of attempts that these deliveries had before. */
   readonly attempt: number;
   /**
-   * When these deliveries are due, ISO 8601; absent before the first attempt. A delivery that is due at another time
-   * by now belongs to another job.
+   * When these deliveries are due, in ISO 8601. Absent before the first attempt. The worker skips a delivery that is
+   * now due at another time, because another job has it.
    */
   readonly dueAt?: string;
 }
@@ -35,18 +41,20 @@ export interface ContactImportJob {
   readonly importId: string;
 }
 
-/** A mail to a person who signs in. `until` is ISO 8601: the mail is of no use later. */
+/** A mail to a person who signs in. After `until` (ISO 8601) the mail is useless and is not sent. */
 export type PersonMailJob =
-  /** Somebody has lost the password of an email, which may be unknown. */
+  /**
+   * Somebody asked for a new password. The email address may be unknown. `address` is the IP address of the request.
+   */
   | {
       readonly kind: 'lost_password';
       readonly email: string;
       readonly address: string;
       readonly until: string;
     }
-  /** The link with which a person sets a password. */
+  /** A mail with the link by which a person sets a password. */
   | { readonly kind: 'link'; readonly userId: string; readonly address: string; readonly until: string }
-  /** Somebody signed in as the person from a device that is new. `at` is ISO 8601. */
+  /** Somebody signed in as the person from a new device. `at` is in ISO 8601. */
   | {
       readonly kind: 'new_device';
       readonly userId: string;
@@ -65,8 +73,8 @@ export interface JobData {
 }
 
 /**
- * Data that the creator of a job has and its worker would otherwise read first. Passed along only within the
- * process, as of the commit, and never stored.
+ * Data that the creator of a job already has, so that its worker need not read it. It has the state of the commit. It
+ * exists only within the process and is never stored.
  */
 export interface PrefetchedData {
   submit: readonly Outgoing[];
@@ -81,16 +89,16 @@ export interface NewJob<Q extends QueueName = QueueName> {
   readonly data: JobData[Q];
   readonly routeKey: string;
   readonly prefetched?: PrefetchedData[Q];
-  /** Not before this time; at once when absent. */
+  /** The job starts at this time or later. At once if absent. */
   readonly startAfter?: Date;
-  /** Higher priorities are fetched first. Default 0. */
+  /** Jobs with a higher priority are fetched first. Default 0. */
   readonly priority?: number;
 }
 
-/** The part of the queue inside a transaction (`Tx`). */
+/** The part of the queue that a transaction offers (`Tx`). */
 export interface JobSink {
   enqueue(jobs: readonly NewJob[]): Promise<void>;
-  /** Ends jobs of this process with the transaction, because their work is recorded in it. */
+  /** Ends jobs of this process with the commit of the transaction, which also records their work. */
   end(jobs: readonly Pick<HeldJob<QueueName>, 'id' | 'queue'>[]): Promise<void>;
 }
 
@@ -99,42 +107,47 @@ export interface HeldJob<Q extends QueueName> {
   readonly queue: Q;
   readonly data: JobData[Q];
   readonly routeKey: string;
-  /** Absent when the worker must read it. */
+  /** Absent if the worker must read the data itself. */
   readonly prefetched?: PrefetchedData[Q] | undefined;
-  /** A worker died or gave the job back. Parts of its work may be done. */
+  /** True if a worker died or returned the job to the queue. A part of its work may be done. */
   readonly isRepeat: boolean;
   /**
-   * Call it when little of the job is left and it only waits for its peer. The job then no longer counts against the
-   * concurrency and its route's share; the number of such jobs is also bounded.
+   * Frees the job's slot. Call it when the job only waits for an answer from a remote system. The job then no longer
+   * counts in `concurrency` and in its route's share. The number of such waiting jobs is limited, too.
    */
   releaseSlotWhileWaiting(): void;
 }
 
 /**
- * Resolves when the job's work is recorded. Rejects when the job must come back. `signal` aborts when the process
- * drains, or when its lease has ended and another process may have the job: nothing more may be sent then.
+ * Resolves when the job's work is recorded. Rejects if the job must return to the queue.
+ *
+ * `signal` aborts when the process stops, or when the job's lease has ended. After that nothing more may be sent,
+ * because another process may have the job.
  */
 export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSignal) => Promise<void>;
 
 export interface WorkOptions {
-  /** Jobs that this process holds at once, over all routes. */
+  /** Largest number of jobs that this process holds at once, over all routes. */
   readonly concurrency: number;
   /**
-   * Jobs of one route that this process holds at once, except waiting ones. Absent when the handler bounds routes
-   * itself.
+   * Largest number of jobs of one route that this process holds at once, without waiting jobs. Absent if the handler
+   * limits its routes itself.
    */
   readonly perRoute?: number;
   /**
-   * After this time a job no longer counts against `concurrency`, because it only waits for its peer. Peers that do
-   * not answer thus cannot take all slots. Absent: every job counts.
+   * After this time in milliseconds a job no longer counts in `concurrency`, because it only waits for an answer. So
+   * remote systems that do not answer cannot take all slots. If absent, a job always counts.
    */
   readonly countedMs?: number;
-  /** Minimum time between two fetches of a queue that is not urgent, unless a slot becomes free. Default 0. */
+  /**
+   * Shortest time in milliseconds between two fetches from a queue that is not urgent. When a slot becomes free, the
+   * next fetch is made at once. Default 0.
+   */
   readonly pauseMs?: number;
 }
 
 export interface JobQueue {
   work<Q extends QueueName>(queue: Q, options: WorkOptions, handler: JobHandler<Q>): Promise<void>;
-  /** Takes no new jobs, waits up to `timeoutMs` for those held, and returns the rest to the queue. */
+  /** Takes no new jobs, waits up to `timeoutMs` for the held jobs, and returns the others to the queue. */
   stopWorking(timeoutMs: number): Promise<void>;
 }

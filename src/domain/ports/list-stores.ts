@@ -3,7 +3,7 @@ import type { Channel, Message, MessageStatus, Recipient, TimelineEntry } from '
 import type { KeyRange } from '../paging.ts';
 import type { DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
 
-/** A text is searched in this many of the newest messages of each channel in the filter's time span. */
+/** A text search looks at this many messages per channel: the newest in the time span of the filter. */
 export const SEARCH_REACH = 100_000;
 
 export interface MessageListFilter {
@@ -11,10 +11,10 @@ export interface MessageListFilter {
   readonly channel?: readonly Channel[] | undefined;
   readonly status?: readonly MessageStatus[] | undefined;
   readonly environment?: Environment | undefined;
-  /** Inclusive bounds of the creation time. */
+  /** Bounds of the creation time, both included. */
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
-  /** Part of the text, the sender or a recipient's address. */
+  /** A part of the text, of the sender, or of a recipient's address. */
   readonly search?: string | undefined;
   readonly apiKeyId?: string | undefined;
   readonly sender?: string | undefined;
@@ -29,7 +29,7 @@ export interface MessageKey {
   readonly seq: number;
   readonly createdAt: Date;
 }
-/** The last sequence number of a channel, and the number of its messages that retention has kept. */
+/** `last`: the last sequence number of a channel. `kept`: the number of its messages that retention has not deleted. */
 export interface ChannelCounter {
   readonly last: number;
   readonly kept: number;
@@ -45,7 +45,7 @@ export interface DeliveryCounts {
   readonly succeeded: number;
   readonly failed: number;
   readonly pending: number;
-  /** In any status, canceled ones too. */
+  /** Number of deliveries in any status, canceled ones included. */
   readonly total: number;
 }
 export interface AuditFilter {
@@ -56,10 +56,13 @@ export interface AuditFilter {
   readonly to?: Date | undefined;
 }
 
-/** Lists of messages for people. What belongs to many messages comes in one statement. */
+/** Lists of messages for people. The recipients or notes of many messages are read in one statement. */
 export interface MessageListStore {
   counters(accountId: string): Promise<ReadonlyMap<Channel, ChannelCounter>>;
-  /** For each channel in `before`, up to `limit` messages with smaller sequence numbers, highest first. */
+  /**
+   * For each channel in `before`, returns up to `limit` messages with a sequence number below the given one, highest
+   * first.
+   */
   keys(
     accountId: string,
     filter: MessageListFilter,
@@ -82,23 +85,23 @@ export interface MessageListStore {
   ): Promise<readonly (TimelineEntry & { messageId: string; position: number })[]>;
 }
 
-/** Lists of deliveries for people. */
+/** Lists of webhook deliveries for people. */
 export interface DeliveryListStore {
-  /** Deliveries of the messages, oldest first. */
+  /** Returns up to `limit` deliveries of the messages' events, oldest first. */
   ofMessages(
     accountId: string,
     messageIds: readonly string[],
     limit: number,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Deliveries, newest first. */
+  /** Returns the account's deliveries, newest first. */
   list(accountId: string, filter: DeliveryListFilter, range: KeyRange): Promise<readonly WebhookDelivery[]>;
-  /** Deliveries to each of the account's endpoints, newest first. */
+  /** Returns the deliveries to each of the account's endpoints, newest first. */
   listToEach(
     accountId: string,
     webhookIds: readonly string[],
     range: KeyRange,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Deliveries of the account to all its endpoints or to one, oldest first. */
+  /** Returns the account's deliveries with these ids, oldest first. `webhookId` restricts them to one endpoint. */
   findMany(
     accountId: string,
     ids: readonly string[],

@@ -1,4 +1,4 @@
-/** Structured logging; pino implements it. Never log keys, secrets, message bodies or full phone numbers. */
+/** Structured logging. Pino implements it. Never log keys, secrets, message bodies or whole phone numbers. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -1,20 +1,20 @@
 import type { SubmitOutcome } from './provider.ts';
 
-/** A mail of the gateway itself to a person who signs in. */
+/** A mail that the gateway itself sends to a person who signs in. */
 export interface PersonMail {
-  /** A UUID, from which the Message-ID is made. */
+  /** A UUID. The Message-ID header is made from it. */
   readonly id: string;
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** Must not be sent after this time. */
+  /** The mail must not be sent after this time. */
   readonly expiresAt: Date;
 }
 
-/** Sends mails to people who sign in. */
+/** Sends the gateway's own mails to people who sign in. */
 export interface Mailer {
-  /** Whether a mail server is configured. The simulator mails nothing, so it does not count. */
+  /** True if a mail server is configured. The simulator does not count, because it sends no mail. */
   readonly isConfigured: boolean;
-  /** Never rejects. */
+  /** Sends one mail. Never rejects: a failure is in the outcome. */
   send(mail: PersonMail, signal: AbortSignal): Promise<SubmitOutcome>;
 }

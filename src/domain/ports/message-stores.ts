@@ -25,13 +25,13 @@ export interface LockedMessage extends Message {
   readonly counts: StatusCounts;
 }
 
-/** A message before its recipients moved, and its status after that. */
+/** A change of a message's status. `message` is as it was before the change; `to` is the new status. */
 export interface StatusMove {
   readonly message: Message;
   readonly to: MessageStatus;
 }
 
-/** A move of one recipient along the transition table (status.ts). */
+/** A change of one recipient's status, from `from` to `to`. The table in status.ts lists the allowed changes. */
 export interface RecipientMove {
   readonly messageId: string;
   readonly position: number;
@@ -39,10 +39,15 @@ export interface RecipientMove {
   readonly to: MessageStatus;
   readonly at: Date;
   readonly provider: string | null;
-  /** The carrier's ids: one, or one for each part of a text. Empty when the carrier accepted nothing. */
+  /**
+   * The carrier's message ids: one, or one for each part of a text. Empty if the carrier did not accept the message.
+   */
   readonly sids: readonly string[];
   readonly error: RecipientError | null;
-  /** For a failure: an earlier submission got no answer and may have sent it. The refund is then deferred (R218). */
+  /**
+   * Set on a failure if an earlier submission got no answer and may have sent the message. The refund is then deferred
+   * (R218).
+   */
   readonly possiblySent?: boolean;
 }
 
@@ -51,15 +56,15 @@ export interface RecipientKey {
   readonly position: number;
 }
 
-/** A recipient whose submission is retried. */
+/** A recipient whose submission will be retried. */
 export interface PostponedRecipient extends RecipientKey {
-  /** Submissions it had before. */
+  /** Number of submissions before this one. */
   readonly attempts: number;
-  /** Nothing was sent, so it can be canceled until the next attempt (R18). */
+  /** True if certainly nothing was sent. The recipient can then be canceled until the next attempt (R18). */
   readonly isFree: boolean;
 }
 
-/** A recipient that moved. */
+/** A recipient whose status was changed. */
 export interface MovedRecipient extends RecipientKey {
   readonly address: string;
   readonly costMinor: number;
@@ -79,7 +84,7 @@ export interface TimelineNote {
 
 export interface MessageStore {
   find(visibility: Visibility, id: string): Promise<Message | undefined>;
-  /** Newest first. */
+  /** Returns a page of the channel's messages, newest first. */
   history(
     visibility: Visibility,
     channel: Channel,
@@ -87,10 +92,10 @@ export interface MessageStore {
     request: PageRequest,
   ): Promise<Page<Message>>;
   recipients(messageIds: readonly string[]): Promise<readonly Recipient[]>;
-  /** The large content of a message; undefined if it has none. */
+  /** Returns the large content of a message; undefined if it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
   timelineNotes(messageId: string): Promise<readonly (TimelineEntry & { position: number })[]>;
-  /** Messages with their recipients that are pending and had at most `attempts` submissions. */
+  /** Returns the messages with their pending recipients that had at most `attempts` submissions. */
   pending(
     messageIds: readonly string[],
     attempts: number,
@@ -98,8 +103,8 @@ export interface MessageStore {
   /** Locks the rows of the messages, in the order of their ids. */
   lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>>;
   /**
-   * Locks the messages like `lock`, and makes the moves whose `from` still is the recipient's status. Returns the
-   * messages before the moves, and the recipients that moved.
+   * Locks the messages like `lock`. Then makes each move whose `from` is still the recipient's status. Returns the
+   * messages as they were before, and the recipients whose status changed.
    */
   lockAndMove(
     messageIds: readonly string[],
@@ -108,22 +113,25 @@ export interface MessageStore {
     readonly messages: ReadonlyMap<string, LockedMessage>;
     readonly moved: readonly MovedRecipient[];
   }>;
-  /** Stores when delivered recipients read the message. Returns those for which it was not stored yet. */
+  /**
+   * Stores when delivered recipients read the message. Returns the recipients for which no such time was stored yet.
+   */
   markRead(recipients: readonly RecipientKey[], at: Date): Promise<readonly MovedRecipient[]>;
   /**
-   * Claims the pending and unclaimed ones of the recipients and returns them. Their messages can then no longer be
+   * Claims the recipients that are pending and not claimed, and returns them. Their messages can then no longer be
    * canceled (R18). Locks the messages.
    */
   claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]>;
-  /** Stores failed submissions. Returns the recipients whose job is still to be created. */
+  /** Stores failed submissions. Returns the recipients that still need a job for their retry. */
   postpone(recipients: readonly PostponedRecipient[]): Promise<readonly RecipientKey[]>;
-  /** Stores the moves of messages in the usage, and clears the reasons of their former status. */
+  /** Adds changes of messages' status to the usage counts. Clears the `statusReason` of the former status. */
   countMoves(moves: readonly StatusMove[]): Promise<void>;
-  /** With `mostAlike`, adds a note only while a recipient has fewer notes with the same text. */
+  /** Adds notes to timelines. With `mostAlike`, a recipient gets at most that many notes with the same text. */
   note(notes: readonly TimelineNote[], mostAlike?: number): Promise<void>;
   /**
-   * Production messages of a status with a send time before `before`, by send time, after `mark`; for sweeps.
-   * Messages that are not scheduled are ordered by id, which begins with the time.
+   * Returns production messages of a status whose send time is before `before`, in order of send time, starting after
+   * `mark`. Periodic sweeps use it. Messages that are not scheduled are ordered by id, because an id begins with its
+   * creation time.
    */
   agedBefore(
     status: MessageStatus,
@@ -133,7 +141,7 @@ export interface MessageStore {
     limit: number,
   ): Promise<readonly Message[]>;
   setStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
-  /** Clears the reason if it is `reason`. */
+  /** Clears the `statusReason` of messages if it is `reason`. */
   clearStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
 }
 
@@ -146,23 +154,26 @@ export interface DeferredRefund {
   readonly amountMinor: number;
 }
 
-/** A provider reported after the failure of a recipient that it had accepted the submission. */
+/** A provider's report, after a recipient had failed, that it had accepted the submission. */
 export interface LateAcceptance extends Pick<DeferredRefund, 'messageId' | 'position'> {
   readonly at: Date;
   readonly provider: string | null;
   readonly sid: string | null;
 }
 
-/** Refunds that wait until no delivery report can arrive (R218). */
+/** Stores refunds that wait until a delivery report can no longer arrive (R218). */
 export interface RefundStore {
-  /** Defers refunds for `delayMs` by PostgreSQL's clock. */
+  /** Defers refunds for `delayMs`, by PostgreSQL's clock. */
   defer(refunds: readonly DeferredRefund[], delayMs: number): Promise<void>;
   /** Removes and returns up to `limit` due refunds. Skips locked ones. */
   takeDue(limit: number): Promise<readonly DeferredRefund[]>;
-  /** Removes the refunds of recipients that a provider had accepted, and stores that. Returns those that existed. */
+  /**
+   * Removes the refunds of recipients that a provider had accepted, and stores the acceptance. Returns the recipients
+   * that had a deferred refund.
+   */
   cancel(
     accepted: readonly LateAcceptance[],
   ): Promise<readonly Pick<DeferredRefund, 'messageId' | 'position'>[]>;
-  /** The messages with a deferred refund. */
+  /** Returns those of the messages that have a deferred refund. */
   withDeferred(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
 }

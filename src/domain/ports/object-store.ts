@@ -1,4 +1,4 @@
-/** The kinds of objects that have an id of their own. */
+/** The kinds of objects that have an id. */
 export const OBJECT_KINDS = [
   'account',
   'user',
@@ -13,8 +13,8 @@ export const OBJECT_KINDS = [
 ] as const;
 export type ObjectKind = (typeof OBJECT_KINDS)[number];
 
-/** Finds out what ids belong to. */
+/** Finds the kind of the object that an id belongs to. */
 export interface ObjectStore {
-  /** The kinds of those objects that are the account's, by id. Deleted webhooks are left out. */
+  /** Returns, by id, the kinds of the objects that belong to the account. Deleted webhooks are left out. */
   kinds(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, ObjectKind>>;
 }

@@ -1,19 +1,19 @@
-/** What browsers exchange with an authenticator, as JSON (WebAuthn, level 3). */
+/** JSON that the browser exchanges with an authenticator, which holds the passkey (WebAuthn, level 3). */
 export type PasskeyJson = Readonly<Record<string, unknown>>;
 
 export interface PasskeyCredential {
   readonly id: Buffer;
   readonly publicKey: Buffer;
-  /** Of signatures; 0 where the authenticator does not count. */
+  /** Number of signatures that the authenticator made. 0 if the authenticator does not count them. */
   readonly counter: number;
 }
 
 /**
- * Passkeys (WebAuthn) of this gateway's origin. Every answer must be of this origin, and of an authenticator that has
- * verified the person (PIN, finger, face).
+ * Creates and checks passkeys (WebAuthn) of this gateway's origin. It accepts only answers for this origin, from an
+ * authenticator that has verified the person (PIN, finger, face).
  */
 export interface Passkeys {
-  /** Whether the gateway's address has a name that browsers take: a host, not an IP address. */
+  /** True if the gateway's URL has a host name. Browsers accept no passkeys for an IP address. */
   readonly isAvailable: () => boolean;
   creationOptions(input: {
     readonly userId: string;
@@ -21,13 +21,19 @@ export interface Passkeys {
     readonly challenge: Buffer;
     readonly known: readonly Buffer[];
   }): Promise<PasskeyJson>;
-  /** `credentials`: those that may answer; all when empty. */
+  /** `credentials` are the credential ids that may answer. If it is empty, any passkey may. */
   requestOptions(challenge: Buffer, credentials: readonly Buffer[]): Promise<PasskeyJson>;
-  /** The challenge that an answer signs, and its credential; undefined for what is no answer. Nothing is checked. */
+  /**
+   * Returns the challenge and the credential id in an answer. Returns undefined if the JSON is not such an answer. It
+   * does not check the signature.
+   */
   read(answer: PasskeyJson): { readonly challenge: Buffer; readonly credentialId: Buffer } | undefined;
-  /** The new credential; undefined for an answer that does not hold. */
+  /** Checks the answer to `creationOptions`. Returns the new credential; undefined if the answer is not valid. */
   verifyCreation(answer: PasskeyJson, challenge: Buffer): Promise<PasskeyCredential | undefined>;
-  /** The new counter; undefined for an answer that does not hold, or whose counter has not grown. */
+  /**
+   * Checks the answer to `requestOptions`. Returns the new counter; undefined if the answer is not valid or the counter
+   * has not grown.
+   */
   verifyRequest(
     answer: PasskeyJson,
     challenge: Buffer,

@@ -6,18 +6,25 @@ import type { SecondFactor } from '../people/second-factor.ts';
 import type { PasskeyCredential } from './passkeys.ts';
 
 export interface UserStore {
-  /** Returns false when the email is taken: in the account or, for people added by an operator, among those. */
+  /**
+   * Stores a person. Returns false if the email address is taken: by a person of the account or, for people whom an
+   * operator added, by another such person.
+   */
   insert(user: User, passwordHash: string): Promise<boolean>;
-  /** Neither this nor the other queries find removed people and expired invitations. */
+  /**
+   * Returns the people with this email address. This and the other queries do not find removed people and expired
+   * invitations, unless their comment says so.
+   */
   withEmail(email: string): Promise<readonly User[]>;
   /**
-   * Password hashes of people with the email, one for each salt, oldest first. Usually one, because new hashes reuse
-   * a salt; at most 3.
+   * Returns password hashes of people with the email address, one for each salt, oldest first. There is usually one,
+   * because new hashes reuse a salt; at most 3.
    */
   saltsOf(email: string): Promise<readonly string[]>;
   /**
-   * The person with the email and one of the hashes. `userId` restricts it to one person. Of several, the one that
-   * an operator added, then the first to accept, then the first invited.
+   * Returns the person with the email address and one of the hashes. `userId` restricts the search to one person. If
+   * several match, the first choice is a person whom an operator added, then the first who accepted, then the first who
+   * was invited.
    */
   findByPassword(
     email: string,
@@ -25,19 +32,19 @@ export interface UserStore {
     userId?: string,
   ): Promise<{ user: User; passwordHash: string } | undefined>;
   find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
-  /** People by id, removed ones included. Leaves out people of other accounts, if an account is given. */
+  /** Returns people by id, removed people included. If an account is given, it leaves out people of other accounts. */
   findMany(ids: readonly string[], accountId: string | undefined): Promise<readonly User[]>;
-  /** The role of a person, or `removed`; undefined if unknown. */
+  /** Returns the role of a person, or `removed`. Undefined for an unknown id. */
   roleOf(id: string): Promise<Role | 'removed' | undefined>;
-  /** The people of an account, by email. */
+  /** Returns the people of an account, by email address. */
   members(accountId: string): Promise<readonly User[]>;
   /** Locks the people of an account, so that concurrent changes cannot leave it without an owner. */
   lockMembers(accountId: string): Promise<readonly User[]>;
   setRole(id: string, role: AccountRole): Promise<void>;
   accept(id: string, at: Date): Promise<void>;
-  /** Releases the emails of expired invitations of the account. */
+  /** Makes the email addresses of the account's expired invitations available again. */
   forgetExpired(accountId: string): Promise<void>;
-  /** Returns false and changes nothing when `knownHash` is given and is not the stored hash. */
+  /** Sets a password. If `knownHash` is given and is not the stored hash, returns false and changes nothing. */
   setPassword(
     id: string,
     password: { readonly hash: string; readonly isOneTime: boolean; readonly at: Date },
@@ -51,9 +58,9 @@ export interface SessionRow {
   readonly id: string;
   readonly createdAt: Date;
   readonly lastSeenAt: Date;
-  /** Without further use. */
+  /** When the session ends if it is not used again. */
   readonly expiresAt: Date;
-  /** Regardless of use. */
+  /** When the session ends even if it is used. */
   readonly endsAt: Date;
   /** When the person last gave the password or a second factor. */
   readonly verifiedAt: Date;
@@ -61,36 +68,36 @@ export interface SessionRow {
   readonly userAgent: string;
 }
 
-/** A session with its person and what restricts it. */
+/** A session with its person and the facts that restrict it. */
 export interface FoundSession extends SessionRow {
   readonly tokenHash: Buffer;
   readonly user: User;
-  /** Whether the person has a confirmed second factor. */
+  /** True if the person has a confirmed second factor. */
   readonly hasFactor: boolean;
-  /** Whether the person's account requires one. */
+  /** True if the person's account requires a second factor. */
   readonly accountRequiresFactor: boolean;
 }
 
 export interface SessionStore {
-  /** Returns false and stores nothing when the person was removed or has another password by now. */
+  /** Stores a session. If the person was removed or has another password by now, returns false and stores nothing. */
   insert(session: SessionRow & { tokenHash: Buffer; userId: string; passwordHash: string }): Promise<boolean>;
-  /** The sessions that have not ended at `now`. */
+  /** Returns the sessions that have not ended at `now`. */
   findMany(tokenHashes: readonly Buffer[], now: Date): Promise<readonly FoundSession[]>;
-  /** Sessions of a person that have not ended at `now`, newest first. */
+  /** Returns a person's sessions that have not ended at `now`, newest first. */
   listOf(userId: string, now: Date): Promise<readonly (SessionRow & { readonly tokenHash: Buffer })[]>;
   extend(tokenHash: Buffer, expiresAt: Date, seenAt: Date): Promise<void>;
   verified(tokenHash: Buffer, at: Date): Promise<void>;
   remove(tokenHash: Buffer): Promise<void>;
-  /** Ends the sessions of a person except the one with `keptHash`. */
+  /** Ends all sessions of a person except the one with `keptHash`. */
   removeOf(userId: string, keptHash?: Buffer): Promise<void>;
   /** Deletes sessions that expired before `now`, and failed sign-ins before `failuresBefore`. */
   forgetOld(now: Date, failuresBefore: Date): Promise<void>;
 }
 
-/** Second factors, recovery codes, and **challenges**: sign-ins that wait for a second factor. */
+/** Stores second factors, recovery codes, and **challenges**: sign-ins that wait for a second factor. */
 export interface SecondFactorStore {
   list(userId: string): Promise<readonly SecondFactor[]>;
-  /** Locks the person. Returns their factors with the secrets. */
+  /** Locks the person. Returns the person's factors with their secrets. */
   lock(userId: string): Promise<
     readonly {
       readonly factor: SecondFactor;
@@ -100,9 +107,9 @@ export interface SecondFactorStore {
     }[]
   >;
   insert(factor: SecondFactor, secretSealed: string): Promise<void>;
-  /** Returns false when a person has the passkey already. */
+  /** Stores a passkey. Returns false if it is stored already, for this or another person. */
   insertPasskey(factor: SecondFactor, credential: PasskeyCredential): Promise<boolean>;
-  /** Credential ids of a person's passkeys. */
+  /** Returns the credential ids of a person's passkeys. */
   passkeysOf(userId: string): Promise<readonly Buffer[]>;
   findPasskey(credentialId: Buffer): Promise<
     | {
@@ -113,23 +120,23 @@ export interface SecondFactorStore {
       }
     | undefined
   >;
-  /** Stores the counter of a use. Returns false when it is no longer `before`. */
+  /** Stores the counter after a use. Returns false if the stored counter is no longer `before`. */
   countPasskey(factorId: string, before: number, counter: number, at: Date): Promise<boolean>;
-  /** Stores a challenge for a person, or for anybody with null. Forgets expired ones. */
+  /** Stores a passkey challenge for one person, or with a null `userId` for anybody. Deletes expired challenges. */
   insertPasskeyChallenge(challenge: {
     readonly challengeHash: Buffer;
     readonly userId: string | null;
     readonly now: Date;
     readonly expiresAt: Date;
   }): Promise<void>;
-  /** Uses up a challenge. Returns false when there is none that is open. */
+  /** Removes a passkey challenge, so that it is used only once. Returns false if no such challenge is open. */
   takePasskeyChallenge(challengeHash: Buffer, userId: string | null, now: Date): Promise<boolean>;
   recordUse(id: string, step: number, at: Date): Promise<void>;
   confirm(id: string, at: Date): Promise<void>;
   remove(ids: readonly string[]): Promise<void>;
-  /** Replaces all codes of the person, used ones too. */
+  /** Replaces all recovery codes of the person, the used ones included. */
   replaceRecoveryCodes(userId: string, hashes: readonly Buffer[]): Promise<void>;
-  /** Returns false for an unknown or used code. */
+  /** Marks a recovery code as used. Returns false for an unknown or used code. */
   takeRecoveryCode(userId: string, hash: Buffer, at: Date): Promise<boolean>;
   countRecoveryCodes(userId: string): Promise<number>;
   insertChallenge(challenge: {
@@ -138,21 +145,24 @@ export interface SecondFactorStore {
     passwordHash: string;
     expiresAt: Date;
   }): Promise<void>;
-  /** Undefined when it has expired or was answered, or the person has another password. */
+  /**
+   * Returns the person of a challenge. Undefined if the challenge has expired or was answered, or if the person has
+   * another password by now.
+   */
   findChallenge(tokenHash: Buffer, now: Date): Promise<{ user: User; passwordHash: string } | undefined>;
-  /** Returns false when there was none. */
+  /** Returns false if there was no such challenge. */
   removeChallenge(tokenHash: Buffer): Promise<boolean>;
   removeChallengesOf(userId: string): Promise<void>;
   forgetChallenges(now: Date): Promise<void>;
 }
 
-/** Devices from which people have signed in, by hash. */
+/** Stores the devices from which people have signed in, by hash. */
 export interface KnownDeviceStore {
-  /** Whether a person with the email has signed in with the device. */
+  /** True if a person with the email address has signed in from the device. */
   isKnownFor(email: string, deviceHash: Buffer): Promise<boolean>;
   /**
-   * Records that the person signed in with a device that has these hashes, and keeps the `most` devices that were seen
-   * last. Returns whether one of the hashes was known, or all are new, or the person had no device before.
+   * Records that the person signed in from a device that has these hashes. Keeps only the `most` devices that were seen
+   * last. Returns `known` if one of the hashes was stored, `first` if the person had no device before, otherwise `new`.
    */
   see(
     userId: string,
@@ -162,7 +172,7 @@ export interface KnownDeviceStore {
   ): Promise<'known' | 'new' | 'first'>;
 }
 
-/** Links by mail that let their holder set a password. */
+/** Stores the links that a mail contains and by which the recipient sets a password. */
 export interface MailLinkStore {
   insert(link: {
     readonly tokenHash: Buffer;
@@ -171,7 +181,10 @@ export interface MailLinkStore {
     readonly passwordHash: string;
     readonly expiresAt: Date;
   }): Promise<void>;
-  /** Undefined when it has ended or was used, or the person was removed or has another password. */
+  /**
+   * Returns the person of a link. Undefined if the link has ended or was used, or if the person was removed or has
+   * another password by now.
+   */
   find(
     tokenHash: Buffer,
     kind: MailLinkKind,
@@ -183,14 +196,14 @@ export interface MailLinkStore {
 
 export interface AccessTokenStore {
   insert(token: AccessToken, tokenHash: Buffer): Promise<void>;
-  /** Tokens that are not revoked and have not ended at `now`, of people who are not removed. */
+  /** Returns the tokens that are not revoked and have not ended at `now`. Leaves out tokens of removed people. */
   findLiving(
     tokenHashes: readonly Buffer[],
     now: Date,
   ): Promise<readonly (KnownToken & { readonly tokenHash: Buffer })[]>;
-  /** A person's tokens, newest first, ended ones too. */
+  /** Returns a person's tokens, newest first, ended ones included. */
   list(userId: string): Promise<readonly AccessToken[]>;
-  /** Undefined when the person has no such token. */
+  /** Revokes a token. Returns undefined if the person has no such token. */
   revoke(
     id: string,
     userId: string,
@@ -199,13 +212,13 @@ export interface AccessTokenStore {
   recordUse(tokenHash: Buffer, at: Date): Promise<void>;
 }
 
-/** Failed sign-ins by bucket: an email's or an address's. */
+/** Stores failed sign-ins by bucket. A bucket counts the failures of one email address or of one IP address. */
 export interface SignInFailureStore {
-  /** Locks the buckets and returns the times of their failures after `since`, oldest first. */
+  /** Locks the buckets. Returns the times of their failures after `since`, oldest first. */
   lock(buckets: readonly string[], since: Date): Promise<ReadonlyMap<string, readonly Date[]>>;
   add(attemptId: string, buckets: readonly string[], at: Date): Promise<void>;
-  /** Removes an attempt, and all failures of `bucket` if given. */
+  /** Removes the failures of one attempt. If `bucket` is given, also removes all failures of that bucket. */
   forget(attemptId: string, bucket?: string): Promise<void>;
-  /** Removes every attempt in `bucket`, from its other buckets too. */
+  /** Removes every attempt that has a failure in `bucket`, also from its other buckets. */
   forgetAttempts(bucket: string): Promise<void>;
 }

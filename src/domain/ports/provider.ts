@@ -2,28 +2,31 @@
  * The port of every carrier (SMS) and provider (email, push, WhatsApp). A new one is a file in `channels/<channel>/`
  * that implements `Provider`.
  *
- * **Submission**: a message to one recipient. **Outcome**: the result of submitting it, a value and never an
- * exception. **sid**: the provider's id of it. **Delivery report**: a later report about a sid; it may arrive before
+ * **Submission**: a message to one recipient. **Outcome**: the result of submitting it, a value and never an exception.
+ * **sid**: the provider's id of the submission. **Delivery report**: a later report about a sid. It may arrive before
  * the outcome.
  */
 import type { SmsEncoding } from '../messages/sms-text.ts';
 
-/** Members of all channels. `messageId` and `position` identify the recipient and stay the same in retries. */
+/**
+ * The members of a submission on every channel. `messageId` and `position` identify the recipient and stay the same in
+ * retries.
+ */
 export interface Submission {
   readonly messageId: string;
   readonly position: number;
   readonly to: string;
   readonly from: string;
-  /** Earlier submissions of this recipient. */
+  /** Number of earlier submissions to this recipient. */
   readonly attempt: number;
-  /** Must not be sent after this time (R14). */
+  /** The message must not be sent after this time (R14). */
   readonly expiresAt: Date;
 }
 
 export interface SmsSubmission extends Submission {
   readonly text: string;
   readonly encoding: SmsEncoding;
-  /** Parts of the text on the wire (160/153, 70/67). */
+  /** Number of parts in which the carrier sends the text (160/153 septets, 70/67 code units). */
   readonly segments: number;
 }
 
@@ -34,14 +37,14 @@ export interface EmailAttachment {
   readonly content: string;
 }
 
-/** The part of an email that may have megabytes. */
+/** The part of an email that can have a size of megabytes. */
 export interface EmailBody {
   readonly text: string | null;
   readonly html: string | null;
   readonly attachments: readonly EmailAttachment[];
 }
 
-/** One mail to `to`, and to the copies that go with it. `from` and `replyTo` may have names (`mailboxText`). */
+/** One mail to `to`, and copies to `cc` and `bcc`. `from` and `replyTo` may contain names (`mailboxText`). */
 export interface EmailSubmission extends Submission {
   readonly subject: string;
   /** Loads the body. Call it just before sending, so that waiting mails take no memory. May reject. */
@@ -52,7 +55,9 @@ export interface EmailSubmission extends Submission {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A device. On the web, `token` is the endpoint's URL and there are keys. */
+/**
+ * The device that a push message goes to. On the web, `token` is the URL of the push endpoint, and there are `keys`.
+ */
 export interface PushTarget {
   /** The account that the device belongs to. */
   readonly accountId: string;
@@ -70,12 +75,12 @@ export interface PushSubmission extends Submission {
   readonly imageUrl?: string | undefined;
   readonly clickUrl?: string | undefined;
   readonly collapseKey?: string | undefined;
-  /** Until when the platform may store it for an offline device; the platform decides when absent. */
+  /** Until when the platform may store the message for an offline device. If absent, the platform decides. */
   readonly keepUntil?: Date | undefined;
   readonly priority: 'high' | 'normal';
 }
 
-/** Rejection code for a dead device token. The device is then deleted (R24). */
+/** Rejection code for a device token that is no longer valid. The device is then deleted (R24). */
 export const UNREGISTERED = 'unregistered';
 
 export type WhatsAppContent =
@@ -98,16 +103,16 @@ export interface WhatsAppSubmission extends Submission {
 }
 
 export type SubmitOutcome =
-  /** The provider accepted it. `partSids` has the sids of all parts, in order, when there are several. */
+  /** The provider accepted it. If the text has several parts, `partSids` has the sids of all of them, in order. */
   | { readonly kind: 'accepted'; readonly sid: string; readonly partSids?: readonly string[] }
-  /** The provider refused it for good. `code` is the provider's own. */
+  /** The provider refused it permanently. `code` is the provider's own code. */
   | { readonly kind: 'rejected'; readonly code: string; readonly reason: string }
   /**
-   * Throttled, unreachable or without an answer: retry, not before `retryAfterMs` if given.
+   * The provider was overloaded, unreachable or did not answer. Retry, but not before `retryAfterMs` if it is given.
    *
-   * `definitelyNotSent`: the provider certainly has nothing of it, so it can still be canceled.
+   * `definitelyNotSent`: the provider has certainly received nothing of it, so it can still be canceled.
    *
-   * `onlyThis`: the provider works and postpones this submission only, such as for a greylisted mailbox.
+   * `onlyThis`: the provider works, and postpones only this submission, for example because of a greylisted mailbox.
    */
   | {
       readonly kind: 'unavailable';
@@ -120,48 +125,49 @@ export type SubmitOutcome =
 export interface DeliveryReport {
   readonly sid: string;
   /**
-   * The recipient as the provider names it (digits or E.164), if it does. Matching then also checks the number
+   * The recipient as the provider names it (digits or E.164). If present, a report must also match by this number
    * (R220).
    */
   readonly to?: string;
-  /** `read` implies delivered. */
+  /** `read` implies that the message was delivered. */
   readonly status: 'delivered' | 'read' | 'failed';
-  /** The provider's code and text of a failure. */
+  /** The provider's code and text for a failure. */
   readonly code?: string;
   readonly reason?: string;
 }
 
 /**
- * Records reports, or stores them on this host's disk while the database is away; rejects when neither is possible.
- * A provider acknowledges a report to its peer only after this resolves.
+ * Records reports. While the database is unreachable, stores them on this host's disk. Rejects if neither is possible.
+ * A provider acknowledges a report to the remote system only after this promise resolves.
  */
 export type ReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<void>;
 
-/** Records the reports whose sids are known. Returns how many are unknown. */
+/** Records the reports whose sids are known. Returns the number of reports whose sids are unknown. */
 export type KnownReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<number>;
 
 export interface ProviderHealth {
   readonly name: string;
   readonly state: 'up' | 'down' | 'starting';
   readonly detail?: string;
-  /** Submissions without an answer yet. */
+  /** Number of submissions that have no answer yet. */
   readonly inFlight: number;
 }
 
 export interface Provider<S extends Submission> {
   /**
-   * The peer and the account there, without credentials and stable across restarts. Delivery reports are matched
-   * within it. Providers with the same peer and account share the name; health and metrics distinguish them (`#2`).
+   * Names the remote system and the account there, without credentials. It stays the same across restarts. The sid of a
+   * delivery report is looked up among the submissions to this name. Providers with the same remote system and account
+   * share the name; health and metrics add a number (`#2`).
    */
   readonly name: string;
-  /** Returns at once and connects in the background, with growing pauses. */
+  /** Returns at once and connects in the background, with growing pauses between attempts. */
   start(onReports: ReportSink): void;
   /**
-   * Submits to the provider. Never rejects. May wait for a connection or a slot in the window until `signal` aborts;
-   * a submission that is not on the wire by then ends as `unavailable`.
+   * Submits to the provider. Never rejects. It may wait for a connection or a slot in the window until `signal` aborts.
+   * A submission that was not sent by then ends as `unavailable`.
    */
   submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome>;
-  /** Takes no new submissions, waits a bounded time for those on the wire, and closes. */
+  /** Takes no new submissions, waits a bounded time for answers to those already sent, and closes the connections. */
   stop(): Promise<void>;
   health(): ProviderHealth;
 }

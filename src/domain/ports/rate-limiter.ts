@@ -1,4 +1,4 @@
-/** Requests of a bucket in any 60 seconds and in any second (0: unlimited). */
+/** Largest number of requests of a bucket in any 60 seconds, and in any second. A `perSecond` of 0 is unlimited. */
 export interface RateLimits {
   readonly perMinute: number;
   readonly perSecond: number;
@@ -6,24 +6,24 @@ export interface RateLimits {
 
 export interface RateVerdict {
   readonly isAllowed: boolean;
-  /** Requests allowed per minute. */
+  /** Number of requests allowed per minute. */
   readonly limit: number;
-  /** Requests left in the minute that ends now. */
+  /** Number of requests that are still allowed in the 60 seconds that end now. */
   readonly remaining: number;
-  /** Unix second at which the oldest counted request leaves the minute; the present second when none is counted. */
+  /** Unix second at which the oldest counted request is 60 seconds old. The present second if no request is counted. */
   readonly resetAt: number;
-  /** Whole seconds, at least 1, until a request can pass; 0 when this one passed. */
+  /** Whole seconds, at least 1, until a request is allowed. 0 if this request was allowed. */
   readonly retryAfterSeconds: number;
   /** The limit that refused the request. */
   readonly rule: 'minute' | 'second' | null;
 }
 
-/** The exact sliding window, shared by all processes (R12). Refused requests are not counted. */
+/** An exact sliding window, shared by all processes (R12). Refused requests are not counted. */
 export interface RateLimiter {
   take(bucket: string, limits: RateLimits): Promise<RateVerdict>;
-  /** Removes the latest counted request, because another bucket refused it. */
+  /** Removes the latest counted request from the bucket. Called if another bucket refused the request. */
   giveBack(bucket: string): Promise<void>;
-  /** Deletes unused buckets. Returns how many. */
+  /** Deletes unused buckets. Returns the number. */
   sweep(): Promise<number>;
 }
 

@@ -1,45 +1,45 @@
 import type { DeliveryReport } from './provider.ts';
 
-/** Reports of one spool file, in order. */
+/** Reports from one spool file, in order. A spool file stores reports on the disk until the database accepts them. */
 export interface SpoolBatch {
-  /** The file: a UUID. */
+  /** Name of the file, a UUID. */
   readonly spool: string;
-  /** Byte range of the reports in it. */
+  /** Range of bytes that the reports have in the file. */
   readonly from: number;
   readonly to: number;
   readonly reports: readonly KeptReport[];
 }
 
-/** Delivery reports on this host's disk, until the database takes them. */
+/** Stores delivery reports on this host's disk until the database accepts them. */
 export interface ReportSpool {
-  /** Whether no report is stored or being appended. */
+  /** True if no report is stored or being appended. */
   readonly isEmpty: boolean;
-  /** Bytes on the disk. */
+  /** Number of bytes on the disk. */
   readonly bytes: number;
   /**
-   * Appends reports to one file. Resolves when they survive a crash. Throws `service_unavailable` and stores none
-   * when there is no room or the disk fails.
+   * Appends reports to one file. Resolves when a crash can no longer lose them. If there is no room or the disk fails,
+   * throws `service_unavailable` and stores none.
    */
   append(reports: readonly KeptReport[]): Promise<Omit<SpoolBatch, 'reports'>>;
-  /** The oldest file; undefined without any. */
+  /** Returns the name of the oldest file; undefined if there is none. */
   oldest(): string | undefined;
-  /** Up to `most` reports of a file from a position; none at its end. */
+  /** Reads up to `most` reports of a file, starting at the byte `from`. Returns none at the end of the file. */
   read(spool: string, from: number, most: number): Promise<SpoolBatch>;
-  /** Removes a file whose reports are applied up to `to`. Returns false if more were appended meanwhile. */
+  /** Removes a file whose reports up to `to` are in the database. Returns false if more were appended meanwhile. */
   remove(spool: string, to: number): Promise<boolean>;
-  /** Takes over the files of processes that are gone. Returns how many. */
+  /** Takes over the files of processes that no longer run. Returns the number of files. */
   adopt(): Promise<number>;
   /** Closes the files. Their reports stay for the next process. */
   close(): Promise<void>;
 }
 
-/** A sid of a recipient, or of one part of its text. */
+/** A sid of a recipient, or of one part of the recipient's text. */
 export interface SidRow {
   readonly provider: string;
   readonly sid: string;
   readonly messageId: string;
   readonly position: number;
-  /** Number of the part, from 0, and of all parts. */
+  /** Number of this part, from 0, and number of all parts. */
   readonly part: number;
   readonly parts: number;
 }
@@ -48,39 +48,39 @@ export interface MatchedReport {
   readonly report: DeliveryReport;
   readonly messageId: string;
   readonly position: number;
-  /** With this report, all parts of the recipient's text are delivered. */
+  /** True if this report completes the delivery: all parts of the recipient's text are delivered. */
   readonly complete: boolean;
 }
 
-/** A report whose sid was unknown when it arrived. */
+/** A report that is stored because its sid was unknown when it arrived. */
 export interface KeptReport {
   readonly provider: string;
   readonly report: DeliveryReport;
   readonly receivedAt: Date;
 }
 
-/** The position of a kept report: its arrival time in microseconds, and its id. */
+/** The position of a kept report in the order of arrival. `place` is its arrival time in microseconds. */
 export interface KeptPlace {
   readonly place: string;
   readonly id: string;
 }
 
-/** A kept report as stored. */
+/** A kept report with its position. */
 export interface StoredReport extends KeptReport, KeptPlace {}
 
 export interface SoughtReport {
   readonly report: DeliveryReport;
   /**
-   * The report names a number. It may still apply to a message to another number, if that is the only one with its
-   * sid (R220).
+   * True if the number in the report may differ from the recipient's number. The report then applies only if no other
+   * message has the same sid (R220).
    */
   readonly acceptsOtherNumber: boolean;
 }
 
 export interface ReportStore {
-  /** Stores sids. Returns and deletes the reports that arrived before them (R15). */
+  /** Stores sids. Returns the reports that arrived before their sids, and deletes them (R15). */
   addSids(rows: readonly SidRow[]): Promise<readonly KeptReport[]>;
-  /** Finds the recipients of reports, and marks the delivered parts. */
+  /** Finds the recipients of reports by sid, and marks the delivered parts. */
   match(
     provider: string,
     reports: readonly SoughtReport[],
@@ -90,10 +90,13 @@ export interface ReportStore {
   lockMatchable(after: KeptPlace, limit: number): Promise<readonly StoredReport[]>;
   /** Deletes kept reports. */
   forget(ids: readonly string[]): Promise<void>;
-  /** The position up to which a spool file is applied; 0 for none of it. */
+  /** Returns the byte up to which a spool file's reports are in the database; 0 if none are. */
   spoolAppliedTo(spool: string): Promise<number>;
-  /** Moves the applied position from `from` to `to`. Returns false and changes nothing if it is not at `from`. */
+  /**
+   * Moves the stored position of a spool file from `from` to `to`. If the position is not `from`, returns false and
+   * changes nothing.
+   */
   noteSpoolApplied(spool: string, from: number, to: number): Promise<boolean>;
-  /** Deletes the position of a removed file. */
+  /** Deletes the stored position of a removed spool file. */
   forgetSpool(spool: string): Promise<void>;
 }

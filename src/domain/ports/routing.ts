@@ -5,7 +5,7 @@ import type { Provider, ProviderHealth, ReportSink, Submission } from './provide
 export interface ProviderRecord {
   readonly submitted: number;
   readonly rejected: number;
-  /** Not accepted, and retried or submitted to another provider. */
+  /** Submissions that the provider did not accept, and that were retried or submitted to another provider. */
   readonly failed: number;
   /** Text of the last failure, without secrets. */
   readonly lastError: string | null;
@@ -13,15 +13,15 @@ export interface ProviderRecord {
   readonly lastSuccessAt: Date | null;
 }
 
-/** **Degraded**: reachable, but the last submission failed. */
+/** The states of a provider. `degraded` means that it is reachable, but its last submission failed. */
 export const PROVIDER_STATES = ['up', 'degraded', 'down', 'starting'] as const;
 export type ProviderState = (typeof PROVIDER_STATES)[number];
 
-/** The status of a provider in a channel, for operators. */
+/** The status of a provider on one channel, shown to operators. */
 export interface ProviderStatus extends ProviderRecord {
   readonly name: string;
   readonly channel: Channel;
-  /** Prefixes of its routes: leading digits, '' for all. */
+  /** Prefixes of the routes that use the provider: leading digits of phone numbers. An empty text means all numbers. */
   readonly prefixes: readonly string[];
   readonly state: ProviderState;
   readonly detail: string | null;
@@ -29,28 +29,30 @@ export interface ProviderStatus extends ProviderRecord {
 }
 
 /**
- * Which providers carry which addresses. A **route** has a name, which is the route key of its jobs, and providers
- * in failover order.
+ * Decides which providers carry which addresses. A **route** has a name and a list of providers. The first provider is
+ * tried first; the others are for failover. The name is the route key of the route's jobs.
  */
 export interface Routing {
-  /** The route for an address; undefined when no provider is configured for it. */
+  /** Returns the route for an address; undefined if no provider is configured for it. */
   routeFor(channel: Channel, address: string): string | undefined;
-  /** The providers of a route in failover order; empty when it is no longer configured. */
+  /** Returns the providers of a route in failover order. Empty if the route is no longer configured. */
   providers(route: string): readonly Provider<Submission>[];
   health(): readonly ProviderHealth[];
-  /** By channel, in the order of its routes. */
+  /** Returns the status of all providers, by channel, in the order of the channel's routes. */
   status(): readonly ProviderStatus[];
   /** Starts every provider. */
   start(onReports: ReportSink): void;
   stop(): Promise<void>;
 }
 
-/** The status of the providers, as each worker process publishes it. */
+/** Stores the status of the providers, as each worker process publishes it. */
 export interface ProviderHealthStore {
-  /** Replaces the statuses of `process`, and deletes those published before `forgetBefore`. */
+  /**
+   * Replaces the statuses of `process`. Deletes statuses published before `forgetBefore`, whose processes have stopped.
+   */
   publish(process: string, statuses: readonly ProviderStatus[], at: Date, forgetBefore: Date): Promise<void>;
   withdraw(process: string): Promise<void>;
-  /** Statuses published since a time, by channel, provider and process. */
+  /** Returns the statuses published since `time`, by channel, provider and process. */
   publishedSince(
     time: Date,
   ): Promise<readonly (ProviderStatus & { readonly process: string; readonly seenAt: Date })[]>;

@@ -1,12 +1,12 @@
 import type { DeliveryReport } from './provider.ts';
 
-/** A carrier's call to `/callbacks/sms/<carrier>` (R15). */
+/** A request that a carrier sends to `/callbacks/sms/<carrier>` (R15). */
 export interface SmsCallback {
   /** The carrier in the path. */
   readonly carrier: string;
-  /** Path and query as sent. */
+  /** The path and query as sent. */
   readonly target: string;
-  /** The form fields. */
+  /** The form fields of the body. */
   readonly form: URLSearchParams;
   header(name: string): string | undefined;
 }
@@ -16,13 +16,13 @@ export type SmsCallbackReading =
       readonly kind: 'reports';
       readonly provider: string;
       readonly reports: readonly DeliveryReport[];
-      /** A signature or token proves that the carrier sent it (R211). */
+      /** True if a signature or token proves that the carrier sent it (R211). */
       readonly isProven: boolean;
     }
-  /** Wrong signature or token. */
+  /** The signature or token is wrong. */
   | { readonly kind: 'refused' }
-  /** No such carrier is configured. */
+  /** No carrier of that name is configured. */
   | { readonly kind: 'unknown' };
 
-/** Parses carriers' callbacks. */
+/** Parses the callbacks of carriers. */
 export type ReadSmsCallback = (callback: SmsCallback) => SmsCallbackReading;

@@ -1,7 +1,7 @@
 /**
- * The storage ports. Every query for a caller has the account id, so that objects of other accounts are not found.
- * Queries for API keys on rows with an environment have a `Visibility` or an `AccountEnvironment` (caller.ts).
- * `find*` may return undefined.
+ * The storage ports. Every query that serves a caller takes the account id, so it never finds objects of other
+ * accounts. Queries on rows with an environment take a `Visibility` or an `AccountEnvironment` (caller.ts), because an
+ * API key has one environment. `find*` may return undefined.
  */
 
 import type {
@@ -75,32 +75,32 @@ export interface Stores {
   readonly analytics: AnalyticsStore;
 }
 
-/** The stores in one transaction, with the jobs that commit with it. */
+/** The stores within one transaction, and the jobs that commit with it. */
 export interface Tx extends Stores {
   readonly jobs: JobSink;
-  /** On commit, invalidates cached copies in every process. */
+  /** On commit, invalidates the cached copies in every process. */
   announce(kind: ChangeKind, id: string): void;
-  /** On commit, notifies the subscribers of these objects in every process. */
+  /** On commit, notifies the live subscriptions to these objects in every process. */
   announceLive(kind: LiveKind, objects: readonly LiveObject[]): void;
 }
 
-/** Runs `work` in one transaction. Inside, use only `tx` and never wait for the network. */
+/** Runs `work` in one transaction. Inside `work`, use only `tx`, and never wait for the network. */
 export interface UnitOfWork {
   run<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** A transaction that is never committed. What is written through its parts is seen through them only. */
+/** A transaction that is never committed. Only its own members see what is written through it. */
 export interface RolledBackTransaction {
   readonly stores: Stores;
   readonly uow: UnitOfWork;
   readonly intake: Intake;
-  /** The jobs that were to be done after the commit, in order. Nobody does them. */
+  /** The jobs that a commit would have started, in order. No worker runs them. */
   readonly jobs: readonly NewJob[];
-  /** Rolls it back. Never rejects. */
+  /** Rolls the transaction back. Never rejects. */
   end(): Promise<void>;
 }
 
 export interface RolledBackTransactions {
-  /** Throws `service_unavailable` when too many are open. */
+  /** Opens a transaction. Throws `service_unavailable` if too many are open. */
   open(): Promise<RolledBackTransaction>;
 }

@@ -1,12 +1,12 @@
 import type { Channel } from '../messages/message.ts';
 import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
 
-/** The progress of each sweep over the messages. */
+/** Stores the progress of each sweep: a periodic pass over all messages. */
 export interface SweepStore {
-  /** Locks the mark of a sweep until the transaction ends. Undefined while another process has it. */
+  /** Locks the mark of a sweep until the transaction ends. Returns undefined while another process has it locked. */
   claim(name: string): Promise<SweepMark | undefined>;
   advance(name: string, mark: SweepMark): Promise<void>;
-  /** Deletes expired idempotency records, by PostgreSQL's clock. Returns how many. */
+  /** Deletes up to `limit` expired idempotency records, by PostgreSQL's clock. Returns the number. */
   forgetExpiredClaims(limit: number): Promise<number>;
 }
 
@@ -16,16 +16,19 @@ export interface SweepMark {
   readonly id: string;
 }
 
-/** A channel of an account with a retention. */
+/** Retention works separately on each channel of an account. A lane is one such pair. */
 export interface RetentionLane {
   readonly accountId: string;
   readonly channel: Channel;
 }
-/** The progress of a lane and the retention of its account; null days keep for ever. */
+/**
+ * The progress of retention in a lane, and the retention of its account. If the number of days is null, nothing is
+ * erased or deleted.
+ */
 export interface RetentionProgress extends RetentionLane {
   readonly contentDays: number | null;
   readonly messageDays: number | null;
-  /** Messages up to this number are erased, except waiting ones. */
+  /** The contents of messages up to this number are erased, except of messages that wait (`wait`). */
   readonly erasedSeq: number;
   /** Messages up to this number are deleted. */
   readonly removedSeq: number;
@@ -39,44 +42,49 @@ export interface AgedMessage {
 export type ErasableEvent = RecordedEvent & NewEvent;
 
 /**
- * Erasing and deleting. Locked rows are skipped, so that retention causes no deadlock with sends, reports and
- * deliveries.
+ * Erases contents and deletes messages. Most queries skip locked rows, so that retention causes no deadlock with sends,
+ * reports and deliveries.
  */
 export interface RetentionStore {
-  /** Lanes whose next message is due at `now`. */
+  /** Returns the lanes whose next message is due at `now`. */
   due(now: Date): Promise<readonly RetentionLane[]>;
-  /** Locks a lane until the transaction ends. Undefined while another process has it. */
+  /** Locks a lane until the transaction ends. Returns undefined while another process has it locked. */
   claim(lane: RetentionLane): Promise<RetentionProgress | undefined>;
   advance(
     lane: RetentionLane,
     mark: { readonly erasedSeq?: number; readonly removedSeq?: number },
   ): Promise<void>;
   /**
-   * Locks the messages after `afterSeq` that were created before `before`, up to the first one that cannot be
+   * Locks the messages after `afterSeq` that were created before `before`. Stops at the first one that cannot be
    * locked.
    */
   aged(lane: RetentionLane, afterSeq: number, before: Date, limit: number): Promise<readonly AgedMessage[]>;
-  /** The messages with a delivery that is open or being recorded. Locks the deliveries of the other messages. */
+  /**
+   * Returns those of the messages that have a delivery that is open or being recorded. Locks the deliveries of the
+   * others.
+   */
   delivering(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** The events of messages, to be rewritten with `erase`. */
+  /** Returns the events of the messages. The caller removes their contents and stores them with `erase`. */
   events(messageIds: readonly string[]): Promise<readonly ErasableEvent[]>;
-  /** Removes the texts of messages, of carriers' and endpoints' answers about them, and of their events. */
+  /**
+   * Erases the texts of messages and of their events, and of the answers that carriers and endpoints gave about them.
+   */
   erase(
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
     events: readonly ErasableEvent[],
   ): Promise<void>;
-  /** Deletes messages with everything about them except the ledger. */
+  /** Deletes messages with everything that belongs to them, except the ledger. */
   remove(messageIds: readonly string[]): Promise<void>;
-  /** Marks messages that could not be erased when they were due. */
+  /** Marks messages that could not be erased when they were due, so that a later pass erases them. */
   wait(messageIds: readonly string[]): Promise<void>;
-  /** The messages that are marked. */
+  /** Returns those of the messages that are marked as waiting. */
   areWaiting(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Locks marked messages that are due at `now`, after `afterId` in the order of ids. */
+  /** Locks and returns waiting messages that are due at `now`, in the order of their ids, after `afterId`. */
   waiting(now: Date, afterId: string, limit: number): Promise<readonly AgedMessage[]>;
   stopWaiting(messageIds: readonly string[]): Promise<void>;
   /**
-   * Deletes sids of messages with a send time before `before`, after `mark`, either of scheduled messages or of the
-   * others. Visits up to `limit` rows and returns the new mark; undefined when there were none.
+   * Deletes sids of messages whose send time is before `before`, starting after `mark`. `isScheduled` selects the
+   * scheduled messages or the others. Visits up to `limit` rows. Returns the new mark; undefined if no rows were left.
    */
   forgetSids(
     isScheduled: boolean,
@@ -84,13 +92,13 @@ export interface RetentionStore {
     before: Date,
     limit: number,
   ): Promise<SweepMark | undefined>;
-  /** Erases the texts of inbound messages whose account says so at `now`. Returns how many, up to `limit`. */
+  /** Erases the texts of inbound messages whose retention has passed at `now`. Returns the number, at most `limit`. */
   eraseInbound(now: Date, limit: number): Promise<number>;
   /**
-   * Deletes inbound messages whose account says so at `now`, and those of no account that were sent before
-   * `ownerlessBefore`. Returns how many, up to `limit` of each.
+   * Deletes inbound messages whose retention has passed at `now`, and inbound messages without an account that were
+   * sent before `ownerlessBefore`. Returns the number. `limit` applies to each of the two kinds.
    */
   removeInbound(now: Date, ownerlessBefore: Date, limit: number): Promise<number>;
-  /** Deletes unmatched reports received before `before`. Returns how many. */
+  /** Deletes up to `limit` unmatched reports that were received before `before`. Returns the number. */
   forgetReports(before: Date, limit: number): Promise<number>;
 }

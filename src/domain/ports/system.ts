@@ -1,52 +1,55 @@
-/** Time, ids and secrets. Tests use fixed ones. */
+/** Time, ids and secrets come from these ports, so that tests can use fixed values. */
 export interface Clock {
   now(): Date;
 }
 
-/** The database's time (R222). */
+/** A clock that shows the database's time (R222). */
 export interface AgreedClock extends Clock {
-  /** Whether the clocks of the database and of this machine agree. If not, nothing may be expired or deleted. */
+  /** True if the clocks of the database and of this machine agree. If not, nothing may be expired or deleted. */
   agrees(): Promise<boolean>;
 }
 
 export interface Ids {
-  /** UUID version 7, ordered by creation time. */
+  /** Returns a UUID version 7. Such ids sort by creation time. */
   uuid(): string;
   random(bytes: number): Buffer;
 }
 
-/** Encrypts stored secrets with the master key (AES-256-GCM). */
+/** Encrypts secrets with the master key before they are stored (AES-256-GCM). */
 export interface SecretBox {
   seal(plain: string): string;
-  /** Decrypts, also with a previous master key. Throws when no key fits. */
+  /** Decrypts a text. It also tries previous master keys. Throws if no key fits. */
   open(sealed: string): string;
 }
 
-/** Elapsed time, for waiting and measuring. Decisions about rows use `Clock`. */
+/** Measures elapsed time and waits. Use `Clock` for decisions about stored times. */
 export interface Timers {
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds, or when `signal` aborts. Never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Password hashing (argon2id) with bounded parallelism. */
+/** Hashes passwords (argon2id), a limited number at the same time. */
 export interface PasswordHasher {
-  /** Number of waiting computations. */
+  /** Number of computations that wait for their turn. */
   readonly waiting: number;
   /**
-   * The hash in PHC form, with a new salt or with the salt and cost of `like`; the same password then has the same
-   * hash. Throws when `like` is no such hash.
+   * Returns the hash of a password in PHC form. With `like`, it uses the salt and cost of that hash, so the same
+   * password gives the same hash. Otherwise the salt is new. Throws if `like` is not such a hash.
    */
   hash(password: string, like?: string): Promise<string>;
 }
 
 /** Time-based one-time codes of authenticator apps (RFC 6238). */
 export interface Totp {
-  /** A new secret in base32. */
+  /** Returns a new secret in base32. */
   newSecret(): string;
-  /** The `otpauth:` URI for a QR code. */
+  /** Returns the `otpauth:` URI for a QR code. */
   uri(secret: string, label: string, issuer: string): string;
-  /** The time step of a right code. Undefined for a wrong code, and for one whose step is not after `afterStep`. */
+  /**
+   * Returns the time step of a right code. Returns undefined for a wrong code, and for a code whose step is not after
+   * `afterStep`, because it was used before.
+   */
   stepOf(secret: string, code: string, now: Date, afterStep: number): number | undefined;
 }

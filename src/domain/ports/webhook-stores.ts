@@ -1,4 +1,4 @@
-/** Storage of events, endpoints and deliveries. */
+/** Storage of webhook events, endpoints and deliveries. */
 import type { AccountEnvironment, Visibility } from '../caller.ts';
 import type { Page, PageRequest } from '../paging.ts';
 import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
@@ -11,18 +11,18 @@ import type {
 } from '../webhooks/webhook.ts';
 
 export interface EventStore {
-  /** Appends events to their accounts' feeds. Fails for a second event of the same type and recipient. */
+  /** Appends events to their accounts' feeds. Fails if a recipient already has an event of the same type. */
   append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
-  /** The number of an account's newest event in any environment; 0 before the first. */
+  /** Returns the number of an account's newest event, in any environment. 0 if there is none. */
   lastNumber(accountId: string): Promise<number>;
-  /** An account's events after a number, in feed order. */
+  /** Returns an account's events after the number `seq`, in feed order. */
   after(visibility: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
   ofMessages(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]>;
-  /** Events by number in the account's feed. */
+  /** Returns the events that have these numbers in the account's feed. */
   findMany(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]>;
   /**
-   * Events after a number, recorded in a time span, that an endpoint subscribes to and has no delivery of; without
-   * tests. They are not deleted before the transaction ends.
+   * Returns events after a number that were recorded in a time span, that the endpoint subscribes to, and that it has
+   * no delivery of. Tests are left out. The returned events are not deleted before the transaction ends.
    */
   missing(
     webhook: Webhook,
@@ -30,11 +30,11 @@ export interface EventStore {
     afterSeq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]>;
-  /** Deletes up to `limit` events recorded before `time`, with their deliveries. Returns how many. */
+  /** Deletes up to `limit` events that were recorded before `time`, with their deliveries. Returns the number. */
   forgetBefore(time: Date, limit: number): Promise<number>;
 }
 
-/** Both ends included. */
+/** A time span. It includes both ends. */
 export interface TimeSpan {
   readonly since: Date;
   readonly until: Date;
@@ -47,8 +47,8 @@ export type WebhookPatch = Partial<
 export interface WebhookStore {
   insert(webhook: Webhook, secretSealed: string): Promise<void>;
   /**
-   * Number of endpoints of an account in an environment. Locks the account's registrations until the transaction
-   * ends.
+   * Returns the number of an account's endpoints in an environment. Locks the account's registrations until the
+   * transaction ends, so that concurrent ones cannot exceed the limit.
    */
   count(owner: AccountEnvironment): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Webhook | undefined>;
@@ -57,19 +57,19 @@ export interface WebhookStore {
   lock(visibility: Visibility, id: string): Promise<Webhook | undefined>;
   page(visibility: Visibility, request: PageRequest): Promise<Page<Webhook>>;
   update(id: string, patch: WebhookPatch): Promise<Webhook>;
-  /** Hides the endpoint. Its deliveries stay. */
+  /** Hides the endpoint from all queries for callers. Its deliveries stay. */
   markDeleted(id: string, at: Date): Promise<void>;
-  /** Active endpoints of these accounts. */
+  /** Returns the active endpoints of these accounts. */
   active(accountIds: readonly string[]): Promise<ActiveEndpoints>;
-  /** An endpoint with its secret, also when inactive; undefined when deleted. */
+  /** Returns an endpoint with its secret, even if it is inactive. Undefined if it was deleted. */
   findForDelivery(id: string): Promise<SealedEndpoint | undefined>;
-  /** Stores since when endpoints have been failing, unless they already were. */
+  /** Stores since when endpoints have been failing. A time that is already stored stays. */
   markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void>;
-  /** Clears the failures of endpoints. Writes nothing without any. */
+  /** Clears the time since when endpoints have been failing. Writes nothing for endpoints without one. */
   clearFailing(ids: readonly string[]): Promise<void>;
   /**
-   * Locks and returns the active endpoints that have been failing since the first of `days` and had an attempted
-   * delivery (no test) on each of them.
+   * Locks and returns the active endpoints that have been failing since the first of `days`, and that had an attempted
+   * delivery on each of `days`. Tests do not count.
    */
   failingOn(
     ids: readonly string[],
@@ -82,40 +82,40 @@ export interface DueDelivery {
   readonly accountId: string;
   readonly event: EventType;
   readonly body: string;
-  /** Attempts so far. */
+  /** Number of attempts so far. */
   readonly attempts: number;
-  /** Attempts that do not count against `maxRetries`, because a recovery granted new retries. */
+  /** Number of attempts that do not count in `maxRetries`, because a recovery granted new retries after them. */
   readonly retriesFrom: number;
-  /** When the retry was due; null before the first attempt. */
+  /** When the retry is due. Null before the first attempt. */
   readonly dueAt: Date | null;
 }
 
-/** An endpoint with its sealed secret. */
+/** An endpoint with its encrypted secret. */
 export interface SealedEndpoint {
   readonly webhook: Webhook;
   readonly secretSealed: string;
 }
 
-/** Active endpoints and when they were read. */
+/** Active endpoints, and when they were read. */
 export interface ActiveEndpoints {
   readonly endpoints: readonly SealedEndpoint[];
-  /** Monotonic milliseconds (performance.now). */
+  /** Monotonic time in milliseconds (performance.now). */
   readonly readAt: number;
 }
 
-/** Due deliveries with their endpoint as read at `readAt`. */
+/** Due deliveries of an endpoint, and the endpoint as it was read at `readAt`. */
 export interface DueAtEndpoint {
   readonly endpoint: SealedEndpoint;
-  /** Monotonic milliseconds (performance.now). */
+  /** Monotonic time in milliseconds (performance.now). */
   readonly readAt: number;
   readonly due: readonly DueDelivery[];
 }
 
-/** The result of an attempt. */
+/** The result of one attempt, as it is stored. */
 export interface AttemptRecord {
   readonly deliveryId: string;
   readonly accountId: string;
-  /** `dueAt` of the delivery when the attempt began. */
+  /** The `dueAt` that the delivery had when the attempt began. */
   readonly dueAt: Date | null;
   readonly status: DeliveryStatus;
   readonly nextRetryAt: Date | null;
@@ -133,14 +133,17 @@ export interface DeliveryFilter {
 export interface DeliveryStore {
   insert(deliveries: readonly WebhookDelivery[]): Promise<void>;
   find(visibility: Visibility, id: string): Promise<WebhookDelivery | undefined>;
-  /** Newest first. */
+  /** Returns a page of an endpoint's deliveries, newest first. */
   page(webhookId: string, filter: DeliveryFilter, request: PageRequest): Promise<Page<WebhookDelivery>>;
-  /** The attempts of the account's deliveries, by delivery, oldest first. */
+  /** Returns the attempts of the account's deliveries, by delivery id, oldest first. */
   attempts(
     accountId: string,
     deliveryIds: readonly string[],
   ): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
-  /** The open deliveries that are due at `dueAt` (ISO 8601) or, without it, have had exactly `attempts` attempts. */
+  /**
+   * Returns those of the deliveries that are open and due at `dueAt` (ISO 8601). Without `dueAt`, returns the open ones
+   * that had exactly `attempts` attempts.
+   */
   due(
     webhookId: string,
     deliveryIds: readonly string[],
@@ -148,14 +151,14 @@ export interface DeliveryStore {
     dueAt: string | undefined,
   ): Promise<readonly DueDelivery[]>;
   /**
-   * Stores attempts, each once. A success ends its delivery. A failure decides only if the delivery was not retried
-   * or made due meanwhile. Canceled deliveries stay canceled. Returns the state of the deliveries whose attempts are
+   * Stores attempts, each once. A success ends its delivery. A failure changes the delivery only if nobody retried it
+   * or made it due meanwhile. Canceled deliveries stay canceled. Returns the state of the deliveries whose attempts are
    * new.
    */
   record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryState>>;
   /**
-   * Makes deliveries in one of `statuses` due at `at`, with new retries if `withNewRetries`, unless they are already due.
-   * Returns them.
+   * Makes deliveries that have one of `statuses` due at `at`, unless they are already due. With `withNewRetries`, they
+   * get new retries. Returns the deliveries that it changed.
    */
   reopen(
     deliveryIds: readonly string[],
@@ -163,17 +166,20 @@ export interface DeliveryStore {
     at: Date,
     withNewRetries: boolean,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Failed deliveries of events (no tests) recorded in a time span, by id, after `afterId`. */
+  /**
+   * Returns the ids of failed deliveries whose events were recorded in a time span, in order of id, after `afterId`.
+   * Tests are left out.
+   */
   failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;
-  /** Ends open deliveries without an attempt. Returns those that were open. */
+  /** Ends open deliveries without an attempt. Returns the deliveries that were open. */
   close(
     deliveryIds: readonly string[],
     status: DeliveryStatus,
     errorMessage: string,
   ): Promise<readonly { readonly id: string; readonly accountId: string }[]>;
   /**
-   * Cancels the open ones of an endpoint's next `limit` deliveries after `afterId`. Returns the last id visited;
-   * undefined when there were none.
+   * Visits an endpoint's next `limit` deliveries after `afterId`, and cancels the open ones. Returns the last id
+   * visited; undefined if there were none.
    */
   cancelOpen(
     webhookId: string,

@@ -1,8 +1,8 @@
-/** Sends webhook attempts: one signed POST to a customer's URL, and its result. */
+/** Makes webhook attempts: one signed POST to a customer's URL, and its result. */
 
 /**
- * The URL is not allowed as a target. `reason` is for the customer and does not distinguish an unknown name from an
- * internal address (R210).
+ * Thrown if a URL is not allowed as a target. `reason` is a text for the customer. It does not show whether a name is
+ * unknown or leads to an internal IP address (R210).
  */
 export class TargetRefused extends Error {
   readonly reason: string;
@@ -23,24 +23,24 @@ export interface AttemptRequest {
   /** The same in all attempts of a delivery. */
   readonly deliveryId: string;
   readonly event: string;
-  /** The envelope as sent; strings are sent as UTF-8. */
+  /** The envelope as it is sent. Strings are sent as UTF-8. */
   readonly body: string | Uint8Array;
-  /** The time of this attempt; its whole seconds are signed as `t`. */
+  /** The time of this attempt. Its whole seconds are signed as `t`. */
   readonly at: Date;
 }
 
 export interface AttemptResult {
-  /** A 2xx answer, read to its end or to the limit. */
+  /** True for a 2xx response that was read to its end or to the size limit. */
   readonly ok: boolean;
   readonly httpStatus: number | null;
-  /** The first 10 kB of the answer as text; null without an answer. */
+  /** The first 10 kB of the response as text. Null if there was no response. */
   readonly responseBody: string | null;
-  /** Null when `ok`. Otherwise a text for the customer that names no internal address. */
+  /** Null if `ok` is true. Otherwise a text for the customer that names no internal IP address. */
   readonly errorMessage: string | null;
   readonly durationMs: number;
 }
 
-/** Names of the headers of every attempt (R151–R154). */
+/** Names of the headers that every attempt carries (R151–R154). */
 export interface WebhookHeaderNames {
   readonly signature: string;
   readonly event: string;
@@ -49,14 +49,14 @@ export interface WebhookHeaderNames {
 
 export interface WebhookTransport {
   readonly headerNames: WebhookHeaderNames;
-  /** URL of the gateway's own receiver for trials; null if there is none. */
+  /** URL of the gateway's own webhook receiver, which is for trials. Null if there is none. */
   readonly simulatorUrl: string | null;
-  /** Resolves with the canonical URL; rejects with `TargetRefused` (R32, R160–R162). */
+  /** Checks a webhook URL. Resolves with its canonical form, or rejects with `TargetRefused` (R32, R160–R162). */
   checkTarget(url: string): Promise<string>;
-  /** Checks a URL that is no webhook as strictly. It may be the gateway's own receiver. */
+  /** Checks a URL that is not a webhook endpoint, by the same rules. It may lead to the gateway's own receiver. */
   checkAddress(url: string): Promise<void>;
-  /** Makes one attempt of at most 10 s, name resolution included. Never rejects. */
+  /** Makes one attempt of at most 10 s, including DNS resolution. Never rejects: a failure is in the result. */
   attempt(request: AttemptRequest): Promise<AttemptResult>;
-  /** Aborts attempts in progress and closes every connection. */
+  /** Aborts the attempts in progress and closes every connection. */
   close(): Promise<void>;
 }

@@ -1,28 +1,28 @@
 import type { DeliveryReport } from './provider.ts';
 
-/** A message to the gateway's own number. `sid` is the provider's id. */
+/** A message to the gateway's own number. `sid` is the provider's id of the message. */
 export interface InboundMessage {
   readonly channel: 'whatsapp';
   readonly provider: string;
   readonly sid: string;
-  /** E.164. */
+  /** Phone number of the sender in E.164. */
   readonly sender: string;
-  /** The provider's type, e.g. `text` or `image`. */
+  /** The provider's type of the message, such as `text` or `image`. */
   readonly type: string;
   readonly content: string | null;
   readonly sentAt: Date;
 }
 
-/** A stored inbound message, with its account or null (R205). */
+/** A stored inbound message. `accountId` is null if it belongs to no account (R205). */
 export interface OwnedInboundMessage extends InboundMessage {
   readonly id: string;
   readonly accountId: string | null;
   readonly receivedAt: Date;
 }
 
-/** A message of an account that the platform accepted for a number. */
+/** Records that the platform accepted a message of an account to a phone number. */
 export interface WhatsAppWrite {
-  /** E.164. */
+  /** Phone number of the recipient in E.164. */
   readonly number: string;
   readonly accountId: string;
   readonly messageId: string;
@@ -30,13 +30,13 @@ export interface WhatsAppWrite {
 }
 
 export interface InboundStore {
-  /** Stores messages. Skips known ones. */
+  /** Stores messages. Skips messages that are stored already. */
   add(messages: readonly OwnedInboundMessage[]): Promise<void>;
-  /** The send time of the newest message from the sender that belongs to the account. */
+  /** Returns the send time of the newest message from `sender` that belongs to the account. */
   lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined>;
   /** Stores which account wrote to a WhatsApp number last. */
   noteWrites(writes: readonly WhatsAppWrite[]): Promise<void>;
-  /** The account that wrote last, by WhatsApp number. Numbers without one are left out. */
+  /** Returns the account that wrote last to each of the numbers. Numbers that no account wrote to are left out. */
   lastWriters(numbers: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
@@ -48,10 +48,10 @@ export interface WhatsAppCallback {
   readonly inbound: readonly Omit<InboundMessage, 'channel' | 'provider'>[];
 }
 
-/** Parses the platform's calls to `/callbacks/whatsapp` (R25). */
+/** Parses the platform's requests to `/callbacks/whatsapp` (R25). */
 export interface WhatsAppCallbacks {
-  /** The answer to the handshake of a subscription; undefined for a wrong token. */
+  /** Returns the answer to the platform's check when a subscription is set up; undefined for a wrong token. */
   challengeAnswer(query: Readonly<Record<string, unknown>>): string | undefined;
-  /** The content of a signed body; undefined for a wrong signature. */
+  /** Returns the content of a signed body; undefined for a wrong signature. */
   read(body: Buffer, signature: string | undefined): WhatsAppCallback | undefined;
 }
