@@ -1,6 +1,9 @@
 import type { Contact } from './contact.ts';
 
-/** Contacts of one account in memory, indexed by their identifying members. Tracks changes. */
+/**
+ * Holds contacts of one account in memory. Finds them by phone number, external id or email address, and tracks
+ * changes.
+ */
 export class ContactBook {
   readonly #byPhone = new Map<string, Contact>();
   readonly #byExternalId = new Map<string, Contact>();
@@ -24,12 +27,12 @@ export class ContactBook {
     return this.#byExternalId.get(externalId);
   }
 
-  /** Ignores case. Several contacts may have the same email. */
+  /** Finds contacts by email address, ignoring case. Several contacts may have the same one. */
   byEmail(email: string): readonly Contact[] {
     return [...(this.#byEmail.get(email.toLowerCase()) ?? [])].flatMap((id) => this.#byId.get(id) ?? []);
   }
 
-  /** Adds or replaces a contact. */
+  /** Adds a contact, or replaces the one with the same id. */
   put(contact: Contact): void {
     const before = this.#byId.get(contact.id);
     if (before) {
@@ -41,7 +44,7 @@ export class ContactBook {
     this.#changed.add(contact.id);
   }
 
-  /** The changed contacts, each with its stored version. */
+  /** Returns the changed contacts, each with its stored version. The version is undefined for a new contact. */
   changes(): readonly { readonly before: Contact | undefined; readonly after: Contact }[] {
     return [...this.#changed].flatMap((id) => {
       const after = this.#byId.get(id);

@@ -10,7 +10,7 @@ import {
   type Contact,
 } from './contact.ts';
 
-/** Absent leaves a member as it is; null empties it. */
+/** An absent member leaves the contact's value unchanged. Null removes the value. */
 export interface ContactInput {
   readonly name?: string | null | undefined;
   readonly phone?: string | null | undefined;
@@ -20,7 +20,7 @@ export interface ContactInput {
   readonly attributes?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** The members that a caller may set. */
+/** The members of a contact that a caller may set. */
 export type ContactFields = Pick<Contact, 'name' | 'phone' | 'email' | 'externalId' | 'tags' | 'attributes'>;
 
 export const NO_FIELDS: ContactFields = {
@@ -35,8 +35,8 @@ export const NO_FIELDS: ContactFields = {
 const EMAIL = /^[^\s\p{C}@,;<>"]{1,64}@[^\s\p{C}@,;<>"]{1,189}$/u;
 
 /**
- * Applies `input` to `before` (R27). Throws `validation_error`, and `invalid_phone_number` for a phone that no send
- * accepts.
+ * Applies `input` to `before` and returns the result (R27). Throws `validation_error`. Throws `invalid_phone_number`
+ * for a phone number that no send accepts.
  */
 export function changedFields(before: ContactFields, input: ContactInput): ContactFields {
   const { phone } = checkAll({
@@ -71,7 +71,7 @@ function phoneOf(phone: string | null): string | null {
   );
 }
 
-// Not Buffer: the console also uses this file, in a browser.
+// Use TextEncoder instead of Buffer, because the console runs this file in a browser.
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 function faultsOf(input: ContactInput): FieldFault[] {

@@ -24,16 +24,16 @@ import { readColumns } from './import-columns.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 const WRITE = { roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
-/** Retry-After when too many imports of the account are unfinished. */
+/** Value of Retry-After in seconds, if too many imports of the account are unfinished. */
 const RETRY_SECONDS = 5;
 
-/** Imports of contacts from CSV (contact-import.ts). */
+/** Operations that import contacts from CSV (contact-import.ts). */
 export function contactImportOperations({ stores, uow, csv, clock, ids }: Dependencies) {
   return {
     /**
-     * Accepts a CSV text for a worker. Throws `validation_error` when the text is no CSV, its header has no column
-     * of a contact, or it has no rows or too many; `payload_too_large` for too many bytes; `rate_limit_exceeded`
-     * when too many imports of the account are unfinished.
+     * Accepts a CSV text; a worker imports it later. Throws `validation_error` if the text is no CSV, if its header has
+     * no column that identifies contacts, or if it has no rows or too many. Throws `payload_too_large` for too many
+     * bytes. Throws `rate_limit_exceeded` if too many imports of the account are unfinished.
      */
     start: operation(
       'contact.import',
@@ -86,7 +86,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
       },
     ),
 
-    /** The account's imports of the last 30 days, newest first. */
+    /** Lists the account's imports of the last 30 days, newest first. */
     list: operation(
       'contact.listImports',
       READ,
@@ -107,7 +107,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
       },
     ),
 
-    /** Faults of the failed rows of each import, in row order. */
+    /** Returns the faults of the failed rows of each import, in row order. */
     faultsOf: operation(
       'contact.importFaultsOf',
       READ,
@@ -132,7 +132,9 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
   };
 }
 
-/** Reads the whole text once, so that a fault of the whole text is reported before anything is imported. */
+/**
+ * Counts the rows. It reads the whole text, so that a fault of the whole text is reported before any row is imported.
+ */
 async function countRows(reader: CsvReader, csv: string): Promise<number> {
   const bytes = Buffer.byteLength(csv);
   if (bytes > IMPORT_MAX_BYTES) {

@@ -34,15 +34,15 @@ import { type ContactFields, type ContactInput, changedFields, NO_FIELDS } from 
 const READ = { scopes: ['READ_CONTACTS', 'MANAGE_CONTACTS'], roles: ACCOUNT_ROLES } as const;
 const WRITE = { scopes: ['MANAGE_CONTACTS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 
-/** The environment of the contacts; by default the key's own, and production for people. */
+/** The environment of the contacts. The default is the environment of the API key, and production for members. */
 interface InEnvironment {
   readonly environment?: Environment | undefined;
 }
 
-/** The account's contacts (R27). */
+/** Operations on the account's contacts (R27). */
 export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
   return {
-    /** One page of the matching contacts, newest first. */
+    /** Returns one page of the matching contacts, newest first. */
     list: operation(
       'contact.list',
       READ,
@@ -57,7 +57,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       },
     ),
 
-    /** A slice of the matching contacts, newest first. */
+    /** Returns a slice of the matching contacts, newest first. */
     slice: operation(
       'contact.slice',
       READ,
@@ -86,7 +86,10 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       return contact;
     }),
 
-    /** Adds a contact. Throws `contact_exists` with the id of the contact that has the phone or externalId. */
+    /**
+     * Adds a contact. If another contact has the phone number or externalId, throws `contact_exists` with that
+     * contact's id.
+     */
     create: operation(
       'contact.create',
       WRITE,
@@ -104,7 +107,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       },
     ),
 
-    /** Changes the given members. Throws like `create`. */
+    /** Changes the given members of a contact. Throws the same errors as `create`. */
     update: operation(
       'contact.update',
       WRITE,

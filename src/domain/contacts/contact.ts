@@ -1,8 +1,8 @@
 import type { Environment } from '../caller.ts';
 
 /**
- * A **contact** is a person that an account writes to (R27). It has at least one of phone, email and externalId.
- * Phone and externalId are unique in an environment of an account. `phone` is E.164.
+ * A **contact** is a person to whom an account sends messages (R27). It has at least one of phone, email and
+ * externalId. `phone` is in E.164. Within one environment of an account, `phone` and `externalId` are unique.
  */
 export interface Contact {
   readonly id: string;
@@ -11,17 +11,17 @@ export interface Contact {
   readonly name: string | null;
   readonly phone: string | null;
   readonly email: string | null;
-  /** The id in the account's own system. */
+  /** The id of the person in the account's own system. */
   readonly externalId: string | null;
   readonly tags: readonly string[];
-  /** Free data of the account, stored as given. */
+  /** Any data that the account adds. It is stored unchanged. */
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
 export interface ContactFilter {
-  /** Part of a name, phone, email or externalId, in any case. */
+  /** A part of the name, phone number, email address or externalId, ignoring case. */
   readonly search?: string | undefined;
   readonly tag?: string | undefined;
 }
@@ -30,10 +30,10 @@ export const CONTACT_TEXT_MAX_LENGTH = 200;
 export const CONTACT_EMAIL_MAX_LENGTH = 254;
 export const CONTACT_MAX_TAGS = 50;
 export const CONTACT_TAG_MAX_LENGTH = 50;
-/** UTF-8 bytes of `attributes` as JSON. */
+/** Largest size of `attributes`, in bytes of UTF-8 as JSON. */
 export const CONTACT_ATTRIBUTES_MAX_BYTES = 16_384;
 
-/** Normalizes case and width for searches. */
+/** Normalizes case and width, so that searches find all spellings of a text. */
 export function foldForSearch(text: string): string {
   return text.normalize('NFKC').toLowerCase();
 }

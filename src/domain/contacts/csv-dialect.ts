@@ -1,11 +1,11 @@
 /**
- * CSV rules that the gateway and the console's preview share. **Delimiter**: the character between two cells.
- * Spreadsheets write commas or semicolons, depending on the country, and copy with tabs.
+ * CSV rules that both the gateway and the preview in the console use. **Delimiter**: the character between two cells.
+ * Spreadsheets write commas or semicolons, depending on the country. Copied cells have tabs.
  */
 
-/** The first row must have a delimiter within this many characters. */
+/** The delimiter is searched in this many characters at the beginning of the text. */
 const LOOKED_AT = 16_384;
-/** With equal counts the first one wins. */
+/** The possible delimiters. If two are equally frequent, the first of them is used. */
 const DELIMITERS = [',', ';', '\t'] as const;
 export type Delimiter = (typeof DELIMITERS)[number];
 
@@ -13,7 +13,7 @@ export const QUOTE_NOT_CLOSED = 'a quoted cell begins in this row and is not clo
 export const TEXT_AFTER_QUOTE =
   'text stands after the closing quote of a cell; a quote inside of one must be doubled';
 
-/** The most frequent delimiter in the first row that is not empty, outside quoted cells. */
+/** Returns the most frequent delimiter in the first row that is not empty. Characters in quoted cells do not count. */
 export function delimiterOf(csv: string): Delimiter {
   const text = csv.slice(0, LOOKED_AT).replace(/^\s*[\r\n]/, '');
   const first = /^(?:"[^"]*"|[^"\r\n])*/.exec(text)?.[0] ?? '';

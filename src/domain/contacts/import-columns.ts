@@ -7,22 +7,22 @@ import { IMPORT_MAX_COLUMNS } from './contact-import.ts';
 const MEMBERS = ['name', 'phone', 'email', 'externalId', 'tags'] as const;
 type Member = (typeof MEMBERS)[number];
 
-/** A column: a member of the contact, or one of its attributes. */
+/** A column of the CSV. It holds a member of the contact or one of its attributes. */
 export interface Column {
-  /** As in the file. */
+  /** The header as written in the file. */
   readonly header: string;
   readonly member: Member | 'attributes';
   readonly attribute: string;
 }
 
-/** `External ID`, `external_id` and `externalId` are the same column. */
+/** Normalizes a header: `External ID`, `external_id` and `externalId` are the same column. */
 const wordOf = (header: string) => header.toLowerCase().replace(/[\s_-]/g, '');
 const MEMBER_OF: ReadonlyMap<string, Member> = new Map(MEMBERS.map((member) => [wordOf(member), member]));
 const ATTRIBUTE = /^attributes\.(?=.)/i;
 
 /**
- * Reads the header row. A column that is no member of a contact is an attribute, with or without `attributes.` in
- * front. Throws `validation_error` when no column identifies contacts or two are the same.
+ * Reads the header row. A column that is not a member of a contact is an attribute, with or without the prefix
+ * `attributes.`. Throws `validation_error` if no column identifies contacts, or if two columns are the same.
  */
 export function readColumns({ line, cells }: CsvRow): readonly Column[] {
   const refuse = (message: string) => validationError([{ path: 'csv', message: `line ${line}: ${message}` }]);
@@ -47,7 +47,7 @@ export function readColumns({ line, cells }: CsvRow): readonly Column[] {
   return columns;
 }
 
-/** The contact members in a row; empty cells are left out. Tags are separated by `;` or `|`. */
+/** Returns the contact members in a row. Empty cells are left out. Tags are separated by `;` or `|`. */
 export function readCells(columns: readonly Column[], cells: readonly string[]): ContactInput {
   const given = new Map<Member, string>();
   const attributes = new Map<string, string>();

@@ -8,25 +8,28 @@ import { type Column, readCells } from './import-columns.ts';
 export interface ReadRow {
   readonly line: number;
   readonly cells: readonly string[];
-  /** The members of the row, with the phone in E.164. */
+  /** The members in the row, with the phone number in E.164. */
   readonly input: ContactInput;
   readonly phone: string | null;
   readonly externalId: string | null;
-  /** Lower-case email that identifies the contact when the row has neither phone nor externalId. */
+  /**
+   * The email address in lower case, if it identifies the contact because the row has neither phone number nor
+   * externalId. Otherwise null.
+   */
   readonly emailAlone: string | null;
 }
 
 /** Reads the rows of one text in order and detects duplicates. */
 export class RowReader {
   readonly #columns: readonly Column[];
-  /** Line of the first good row of each key. */
+  /** For each identifying value, the line of the first valid row that has it. */
   readonly #lines = new Map<string, number>();
 
   constructor(columns: readonly Column[]) {
     this.#columns = columns;
   }
 
-  /** The row, or its faults, including a duplicate of an earlier row. */
+  /** Returns the row if it is valid, otherwise its faults. A duplicate of an earlier row is a fault. */
   read({ line, cells }: CsvRow): ReadRow | readonly RowFault[] {
     const width = this.#columns.length;
     if (cells.slice(width).some((cell) => cell !== '')) {
@@ -53,7 +56,7 @@ export class RowReader {
     }
   }
 
-  /** The row faults that a refusal stands for. Rethrows any other error. */
+  /** Converts the error of a refused row to row faults. Rethrows any other error. */
   faultsOf({ line, cells }: CsvRow, error: unknown): readonly RowFault[] {
     if (!(error instanceof DomainError)) throw error;
     if (error.code === 'validation_error') {
@@ -65,7 +68,10 @@ export class RowReader {
     return [this.#fault({ line, cells }, String(error.details?.field ?? ''), error.code, error.message)];
   }
 
-  /** Registers the keys of a good row, or returns a duplicate fault. */
+  /**
+   * Records the identifying values of a valid row. If an earlier row has one of them, returns a duplicate fault
+   * instead.
+   */
   #claim(row: ReadRow): RowFault | undefined {
     const { phone, externalId, emailAlone } = row;
     const keys = Object.entries({ phone, externalId, email: emailAlone }).filter(([, key]) => key !== null);
@@ -81,7 +87,7 @@ export class RowReader {
 
   #fault({ line, cells }: CsvRow, member: string, code: string, message: string): RowFault {
     const index = this.#columns.findIndex((column) => column.member === member);
-    // With several attribute columns the refusal does not tell which one is too long.
+    // The error does not say which of the attribute columns is too long, so no column is named.
     const column = member === 'attributes' ? null : (this.#columns[index]?.header ?? null);
     const value = column === null ? null : (cells[index] ?? '').slice(0, IMPORT_VALUE_MAX_LENGTH);
     return { line, column, value, code: code as RowFault['code'], message };
