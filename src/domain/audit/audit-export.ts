@@ -1,20 +1,21 @@
 /**
- * An exported audit log: one JSON object a line (`ExportedEntry`). Each line holds the hash before it and its own, so
- * that a line can be checked without the others, and the order of a whole export too (R303).
+ * A line of an exported audit log, as a JSON object (`ExportedEntry`). It has its own hash and the hash of the entry
+ * before it. So one line can be checked without the others, and an export can be checked for missing or moved lines
+ * (R303).
  */
 import { type AuditLink, CHAIN_START, type ChainedEntry, nextLink } from './audit-chain.ts';
 import type { AuditEntry } from './audit-entry.ts';
 
 interface ExportedEntry extends Omit<AuditEntry, 'at'> {
   readonly seq: number;
-  /** ISO 8601. */
+  /** Time in ISO 8601. */
   readonly at: string;
-  /** In hex. */
+  /** Hash of the entry before this one, in hex. `hash` is in hex, too. */
   readonly previousHash: string;
   readonly hash: string;
 }
 
-/** A line of an export, without its line break. */
+/** Returns one line of an export, without its line break. */
 export function exportLine({ seq, hash, entry }: ChainedEntry, previous: AuditLink): string {
   const { id, accountId, at, actor, action, target, before, after } = entry;
   const said = { seq, id, accountId, at: at.toISOString(), actor, action, target, before, after };
@@ -31,7 +32,10 @@ export const EXPORT_COLUMNS = [
   ...['previousHash', 'hash'],
 ] as const;
 
-/** The values of a line as CSV (RFC 4180). Text that a spreadsheet would run as a formula gets an apostrophe in front. */
+/**
+ * Converts an exported line to CSV (RFC 4180). A text that a spreadsheet would run as a formula gets an apostrophe
+ * before it.
+ */
 export function exportCsv(line: string): string {
   const values: Record<string, unknown> = JSON.parse(line);
   return EXPORT_COLUMNS.map((name) => csvCell(values[name])).join(',');
@@ -47,17 +51,20 @@ function csvCell(value: unknown): string {
 /** The result of a check of an export. */
 export interface ExportCheck {
   readonly isIntact: boolean;
-  /** Lines that are unchanged and in their place. */
+  /** Number of lines, from the first one, that are unchanged and in their place. */
   readonly entries: number;
   readonly first: number | null;
   readonly last: number | null;
-  /** Hash of the last of those lines, for comparison with `audit verify` of the gateway. */
+  /** Hash of the last of these lines. Compare it with the result of `audit verify` on the gateway. */
   readonly head: string | null;
-  /** Number of the first line that is changed, moved or not readable, from 1. */
+  /** Number, from 1, of the first line that is changed, moved or unreadable. Null if there is none. */
   readonly brokenLine: number | null;
 }
 
-/** Checks an export without the gateway: each line, and that the numbers follow each other without a gap. */
+/**
+ * Checks an export without access to the gateway. Each line must have the right hash, and the entry numbers must have
+ * no gap.
+ */
 export async function checkExport(lines: AsyncIterable<string>): Promise<ExportCheck> {
   let entries = 0;
   let first: number | null = null;
