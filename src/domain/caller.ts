@@ -1,9 +1,9 @@
 /**
- * Callers and their access. Every operation takes a caller first and declares the access that it requires; edges
- * only identify the caller.
+ * The callers of operations, and their access rights. Every operation takes the caller first and declares the access
+ * that it requires. The code at the edges (REST, GraphQL, command line) only identifies the caller.
  *
- * **API key**: a program, on REST. **Member**: a person of one account, on GraphQL. **Operator**: a person above
- * accounts. **System**: the gateway itself and its command line.
+ * **API key**: a program that uses REST. **Member**: a person of one account, who uses GraphQL. **Operator**: a person
+ * who manages all accounts. **System**: the gateway itself and its command line.
  */
 import { DomainError, forbidden } from './errors.ts';
 
@@ -24,8 +24,8 @@ export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
 /**
- * The rows that a caller may read and change: those of one account and of one environment, or of both where
- * `environment` is undefined (R199–R201). To the caller any other row is `not_found`, and no list shows it.
+ * The rows that a caller may read and change: those of one account and one environment. If `environment` is undefined,
+ * the rows of both environments (R199–R201). The caller gets `not_found` for any other row, and no list shows it.
  *
  * Stores that serve API keys take a `Visibility` or an `AccountEnvironment` instead of an account id, so that no
  * operation can forget the environment.
@@ -34,7 +34,7 @@ export interface Visibility {
   readonly accountId: string;
   readonly environment: Environment | undefined;
 }
-/** One environment of one account. A message, contact, device, webhook or import belongs to one. */
+/** One environment of one account. Every message, contact, device, webhook and import belongs to one. */
 export interface AccountEnvironment extends Visibility {
   readonly environment: Environment;
 }
@@ -52,15 +52,15 @@ export interface ApiKeyCaller {
   readonly scopes: readonly Scope[];
   readonly environment: Environment;
 }
-/** The only thing that a restricted session may do. */
+/** The only thing that the person may do in a restricted session. */
 export type Restriction = 'change_password' | 'add_second_factor';
 
-/** Limits of a person's session or access token besides the role. */
+/** Limits of a person's session or access token, in addition to the role. */
 interface PersonLimits {
   readonly restriction?: Restriction | undefined;
-  /** The person was not verified within the last 10 minutes (R253). */
+  /** True if the person was not verified within the last 10 minutes (R253). */
   readonly needsStepUp?: boolean | undefined;
-  /** The device and address of the request, for the audit log. */
+  /** The device and the IP address of the request, for the audit log. */
   readonly from?: { readonly address: string; readonly device: string } | undefined;
   /** The operations that an access token may run, if the role also allows them. */
   readonly permissions?: readonly string[] | undefined;
@@ -70,7 +70,7 @@ export interface MemberCaller extends PersonLimits {
   readonly accountId: string;
   readonly userId: string;
   readonly role: AccountRole;
-  /** An operator who reads the account of a customer (R290). */
+  /** Set if the caller is an operator who reads a customer's account (R290). */
   readonly inspection?: Inspection | undefined;
 }
 /** How an operator reads an account. Texts of messages are masked unless the operator gave a reason. */
@@ -80,7 +80,7 @@ export interface Inspection {
 export interface OperatorCaller extends PersonLimits {
   readonly kind: 'operator';
   readonly userId: string;
-  /** The role OPERATOR_READONLY. */
+  /** True for the role OPERATOR_READONLY. */
   readonly isReadOnly?: boolean | undefined;
 }
 export interface SystemCaller {
@@ -90,20 +90,23 @@ export interface SystemCaller {
 export type Caller = ApiKeyCaller | MemberCaller | OperatorCaller | SystemCaller;
 export type AccountCaller = ApiKeyCaller | MemberCaller;
 
-/** The access that an operation requires. A kind of caller that it does not name is refused; `system` never is. */
+/**
+ * The access that an operation requires. It refuses a kind of caller that it does not mention. It never refuses
+ * `system`.
+ */
 export interface Access {
-  /** An API key needs one of these scopes or FULL_ACCESS. `any` admits every valid key. */
+  /** An API key needs one of these scopes or FULL_ACCESS. `any` allows every valid key. */
   readonly scopes?: readonly Scope[] | 'any';
   readonly roles?: readonly AccountRole[];
-  /** `reading`: also for operators who only read. */
+  /** True allows operators. `reading` allows also operators with the role OPERATOR_READONLY. */
   readonly operator?: boolean | 'reading';
-  /** Whether the person must have been verified within the last 10 minutes (R253). */
+  /** If true, the person must have been verified within the last 10 minutes (R253). */
   readonly stepUp?: boolean;
-  /** Restricted sessions that may run it. */
+  /** The restricted sessions that may run the operation. */
   readonly whileRestricted?: readonly Restriction[];
 }
 
-/** Why `access` refuses `caller`; undefined when it admits the caller (R117). */
+/** Returns why `access` refuses `caller`; undefined if it allows the caller (R117). */
 export function refusal(access: Access, caller: Caller): DomainError | undefined {
   return refusalOfRole(access, caller) ?? refusalOfSession(access, caller);
 }
@@ -121,7 +124,7 @@ function refusalOfSession(access: Access, caller: Caller): DomainError | undefin
   return access.stepUp ? stepUpRefusal(caller) : undefined;
 }
 
-/** Throws `step_up_required` for a person who was not verified within the last 10 minutes (R253). */
+/** Throws `step_up_required` if the person was not verified within the last 10 minutes (R253). */
 export function requireStepUp(caller: Caller): void {
   const refused = stepUpRefusal(caller);
   if (refused) throw refused;
@@ -161,14 +164,17 @@ function refusalOfRole(access: Access, caller: Caller): DomainError | undefined 
   }
 }
 
-/** The scope that admits a key, a narrow one before FULL_ACCESS. Undefined when none does or none is needed. */
+/**
+ * Returns the scope of a key that gives the access. A narrow scope is preferred to FULL_ACCESS. Undefined if no scope
+ * gives it or none is needed.
+ */
 export function admittingScope({ scopes: wanted }: Access, own: readonly Scope[]): Scope | undefined {
   if (wanted === undefined || wanted === 'any') return undefined;
   const named = wanted.find((scope) => scope !== 'FULL_ACCESS' && own.includes(scope));
   return named ?? own.find((scope) => scope === 'FULL_ACCESS');
 }
 
-/** The name of a caller in the audit log and the ledger: `key:…`, `user:…` or `system:…`. */
+/** Returns the name of a caller in the audit log and the ledger: `key:…`, `user:…` or `system:…`. */
 export function actorOf(caller: Caller): string {
   switch (caller.kind) {
     case 'api-key':
@@ -180,31 +186,40 @@ export function actorOf(caller: Caller): string {
   }
 }
 
-/** The account of a caller. Throws `forbidden` for operators and the system, which have none. */
+/** Returns the account of a caller. Throws `forbidden` for operators and the system, which have no account. */
 export function accountIdOf(caller: Caller): string {
   if (caller.kind === 'api-key' || caller.kind === 'member') return caller.accountId;
   throw forbidden('Only a key or a member of an account can do this.');
 }
 
-/** Throws `forbidden` for callers without an account. */
+/**
+ * Returns the rows that a caller may see. A sandbox key sees only the sandbox. Throws `forbidden` for callers without
+ * an account.
+ */
 export function visibilityOf(caller: Caller): Visibility {
   const isWalledIn = caller.kind === 'api-key' && caller.environment === 'sandbox';
   return { accountId: accountIdOf(caller), environment: isWalledIn ? 'sandbox' : undefined };
 }
 
-/** The environment of what a caller creates: a key's own; for a person the chosen one, by default production. */
+/**
+ * Returns the environment of the objects that a caller creates. For a key it is the key's own, for a person the chosen
+ * one, by default production.
+ */
 export function environmentOf(caller: Caller, chosen?: Environment): Environment {
   return caller.kind === 'api-key' ? caller.environment : (chosen ?? 'production');
 }
 
-/** The account and environment of what a caller creates. Throws `forbidden` for callers without an account. */
+/**
+ * Returns the account and environment of the objects that a caller creates. Throws `forbidden` for callers without an
+ * account.
+ */
 export function accountEnvironmentOf(caller: Caller, chosen?: Environment): AccountEnvironment {
   return { accountId: accountIdOf(caller), environment: environmentOf(caller, chosen) };
 }
 
 /**
- * The environment that a list of one environment shows. Undefined when the caller may not see it; the list is then
- * empty.
+ * Returns the environment to show, for lists that show one environment. Undefined if the caller may not see the
+ * requested environment; the list is then empty.
  */
 export function listedEnvironment(
   caller: Caller,
@@ -216,8 +231,8 @@ export function listedEnvironment(
 }
 
 /**
- * The rows that a list of both environments shows. Undefined when the caller may not see the environment that it
- * asked for.
+ * Returns the rows to show, for lists that show both environments unless one is requested. Undefined if the caller may
+ * not see the requested environment.
  */
 export function listedVisibility(caller: Caller, asked: Environment | undefined): Visibility | undefined {
   return asked === undefined ? visibilityOf(caller) : listedEnvironment(caller, asked);

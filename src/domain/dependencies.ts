@@ -15,9 +15,9 @@ import type { AgreedClock, Ids, PasswordHasher, SecretBox, Totp } from './ports/
 import type { WebhookTransport } from './ports/webhook-transport.ts';
 import type { HoldGate } from './recovery/hold-gate.ts';
 
-/** The dependencies of the operations; compose.ts provides them. */
+/** The dependencies of the operations. compose.ts provides them. */
 export interface Dependencies {
-  /** On the pool, outside any transaction: for reading. */
+  /** The stores outside any transaction, for reading. */
   readonly stores: Stores;
   readonly uow: UnitOfWork;
   readonly intake: Intake;
@@ -25,7 +25,7 @@ export interface Dependencies {
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly routing: Routing;
   readonly transport: WebhookTransport;
-  /** Takes delivery reports that arrive by HTTP callback. */
+  /** Accepts delivery reports that arrive as HTTP callbacks. */
   readonly takeReports: ReportSink;
   readonly createCache: CreateCache;
   readonly live: LiveUpdates;
@@ -40,17 +40,17 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly settings: {
     readonly defaultSenderId: string;
-    /** Default request limits of keys, for accounts without a plan (R12). */
+    /** Default rate limits of API keys, for accounts without a plan (R12). */
     readonly keyRate: PlannedRate;
-    /** Default sender of mails. */
+    /** Default sender of emails. */
     readonly emailFrom: string;
-    /** The VAPID key that browsers subscribe with, in base64url. Undefined without a Web Push provider. */
+    /** The VAPID key with which browsers subscribe, in base64url. Undefined if no Web Push provider is configured. */
     readonly vapidPublicKey: string | undefined;
     /** Who must have a second factor (REQUIRE_SECOND_FACTOR). */
     readonly secondFactorPolicy: SecondFactorPolicy;
-    /** Whether a one-time password only permits to change it (ONE_TIME_PASSWORDS). */
+    /** If true, a person with a one-time password can only change the password (ONE_TIME_PASSWORDS). */
     readonly restrictsOneTimePasswords: boolean;
-    /** The name of this service in authenticator apps. */
+    /** The name that authenticator apps show for this service. */
     readonly serviceName: string;
   };
 }

@@ -1,6 +1,6 @@
 /**
- * A **dry run** does an operation in a transaction that is always rolled back (R273): all its checks and writes happen,
- * later reads of the same dry run see them, and nobody else ever does.
+ * A **dry run** executes an operation in a transaction that is always rolled back (R273). All checks and writes of the
+ * operation happen. Later reads of the same dry run see the writes. Nobody else ever sees them.
  */
 
 import { operationsOf } from './accounts/permission-operations.ts';
@@ -12,15 +12,15 @@ import type { Cache } from './ports/changes.ts';
 import type { NewJob } from './ports/job-queue.ts';
 import type { RolledBackTransactions } from './ports/stores.ts';
 
-/** Runs operations without effect, until it ends. */
+/** Runs operations without lasting effect, until `end` is called. */
 export interface DryRun {
-  /** The same operation without effect. */
+  /** Returns the same operation, to be run in this dry run. */
   of<Input, Output>(operation: Operation<Input, Output>): Operation<Input, Output>;
   /** Rolls everything back. Never rejects. */
   end(): Promise<void>;
 }
 
-/** Does a job of a dry run, where its result is a part of the answer. */
+/** Runs a job that an operation created, if its result is a part of the operation's answer. */
 type RunJob = (job: NewJob, parts: Pick<Dependencies, 'stores' | 'uow'>) => Promise<void>;
 
 /** Opens dry runs. */
@@ -37,7 +37,7 @@ export class DryRuns {
     this.#transactions = transactions;
   }
 
-  /** Throws `service_unavailable` when as many are open as may be. */
+  /** Opens a dry run. Throws `service_unavailable` if too many are open. */
   async open(): Promise<DryRun> {
     const { end, jobs, ...parts } = await this.#transactions.open();
     let begun = 0;
@@ -65,7 +65,7 @@ export class DryRuns {
   }
 }
 
-/** What a cache would keep may be of this transaction only. */
+/** A cache without caching: a value read in this transaction must not reach other requests. */
 function uncached<Value>(_kind: unknown, load: (id: string) => Promise<Value>): Cache<Value> {
   return { get: load, renew: load };
 }

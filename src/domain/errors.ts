@@ -1,6 +1,6 @@
 import { truncate } from './text.ts';
 
-/** Codes of the refusals that an operation can throw (R3). The edges map codes to statuses. */
+/** Codes of the errors that an operation can throw on purpose (R3). REST and GraphQL map them to statuses. */
 export const ERROR_CODES = [
   'unauthorized',
   'forbidden',
@@ -36,10 +36,13 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Path of the pages about error codes: one for each, by its GraphQL spelling in lower case. */
+/**
+ * Path of the pages that explain error codes. Each code has a page. Its name is the code as GraphQL spells it, in lower
+ * case.
+ */
 export const ERROR_DOCS_PATH = '/docs/errors';
 
-/** Why the gateway answers 503. The operator's log, metrics and readiness distinguish them. */
+/** Why the gateway answers 503. The operator sees the reason in the log, the metrics and the readiness check. */
 export type UnavailableReason =
   | 'database_unreachable'
   | 'database_silent'
@@ -55,19 +58,19 @@ export type UnavailableReason =
   | 'held';
 
 export interface FieldFault {
-  /** Dotted path in the request, e.g. `events.0`. */
+  /** Path in the request with dots, such as `events.0`. */
   readonly path: string;
   readonly message: string;
 }
 
-/** A refusal with a message for the caller: what is wrong, where, and what would be right. */
+/** An error with a message for the caller: what is wrong, where, and what would be right. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
-  /** Seconds after which to retry, for 429 and 503. */
+  /** Seconds after which the caller may retry, for 429 and 503. */
   readonly retryAfterSeconds: number | undefined;
-  /** The reason of a `service_unavailable`. Like `cause` it is for the operator and is never sent. */
+  /** The reason of a `service_unavailable`. Like `cause`, it is for the operator and is never sent to the caller. */
   readonly kind: UnavailableReason | undefined;
   readonly #faults: readonly FieldFault[] | undefined;
 
@@ -86,7 +89,9 @@ export class DomainError extends Error {
     this.#faults = why.faults;
   }
 
-  /** The members of the input that are at fault: `details.fields`, or the one of `details.field`. */
+  /**
+   * The faulty members of the input. They come from `details.fields`, from the given `faults`, or from `details.field`.
+   */
   get faults(): readonly FieldFault[] {
     const { fields, field } = (this.details ?? {}) as { fields?: readonly FieldFault[]; field?: string };
     if (fields) return fields;
@@ -97,14 +102,14 @@ export class DomainError extends Error {
 interface Reasons {
   readonly kind?: UnavailableReason;
   readonly cause?: unknown;
-  /** Members at fault, more exactly than `details.field`. */
+  /** The faulty members, if `details.field` is not exact enough. */
   readonly faults?: readonly FieldFault[];
 }
 
 /**
- * Runs the checks of one input, and returns their results by name. Throws all refusals that name a member of the input
- * as one (R270): `validation_error` if all are that, else the code and details of the first, with all faults in
- * `details.fields`. Any other error is thrown at once.
+ * Runs all checks of an input and returns their results by name. Errors that name a member of the input are collected
+ * and thrown as one (R270). If all of them are `validation_error`, so is the thrown one. Otherwise it has the code and
+ * the details of the first, with all faults in `details.fields`. Any other error is thrown at once.
  */
 export function checkAll<Checks extends Readonly<Record<string, () => unknown>>>(
   checks: Checks,
@@ -133,12 +138,12 @@ function allInOne(refused: readonly DomainError[]): DomainError | undefined {
   return new DomainError(first.code, message, { ...first.details, ...all.details });
 }
 
-/** Faults that a refusal names. A hostile input can have 100,000. */
+/** Largest number of faults in one error. A hostile input can have 100,000 faults. */
 export const FAULTS_MAX = 20;
 
 export const unauthorized = (message: string) => new DomainError('unauthorized', message);
 export const forbidden = (message: string) => new DomainError('forbidden', message);
-/** Names the first 20 faults. */
+/** Builds an error that names the first `FAULTS_MAX` faults. */
 export const validationError = (faults: readonly FieldFault[]) => {
   const fields = faults.slice(0, FAULTS_MAX).map(({ path, message }) => ({ path: truncate(path), message }));
   const message = fields.map((field) => (field.path ? `${field.path}: ${field.message}` : field.message));
@@ -154,8 +159,8 @@ export const insufficientBalance = (balance: number, required: number, currency:
     { balance, required, currency },
   );
 /**
- * It is unknown whether a change was made, and repeating it could make it twice (R217). `details` names what to look
- * up.
+ * It is unknown whether a change was made, so a repeated request could make it twice (R217). `details` names the object
+ * to look up.
  */
 export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(
@@ -165,7 +170,10 @@ export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, caus
     undefined,
     cause === undefined ? {} : { kind: 'database_unreachable', cause },
   );
-/** A change was made but could not be read afterwards. Repeating it would make it twice. */
+/**
+ * A change was made, but its result could not be read. A repeated request would make it twice. `details` names the
+ * object to look up.
+ */
 export const doneButUnread = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(
     'outcome_unknown',

@@ -1,22 +1,22 @@
 /**
- * IP addresses and networks, for allowlists and trusted proxies. An IPv4 address is stored as its mapped form
- * `::ffff:a.b.c.d`, so that a client is the same in both spellings.
+ * Parses and compares IP addresses and networks, for allowlists and trusted proxies. An IPv4 address is stored in its
+ * mapped form `::ffff:a.b.c.d`, so that both forms are the same client.
  */
 export interface IpNetwork {
-  /** The address of the network as a 128-bit number. */
+  /** The IP address of the network as a 128-bit number. */
   readonly value: bigint;
-  /** Number of significant leading bits, of 128. */
+  /** Number of significant leading bits, out of 128. */
   readonly bits: number;
 }
 
-/** The longest address with a zone. */
+/** Longest text that is parsed as an IP address. A valid address with a zone is shorter. */
 const ADDRESS_MAX_LENGTH = 100;
 const IPV4_OFFSET = 96;
 const IPV4_MAPPED = 0xffffn;
-/** Prefix length of the smallest network that IPv6 clients get. */
+/** Prefix length, in bits, of the smallest network that an IPv6 client gets. */
 const IPV6_CLIENT_BITS = 64n;
 
-/** Parses dotted IPv4 without leading zeros, or IPv6; drops a zone. Returns undefined for anything else. */
+/** Parses IPv4 with dots and without leading zeros, or IPv6 without its zone. Returns undefined for anything else. */
 export function parseIpAddress(text: string): bigint | undefined {
   if (text.length > ADDRESS_MAX_LENGTH) return undefined;
   const ipv4 = parseIpv4(text);
@@ -24,15 +24,18 @@ export function parseIpAddress(text: string): bigint | undefined {
   return parseIpv6(text.replace(/%[0-9A-Za-z._-]+$/, ''));
 }
 
-/** Parses an address as proxies forward it. Some add the client's port: `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+/**
+ * Parses an IP address as proxies forward it. Some proxies add the client's port: `192.0.2.1:4711` or
+ * `[2001:db8::1]:4711`.
+ */
 export function parseForwardedAddress(text: string): bigint | undefined {
   const [, bracketed, dotted] = /^(?:\[([^\]]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/.exec(text) ?? [];
   return parseIpAddress(bracketed ?? dotted ?? text);
 }
 
 /**
- * Parses a network in CIDR notation or a single address; undefined for anything else. Bits after the prefix are
- * ignored.
+ * Parses a network in CIDR notation, or a single IP address. Returns undefined for anything else. Bits after the prefix
+ * are ignored.
  */
 export function parseIpNetwork(text: string): IpNetwork | undefined {
   const slash = text.indexOf('/');
@@ -46,13 +49,13 @@ export function parseIpNetwork(text: string): IpNetwork | undefined {
   return { value, bits: offset + Number(prefix) };
 }
 
-/** Whether the network contains the address. An IPv6 network such as `::/0` contains no IPv4 addresses. */
+/** True if the network contains the IP address. An IPv6 network such as `::/0` contains no IPv4 addresses. */
 export function holdsIpAddress({ value, bits }: IpNetwork, address: bigint): boolean {
   if (bits < IPV4_OFFSET && isIpv4(address)) return false;
   return (value ^ address) >> BigInt(128 - bits) === 0n;
 }
 
-/** Whether `outer` contains every address that `inner` contains (see `holdsIpAddress`). */
+/** True if `outer` contains every IP address that `inner` contains (see `holdsIpAddress`). */
 export function holdsIpNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
   const isIpv4Inside = inner.bits >= IPV4_OFFSET && isIpv4(inner.value);
   if (outer.bits < IPV4_OFFSET && isIpv4Inside) return false;
@@ -60,8 +63,8 @@ export function holdsIpNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
 }
 
 /**
- * One key per client: its IPv4 address, or its IPv6 /64, because a client can choose any address in that. Addresses
- * that cannot be parsed share one key.
+ * Returns a key that is the same for all requests of a client: its IPv4 address or its IPv6 /64 network. A client can
+ * use any address in its /64. All IP addresses that cannot be parsed share one key.
  */
 export function clientOf(text: string | undefined): string {
   const address = text === undefined ? undefined : parseForwardedAddress(text);
@@ -69,7 +72,7 @@ export function clientOf(text: string | undefined): string {
   return isIpv4(address) ? address.toString(16) : `${(address >> IPV6_CLIENT_BITS).toString(16)}/64`;
 }
 
-/** `clientOf` in readable form: `192.0.2.1`, or `2001:db8:0:1::/64`. */
+/** Writes the result of `clientOf` in readable form: `192.0.2.1`, or `2001:db8:0:1::/64`. */
 export function shownClient(client: string): string {
   const [hex = '', bits] = client.split('/');
   if (!/^[0-9a-f]{1,16}$/.test(hex)) return client;
@@ -102,7 +105,7 @@ function parseIpv6(text: string): bigint | undefined {
   return numberOf([...head, ...Array<bigint>(8 - head.length - tail.length).fill(0n), ...tail]);
 }
 
-/** The 16-bit groups between colons. A dotted IPv4 address may stand for the last two. */
+/** Returns the 16-bit groups between colons. The last two groups may be written as an IPv4 address with dots. */
 function groupsOf(text: string, half: number, halves: readonly string[]): bigint[] | undefined {
   if (text === '') return halves.length === 2 ? [] : undefined;
   const groups: bigint[] = [];

@@ -1,15 +1,17 @@
 const ISO_TIME =
   /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::(\d\d))?)$/;
 
-/** PostgreSQL has no year 0: the year before 1 is 1 BC. */
+/** The earliest time that is accepted: PostgreSQL has no year 0, because 1 BC comes before the year 1. */
 const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
  * Parses an ISO 8601 time in the extended form, `2026-03-01T09:30[:15[.250]]` and then `Z`, `±hh:mm` or `±hh` (R18,
- * R20); undefined for anything else. `Date.parse` accepts other forms, guesses a missing zone and turns 30 February
- * into March. Here the date must exist, 24:00 and second 60 are refused, and the year is 0001 to 9999 in UTC. Digits
- * after the millisecond are dropped.
+ * R20). Returns undefined for anything else. The date must exist, the year is 0001 to 9999 in UTC, and 24:00 and second
+ * 60 are refused. Digits after the millisecond are dropped.
+ *
+ * `Date.parse` alone is not strict enough: it accepts other forms, guesses a missing zone, and turns 30 February into
+ * March.
  */
 export function parseIsoTime(raw: string): Date | undefined {
   const match = ISO_TIME.exec(raw);
@@ -29,7 +31,7 @@ export function parseIsoTime(raw: string): Date | undefined {
   ] = match;
   if (Number(day) > daysInMonth(Number(year), Number(month))) return undefined;
   if (Number(hour) > 23 || Number(zoneHour) > 23 || Number(zoneMinute) > 59) return undefined;
-  // `Date.parse` refuses the rest: month, day or minute out of range, and second 60.
+  // `Date.parse` refuses the other invalid values: a month, day or minute out of range, and second 60.
   const milliseconds = fraction.slice(0, 3).padEnd(3, '0');
   const localMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${milliseconds}Z`);
   const offsetMs = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
@@ -37,7 +39,7 @@ export function parseIsoTime(raw: string): Date | undefined {
   return ms >= FIRST_MS && ms <= LAST_MS ? new Date(ms) : undefined;
 }
 
-/** Adds milliseconds and stays within the range that `parseIsoTime` accepts. */
+/** Adds milliseconds to a time. The result stays within the range that `parseIsoTime` accepts. */
 export function shiftedTime(at: Date, ms: number): Date {
   return new Date(Math.min(Math.max(at.getTime() + ms, FIRST_MS), LAST_MS));
 }
@@ -46,8 +48,8 @@ let lastSecond = Number.NaN;
 let beginning = '';
 
 /**
- * `toISOString`, several times as fast for times close to each other, because the text of the last second is cached.
- * For rows written by the thousand. Throws RangeError for an invalid date.
+ * Returns the same as `toISOString`. It is several times as fast for times in the same second, because it caches the
+ * text of the last second. Use it where thousands of rows are written. Throws RangeError for an invalid date.
  */
 export function isoTime(at: Date): string {
   const second = Math.floor(at.getTime() / 1_000);
@@ -59,7 +61,7 @@ export function isoTime(at: Date): string {
   return `${beginning}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z`;
 }
 
-/** 0 for an invalid month. */
+/** Returns the number of days of a month; 0 for an invalid month. */
 function daysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
   if (month < 1 || month > 12) return 0;

@@ -1,14 +1,14 @@
 import { type Access, type Caller, refusal } from './caller.ts';
 import { type DomainError, forbidden } from './errors.ts';
 
-/** One thing that the gateway can do, the same for every edge. */
+/** One thing that the gateway can do. REST, GraphQL, the workers and the command line all call the same operations. */
 export interface Operation<Input, Output> {
   readonly name: string;
   readonly access: Access;
   run(caller: Caller, input: Input): Promise<Output>;
 }
 
-/** Makes an operation. `run` checks the access before `work`. */
+/** Builds an operation. Its `run` checks the access before it calls `work`. */
 export function operation<Input, Output>(
   name: string,
   access: Access,
@@ -25,7 +25,10 @@ export function operation<Input, Output>(
   };
 }
 
-/** Why an operation refuses `caller`, by access or by access token; undefined when it may run. */
+/**
+ * Returns why an operation refuses `caller`, because of its access or of the caller's access token. Undefined if it may
+ * run.
+ */
 export function refusalOf(
   { name, access }: Pick<Operation<never, unknown>, 'name' | 'access'>,
   caller: Caller,

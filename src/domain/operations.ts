@@ -35,7 +35,10 @@ import { deliveryOperations } from './webhooks/delivery-operations.ts';
 import { eventOperations } from './webhooks/event-operations.ts';
 import { webhookOperations } from './webhooks/webhook-operations.ts';
 
-/** Everything that the gateway can do, by noun. The edges use nothing else. */
+/**
+ * Builds all operations of the gateway, grouped by noun. The code at the edges (REST, GraphQL, command line) uses
+ * nothing else.
+ */
 export function createOperations(deps: Dependencies, sessions: Sessions) {
   const context = createSendContext(deps);
   const nouns = {

@@ -1,18 +1,21 @@
 /**
- * Two kinds of lists. REST has numbered **pages**. GraphQL has **slices**: up to `first` rows after a cursor. A
- * cursor is opaque text and stays valid while rows are added and removed.
+ * Two forms of lists. REST uses numbered **pages**. GraphQL uses **slices**: up to `first` rows after a cursor. A
+ * cursor is opaque text. It stays valid while rows are added and removed.
  */
 import { validationError } from './errors.ts';
 
 export const SLICE_DEFAULT = 20;
 export const SLICE_MAX = 100;
 
-/** Absent or null means the default. */
+/** Absent or null members take their defaults. */
 export interface SliceInput {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
 }
-/** At most `first + 1` rows: the extra row shows that there are more. */
+/**
+ * The rows that a store returns for a slice. `limit` is `first + 1`, because the extra row shows whether there are
+ * more.
+ */
 export interface KeyRange {
   readonly limit: number;
   readonly after: string | undefined;
@@ -22,13 +25,13 @@ export interface Slice<T> {
   readonly edges: readonly { readonly cursor: string; readonly node: T }[];
   readonly hasNextPage: boolean;
   readonly hasPreviousPage: boolean;
-  /** Counts all rows of the list. Called only when the total was requested. */
+  /** Counts all rows of the list. It is called only if the total was requested. */
   readonly total: () => Promise<number>;
 }
 
 /**
- * The range that `input` requests. Throws `validation_error` unless `first` is 1 to 100 and `after` a cursor of
- * `form`.
+ * Returns the range that `input` requests. Throws `validation_error` unless `first` is 1 to 100 and `after` is a cursor
+ * of the given form.
  */
 export function keyRange(input: SliceInput, form: RegExp): KeyRange {
   const first = input.first ?? SLICE_DEFAULT;
@@ -43,7 +46,7 @@ export function keyRange(input: SliceInput, form: RegExp): KeyRange {
   return { limit: first + 1, after: key };
 }
 
-/** The slice of the rows that a store returned for `range`. `keyOf` gives the content of a row's cursor. */
+/** Builds the slice from the rows that a store returned for `range`. `keyOf` returns the content of a row's cursor. */
 export function sliceOf<T>(
   rows: readonly T[],
   range: KeyRange,
@@ -61,7 +64,7 @@ export function sliceOf<T>(
   };
 }
 
-/** The slice of a list that the caller may not see. */
+/** Returns an empty slice, for a list that the caller may not see. */
 export function emptySlice(range: KeyRange): Slice<never> {
   return sliceOf<never>(
     [],
@@ -71,18 +74,18 @@ export function emptySlice(range: KeyRange): Slice<never> {
   );
 }
 
-/** Forms of cursors: a UUID of version 7, and a dense number. */
+/** Forms of a cursor's content: a UUID of version 7, or a sequence number. */
 export const UUID_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const SEQ_KEY = /^[0-9]{1,15}$/;
 
-/** One page of a list, with the number of all its rows. */
+/** One page of a list, and the number of rows in the whole list. */
 export interface Page<T> {
   readonly rows: readonly T[];
   readonly total: number;
 }
-/** The page of a list that the caller may not see. */
+/** An empty page, for a list that the caller may not see. */
 export const EMPTY_PAGE: Page<never> = { rows: [], total: 0 };
-/** `page` counts from 1. */
+/** `page` counts from 1. `limit` is the number of rows per page. */
 export interface PageRequest {
   readonly page: number;
   readonly limit: number;

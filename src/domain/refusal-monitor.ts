@@ -1,15 +1,18 @@
 /**
- * Counts refusals with 503 and logs outages. **Outage**: from the first refusal for one reason until `QUIET_MS`
- * without a refusal and, where the database is the reason, until it takes writes again. The beginning and the end of
- * an outage are logged.
+ * Counts responses with status 503, and logs the beginning and the end of outages. **Outage**: it begins with the first
+ * refusal for a reason. It ends after `QUIET_MS` without a refusal. If the database is the reason, it also lasts until
+ * the database accepts writes again.
  */
 import type { DomainError, UnavailableReason } from './errors.ts';
 import type { Logger } from './ports/logger.ts';
 
-/** Merges short interruptions, as when connections run out, into one outage. */
+/**
+ * An outage ends after this time in milliseconds without a refusal. Shorter gaps, for example when connections run out
+ * again and again, stay one outage.
+ */
 const QUIET_MS = 5_000;
 
-/** The reasons in words for the operator. */
+/** The reasons in words, for the operator. */
 export const UNAVAILABLE_TEXTS: Readonly<Record<UnavailableReason, string>> = {
   database_unreachable: 'the database cannot be reached',
   database_silent: 'the database does not answer in time',
@@ -30,7 +33,7 @@ const isOfDatabase = (kind: UnavailableReason) => kind.startsWith('database_');
 interface Outage {
   readonly kind: UnavailableReason;
   readonly answer: string;
-  /** Monotonic milliseconds. */
+  /** Monotonic time in milliseconds. `last` has the same form. */
   readonly since: number;
   last: number;
   refused: number;
@@ -38,11 +41,11 @@ interface Outage {
 
 interface RefusalsOptions {
   readonly logger: Logger;
-  /** Resolves with true when the database takes a write. */
+  /** Resolves with true if the database accepts a write. */
   readonly takesWrites: () => Promise<boolean>;
   /** Called for each refusal that the database caused. */
   readonly onDatabaseFault?: () => void;
-  /** Monotonic time in milliseconds. */
+  /** Returns monotonic time in milliseconds. */
   readonly now: () => number;
 }
 
@@ -51,7 +54,10 @@ export class RefusalMonitor {
   readonly #takesWrites: () => Promise<boolean>;
   readonly #onDatabaseFault: () => void;
   readonly #now: () => number;
-  /** By reason for the database. Otherwise by message, because one reason can have several. */
+  /**
+   * Open outages. If the database is at fault, the key is the reason. Otherwise it is the message, because one reason
+   * can have several messages.
+   */
   readonly #outages = new Map<string, Outage>();
   readonly #totals = new Map<UnavailableReason, number>();
 
@@ -62,7 +68,10 @@ export class RefusalMonitor {
     this.#now = now;
   }
 
-  /** Counts a refusal. Refusals without a reason are not outages and are ignored. */
+  /**
+   * Counts a refusal, and logs the beginning of an outage. Ignores errors without a reason, because they are not
+   * outages.
+   */
   note(refused: DomainError): void {
     const { kind, message } = refused;
     if (kind === undefined) return;
@@ -84,7 +93,7 @@ export class RefusalMonitor {
     );
   }
 
-  /** Ends outages that are over. Call it about once a second. */
+  /** Ends and logs the outages that are over. Call it about once a second. */
   async settle(): Promise<void> {
     const quiet = [...this.#outages].filter(([, { last }]) => this.#now() - last >= QUIET_MS);
     if (quiet.length === 0) return;
@@ -105,7 +114,7 @@ export class RefusalMonitor {
     }
   }
 
-  /** By reason: refusals since the start, and whether an outage is in progress. */
+  /** Returns, by reason, the number of refusals since the start and whether an outage is in progress. */
   counts(): ReadonlyMap<UnavailableReason, { readonly total: number; readonly isInProgress: boolean }> {
     const inProgress = new Set([...this.#outages.values()].map(({ kind }) => kind));
     return new Map(

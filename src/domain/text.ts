@@ -1,9 +1,9 @@
 /**
- * Limits for text from outside. Messages quote at most 100 characters of a value, so that hostile values cannot fill
- * answers and logs (R207, R216).
+ * Limits the length of texts from outside. Messages quote at most this many characters of a value, so that hostile
+ * values cannot fill responses and logs (R207, R216).
  */
 const QUOTED_MAX_LENGTH = 100;
-/** Enough for every message of a library. */
+/** Longest shortened message of a library, in UTF-16 code units. Usual messages are not this long. */
 const MESSAGE_MAX_LENGTH = 1_000;
 const ELLIPSIS = '…';
 
@@ -11,12 +11,12 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
-/** The first 100 UTF-16 code units, then `…` if there are more. Does not split a surrogate pair. */
+/** Returns the first 100 UTF-16 code units, and `…` if there are more. It does not split a surrogate pair. */
 export function truncate(value: string): string {
   return truncateTo(value, QUOTED_MAX_LENGTH);
 }
 
-/** A truncated value in double quotes. */
+/** Returns the truncated value in double quotes. */
 export function quote(value: string): string {
   return JSON.stringify(truncate(value));
 }
@@ -28,8 +28,8 @@ function truncateTo(text: string, length: number): string {
 }
 
 /**
- * Shortens a library's message that quotes whole values: truncates each quoted text, each list or object in
- * brackets, and each word. Linear in the length of the message.
+ * Shortens a library's message that quotes whole values. It truncates each quoted text, each list or object in
+ * brackets, and each word. It takes linear time in the length of the message.
  */
 export function truncateQuotes(message: string): string {
   if (message.length <= QUOTED_MAX_LENGTH) return message;
@@ -37,7 +37,7 @@ export function truncateQuotes(message: string): string {
   for (let start = 0; start < message.length && short.length <= MESSAGE_MAX_LENGTH; ) {
     const end = endOfValue(message, start);
     const value = message.slice(start, end);
-    // Keeps the quotes around a truncated text.
+    // Keep the quotes around a truncated text.
     const isText = value.length > 1 && value.startsWith('"') && value.endsWith('"');
     short += isText ? `"${truncate(value.slice(1, -1))}"` : truncate(value);
     start = end;
@@ -45,7 +45,7 @@ export function truncateQuotes(message: string): string {
   return truncateTo(short, MESSAGE_MAX_LENGTH);
 }
 
-/** The end of the quoted text, bracket or word that begins at `start`. A space is a word. */
+/** Returns the end of the quoted text, bracket or word that begins at `start`. A space counts as a word. */
 function endOfValue(message: string, start: number): number {
   const first = message.charCodeAt(start);
   if (first === QUOTE) return endOfText(message, start);
@@ -79,15 +79,15 @@ function endOfBrackets(message: string, start: number): number {
   return message.length;
 }
 
-/** 1 for an opening bracket, -1 for a closing one. */
+/** Returns 1 for an opening bracket, -1 for a closing one, otherwise 0. */
 function bracketOf(code: number): number {
   if (code === 0x5b || code === 0x7b) return 1;
   return code === 0x5d || code === 0x7d ? -1 : 0;
 }
 
 /**
- * Text that PostgreSQL can store: U+FFFD replaces U+0000 and unpaired surrogates. Truncates to `maxLength` UTF-16
- * code units. Equal texts stay equal.
+ * Makes a text storable in PostgreSQL: replaces U+0000 and unpaired surrogates by U+FFFD. Truncates it to `maxLength`
+ * UTF-16 code units. Equal texts stay equal.
  */
 export function storable(text: string, maxLength = text.length): string {
   return text.slice(0, maxLength).toWellFormed().replaceAll('\0', '\uFFFD');

@@ -1,15 +1,15 @@
-/** The smallest UUID of version 7 for a time. Ids made at that time or later are not smaller. */
+/** Returns the smallest UUID of version 7 for a time. Ids that were created at that time or later are not smaller. */
 export function uuidFloor(time: Date): string {
   const hex = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
-/** Smaller than every other UUID. */
+/** A UUID that is smaller than every other one. */
 export const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Whether `text` has the form of a UUID. Anything else identifies nothing. */
+/** True if `text` has the form of a UUID. Any other text is the id of nothing. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }

@@ -28,10 +28,10 @@ export interface RegisterDeviceInput {
   readonly platform: Platform;
   readonly userId: string;
   readonly keys?: DeviceKeys | undefined;
-  /** For people, by default production. A key registers in its own environment. */
+  /** For members, by default production. An API key registers in its own environment. */
   readonly environment?: Environment | undefined;
 }
-/** The environment of the devices; by default the key's own, and production for people. */
+/** The environment of the devices. The default is the environment of the API key, and production for members. */
 interface InEnvironment {
   readonly environment?: Environment | undefined;
 }
@@ -48,7 +48,7 @@ const P256DH_BYTES = 65;
 const UNCOMPRESSED_POINT = 4;
 const AUTH_BYTES = 16;
 
-/** Devices for push (R24). */
+/** Operations on devices that receive push messages (R24). */
 export function deviceOperations({ stores, uow, clock, ids, transport, settings }: Dependencies) {
   async function checkEndpoint(url: string): Promise<void> {
     try {
@@ -61,8 +61,8 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
 
   return {
     /**
-     * Registers a device, or updates the device that has the token. A browser's endpoint is checked like a webhook
-     * URL.
+     * Registers a device. If a device has the token already, updates that device. The endpoint URL of a browser is
+     * checked like a webhook URL.
      */
     register: operation(
       'device.register',
@@ -87,7 +87,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       },
     ),
 
-    /** One page of the account's devices, newest first. */
+    /** Returns one page of the account's devices, newest first. */
     list: operation(
       'device.list',
       READ,
@@ -97,7 +97,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       },
     ),
 
-    /** A slice of the account's devices, newest first. */
+    /** Returns a slice of the account's devices, newest first. */
     slice: operation(
       'device.slice',
       READ,
@@ -127,7 +127,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       if (removed === 0) throw notFound('Device');
     }),
 
-    /** The `applicationServerKey` that browsers subscribe with. */
+    /** Returns the `applicationServerKey` with which browsers subscribe. */
     webPushKey: operation(
       'device.webPushKey',
       READ,

@@ -15,34 +15,34 @@ import { type Pace, REFETCH, type Shown, type Watch } from './watch.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 /**
- * 500 objects a second: one query each time, and as much as a dashboard can show. A client with more changes is content
- * to refetch.
+ * Pace of deliveries with objects: at most 500 objects a second, which a dashboard can still show. Each delivery needs
+ * one query. With more changes, the client is told to refetch instead.
  */
 const OBJECTS: Pace = { most: 50, everyMs: 100 };
 const TICKS: Pace = { most: Number.POSITIVE_INFINITY, everyMs: 1_000 };
 
-/** Ends when `signal` aborts. */
+/** The subscription ends when `signal` aborts. */
 interface Until {
   readonly signal: AbortSignal;
 }
-/** Today's usage in UTC, up to now. */
+/** The usage of today (in UTC), up to now. */
 export interface UsageTick {
   readonly at: Date;
-  /** Start of the day. */
+  /** Start of the day in UTC. */
   readonly day: Date;
-  /** The day's messages by their present status. */
+  /** The day's messages, counted by their present status. */
   readonly counts: readonly UsageRow[];
   readonly balanceMinor: number;
   readonly currency: string;
 }
 
 /**
- * Subscriptions to changes. Objects are read when they are delivered; `REFETCH` replaces changes that cannot be
- * delivered in time. Nothing that commits after an operation resolved is missed.
+ * Subscriptions to changes. Each object is read when it is delivered. If changes cannot be delivered in time, `REFETCH`
+ * is delivered instead. A subscription misses no change that commits after its operation has resolved.
  */
 export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stores' | 'clock' | 'live'>) {
   return {
-    /** New and changed messages, or one message, if they match the filter now. */
+    /** Delivers new and changed messages that match the filter when they are read. With `id`, only that message. */
     messages: operation(
       'message.watch',
       READ,
@@ -64,7 +64,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** New and changed deliveries, to all endpoints or to one. */
+    /** Delivers new and changed webhook deliveries. With `webhookId`, only those to that endpoint. */
     deliveries: operation(
       'delivery.watch',
       READ,
@@ -131,7 +131,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
           const query = { from: day, to: at, interval: 'day', groupBy: ['status'], environment } as const;
           const account = await stores.accounts.find(accountId);
           if (!account) throw notFound('Account');
-          // Read last: it resolves when everything read before it is on the disk.
+          // Read the usage last: the query resolves only when everything read before it is on the disk.
           const counts = await stores.usage.query(accountId, query);
           return { at, day, counts, balanceMinor: account.balanceMinor, currency: account.currency };
         }
@@ -159,7 +159,7 @@ async function* deliverTicks(
 ): AsyncGenerator<readonly UsageTick[]> {
   const contentOf = (tick: UsageTick) => JSON.stringify({ ...tick, at: null });
   let last = contentOf(first);
-  // Changes that were skipped are in the next reading.
+  // A reading includes all changes, so changes during the pause need no reading of their own.
   for await (const _ of watch.changes(TICKS)) {
     const tick = await read();
     const content = contentOf(tick);

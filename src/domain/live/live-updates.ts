@@ -8,8 +8,8 @@ interface Watcher {
 }
 
 /**
- * All subscriptions of this process, by account. Passes each change to the subscriptions that it concerns. Listens
- * to other processes while there is a subscription.
+ * All subscriptions of this process, by account. Passes each change to the subscriptions that it concerns. While there
+ * is a subscription, also receives the changes of other processes.
  */
 export class LiveUpdates {
   readonly #feed: LiveFeed;
@@ -29,15 +29,15 @@ export class LiveUpdates {
     return this.#size;
   }
 
-  /** Changed objects that were not delivered yet. */
+  /** Number of changed objects that were not delivered yet. */
   get waiting(): number {
     const watches = [...this.#accounts.values()].flatMap((own) => [...own.keys()]);
     return watches.reduce((sum, watch) => sum + watch.waiting, 0);
   }
 
   /**
-   * Subscribes to an account's objects of some kinds, or to one of them, until `signal` aborts. Nothing that commits
-   * after it resolved is missed.
+   * Subscribes to an account's objects of some kinds, or to a single one with `id`, until `signal` aborts. After the
+   * promise resolves, no commit is missed.
    */
   async watch(
     accountId: string,
@@ -62,7 +62,7 @@ export class LiveUpdates {
     return watch;
   }
 
-  /** Starts or stops listening, as needed. Resolves when done. */
+  /** Starts or stops listening to other processes, as needed. Resolves when done. */
   #startOrStopListening(): Promise<void> {
     this.#listening = this.#listening.then(async () => {
       const stop = this.#stopListening;

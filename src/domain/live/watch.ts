@@ -1,24 +1,27 @@
 import type { Timers } from '../ports/system.ts';
 
-/** With more changes than this pending, the subscriber must refetch everything. */
+/** If more changed objects than this wait, they are dropped and the subscriber must refetch everything. */
 const PENDING_MAX = 1_000;
-/** Least time between two refetches. */
+/** Shortest time between two refetches, in milliseconds. */
 const REFETCH_EVERY_MS = 1_000;
 
-/** Changes were dropped: the subscriber must refetch what it shows. */
+/** Delivered if changes were dropped: the subscriber must refetch everything that it shows. */
 export const REFETCH = Symbol('refetch');
-/** A delivery to the subscriber, or the demand to refetch. */
+/** What a subscription delivers: changes, or the request to refetch. */
 export type Shown<T> = T | typeof REFETCH;
 
-/** Objects of one delivery, and the pause after it. Changes during the pause are merged. */
+/**
+ * `most` is the largest number of objects in one delivery. `everyMs` is the pause after a delivery, in milliseconds.
+ * Changes of one object during the pause are merged.
+ */
 export interface Pace {
   readonly most: number;
   readonly everyMs: number;
 }
 
 /**
- * The pending changes of one subscription: each object once, however often it changed, and at most `PENDING_MAX`. A
- * slow subscriber must refetch.
+ * The waiting changes of one subscription. Each object waits once, however often it changed. If more than `PENDING_MAX`
+ * objects wait, the subscriber is too slow and must refetch.
  */
 export class Watch {
   readonly #timers: Timers;
@@ -33,12 +36,12 @@ export class Watch {
     this.#onClose = onClose;
   }
 
-  /** Changed objects that were not delivered yet. */
+  /** Number of changed objects that were not delivered yet. */
   get waiting(): number {
     return this.#changed.size;
   }
 
-  /** Notes changed objects. `ids` is undefined when it is unknown which ones changed. */
+  /** Adds changed objects. `ids` is undefined if it is unknown which ones changed. */
   note(ids: readonly string[] | undefined): void {
     if (ids && !this.#isRefetchDue) for (const id of ids) this.#changed.add(id);
     if (!ids || this.#changed.size > PENDING_MAX) {
@@ -57,8 +60,8 @@ export class Watch {
   }
 
   /**
-   * The ids of changed objects, at a pace, until closed. An id leaves the set only when the subscriber asks for the
-   * next delivery, so repeated changes are delivered once.
+   * Delivers the ids of changed objects at a pace, until the subscription is closed. An id waits until the subscriber
+   * asks for the next delivery, so repeated changes are delivered once.
    */
   async *changes({ most, everyMs }: Pace): AsyncGenerator<Shown<readonly string[]>> {
     try {
@@ -79,7 +82,7 @@ export class Watch {
     }
   }
 
-  /** Waits for a change. Returns false once closed. */
+  /** Waits for a change. Returns false once the subscription is closed. */
   async #hasChanges(): Promise<boolean> {
     while (!this.#closed.signal.aborted && !this.#isRefetchDue && this.#changed.size === 0) {
       await new Promise<void>((resolve) => {

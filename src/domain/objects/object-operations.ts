@@ -35,7 +35,7 @@ export type FoundObject = {
   [Kind in ObjectKind]: { readonly kind: Kind; readonly object: ObjectsByKind[Kind] };
 }[ObjectKind];
 
-/** Finding objects of any kind by their ids. */
+/** Finds objects of any kind by their ids. */
 export function objectOperations({ stores }: Pick<Dependencies, 'stores'>) {
   const readers: {
     [Kind in ObjectKind]: (caller: Caller, ids: readonly string[]) => Promise<readonly ObjectsByKind[Kind][]>;
@@ -66,8 +66,8 @@ export function objectOperations({ stores }: Pick<Dependencies, 'stores'>) {
 
   return {
     /**
-     * The objects with these ids, of whatever kind, by id in small letters. Those of other accounts, and ids of nothing,
-     * are left out. An operator, who belongs to no account, finds accounts. Throws `validation_error` for more than 100 ids.
+     * Returns the objects with these ids, keyed by id in lower case. Leaves out objects of other accounts and unknown
+     * ids. An operator has no account and finds only accounts. Throws `validation_error` for more than 100 ids.
      */
     find: operation(
       'object.find',

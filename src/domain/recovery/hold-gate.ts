@@ -2,10 +2,10 @@ import { serviceUnavailable } from '../errors.ts';
 import type { CopyStore } from '../ports/copy-store.ts';
 import type { Hold } from './hold.ts';
 
-/** Retry-After of a refusal. An operator must release the copy. */
+/** Value of Retry-After in seconds. It is long, because an operator must release the copy. */
 const RETRY_AFTER_SECONDS = 60;
 
-/** Whether this process may send, as of the last look. */
+/** Holds whether this process may send, as of the last `refresh`. */
 export class HoldGate {
   readonly #store: Pick<CopyStore, 'read'>;
   readonly #listeners = new Set<(hold: Hold | undefined) => void>();
@@ -20,7 +20,7 @@ export class HoldGate {
     return this.#hold;
   }
 
-  /** Throws `service_unavailable` while the copy is held (R231). */
+  /** Throws `service_unavailable` while this copy of the data is held (R231). */
   refuseWhileHeld(): void {
     if (this.#hold === undefined) return;
     throw serviceUnavailable(
@@ -30,7 +30,9 @@ export class HoldGate {
     );
   }
 
-  /** Reads whether the copy is held and reports a change. Rejects when the database does not answer. */
+  /**
+   * Reads whether the copy is held, and calls the listeners if that changed. Rejects if the database does not answer.
+   */
   async refresh(): Promise<void> {
     const hold = (await this.#store.read()).hold;
     const hasChanged = (hold === undefined) !== (this.#hold === undefined);
@@ -38,7 +40,7 @@ export class HoldGate {
     if (hasChanged) for (const listener of this.#listeners) listener(hold);
   }
 
-  /** Calls back when a hold begins or ends. Returns a function that unsubscribes. */
+  /** Calls `listener` when a hold begins or ends. Returns a function that unsubscribes. */
   onChange(listener: (hold: Hold | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

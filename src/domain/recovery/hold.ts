@@ -1,17 +1,20 @@
 /**
- * **Copy**: one database with all the data. Only one copy may send. A copy from a backup or a dump would repeat what
- * the original has sent since. **Place**: the PostgreSQL system and database of a copy. **Held**: the copy serves
- * reads and sends nothing until an operator **releases** it.
+ * **Copy**: one database with all the data. Only one copy may send: a copy from a backup would send again what the
+ * original has sent since the backup. **Place**: the PostgreSQL system and the database where a copy is. **Held**: the
+ * copy serves reads and sends nothing until an operator **releases** it.
  */
 
-/** `asked`: RECOVERY=hold is set. `restored`: from a backup. `copied`: in another place than before. */
+/**
+ * `asked`: RECOVERY=hold is set. `restored`: the data comes from a backup. `copied`: the data is in another place than
+ * before.
+ */
 export const HOLD_REASONS = ['asked', 'restored', 'copied'] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export interface Hold {
   readonly reason: HoldReason;
   readonly at: Date;
-  /** The last sign of life of a process on the data before. Later changes of the original are unknown here. */
+  /** When a process last worked on the data before the hold. This copy does not know later changes of the original. */
   readonly dataUntil: Date | null;
 }
 
@@ -19,7 +22,7 @@ export interface Place {
   /** PostgreSQL's id of a cluster and its standbys; null if unknown. */
   readonly systemIdentifier: string | null;
   readonly databaseOid: number | null;
-  /** The restore that the server's files come from; null without one. */
+  /** Id of the restore that the server's files come from; null if they come from none. */
   readonly restoredAs: string | null;
 }
 
@@ -29,7 +32,10 @@ const WORDS: Readonly<Record<HoldReason, string>> = {
   copied: 'it is a copy of the database that was used before',
 };
 
-/** Why a copy that was last used at `known` and is now at `found` must be held; undefined if it need not. */
+/**
+ * Returns why a copy must be held that was last used at `known` and is now at `found`. Undefined if it need not be
+ * held.
+ */
 export function reasonToHold(known: Place, found: Place, isAsked: boolean): HoldReason | undefined {
   if (isAsked) return 'asked';
   if (found.restoredAs !== null && found.restoredAs !== known.restoredAs) return 'restored';
@@ -38,12 +44,12 @@ export function reasonToHold(known: Place, found: Place, isAsked: boolean): Hold
   return isElsewhere ? 'copied' : undefined;
 }
 
-/** False if either value is unknown. */
+/** True if both values are known and not equal. */
 function differ<T>(known: T | null, found: T | null): boolean {
   return known !== null && found !== null && known !== found;
 }
 
-/** A hold in a sentence for operators. */
+/** Describes a hold in a sentence for operators. */
 export function describeHold({ reason, at }: Hold): string {
   return `Nothing is sent since ${at.toISOString()}: ${WORDS[reason]}. An operator ends it with: npm run cli -- release.`;
 }

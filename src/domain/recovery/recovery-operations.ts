@@ -12,7 +12,7 @@ import type { RecipientKey, RecipientMove } from '../ports/message-stores.ts';
 import { FIRST_UUID } from '../uuid.ts';
 import type { Hold } from './hold.ts';
 
-/** Recipients read together. Those marked are marked in one transaction. */
+/** Number of recipients that are read together, and of those that are marked in one transaction. */
 const LOOK_BATCH = 5_000;
 const MARK_BATCH = 500;
 const UNKNOWN = {
@@ -21,34 +21,34 @@ const UNKNOWN = {
 };
 
 /**
- * `send` submits them, perhaps for a second time. `mark` fails them with `outcome_unknown` and refunds them after 72
- * hours.
+ * What to do with recipients of unknown outcome. `send` submits them, perhaps for a second time. `mark` sets them to
+ * failed with `outcome_unknown`, and refunds them after 72 hours.
  */
 export type Decision = 'send' | 'mark';
 
-/** Counts of pending recipients in a held copy. */
+/** Numbers of pending recipients in a held copy. */
 export interface Unknown {
-  /** With a send time after `since`: the original may have submitted them. */
+  /** Recipients whose outcome is unknown: their send time is after `since`, so the original may have submitted them. */
   readonly recipients: number;
   readonly messages: number;
   readonly byChannel: Readonly<Partial<Record<Channel, number>>>;
-  /** With an earlier send time. They are sent. */
+  /** Recipients with a send time before `since`. The original had not submitted them, so they are sent. */
   readonly older: number;
-  /** Not due yet, so no copy has submitted them. They are sent when due. */
+  /** Recipients that are not due yet, so no copy has submitted them. They are sent when they are due. */
   readonly scheduled: number;
 }
 
 export interface Release {
-  /** The hold before the call; null without one. */
+  /** The hold before the call; null if there was none. */
   readonly hold: Hold | null;
   readonly unknown: Unknown;
-  /** Number of marked recipients. */
+  /** Number of recipients that were marked. */
   readonly marked: number;
-  /** Whether the copy may send now. */
+  /** True if the copy may send now. */
   readonly isReleased: boolean;
 }
 
-/** Releasing a held copy, and deciding about recipients of unknown outcome. */
+/** Operations that release a held copy and decide about recipients of unknown outcome. */
 export function recoveryOperations(deps: Dependencies) {
   const { stores, uow, clock, holdGate } = deps;
 
@@ -82,7 +82,7 @@ export function recoveryOperations(deps: Dependencies) {
     return { recipients, messages: messages.size, byChannel, older, scheduled };
   }
 
-  /** Marks recipients of unknown outcome in bounded transactions. Returns how many. */
+  /** Marks the recipients of unknown outcome, at most `MARK_BATCH` in one transaction. Returns the number. */
   async function mark(since: Date, now: Date): Promise<number> {
     let marked = 0;
     for await (const batch of pendingRecipients()) {
@@ -106,7 +106,7 @@ export function recoveryOperations(deps: Dependencies) {
   }
 
   return {
-    /** The hold of this copy; null without one. */
+    /** Returns the hold of this copy; null if it is not held. */
     hold: operation(
       'recovery.hold',
       { roles: ACCOUNT_ROLES, operator: 'reading' },
@@ -115,7 +115,7 @@ export function recoveryOperations(deps: Dependencies) {
 
     /**
      * Counts the recipients of unknown outcome in a held copy, applies `decision` to them, and ends the hold (R232).
-     * Without a decision the hold ends only if there are none. `since` is ISO 8601; without it all due recipients
+     * Without a decision, the hold ends only if there are none. `since` is in ISO 8601. Without it, all due recipients
      * are of unknown outcome.
      */
     release: operation(
@@ -153,7 +153,7 @@ export function recoveryOperations(deps: Dependencies) {
   };
 }
 
-/** It may have been sent, so its refund is deferred (R218). */
+/** Builds the failure of a recipient. The message may have been sent, so its refund is deferred (R218). */
 function failure({ messageId, position }: PendingRecipient, at: Date): RecipientMove {
   const move = { messageId, position, from: 'pending', to: 'failed', at, provider: null, sids: [] } as const;
   return { ...move, error: UNKNOWN, possiblySent: true };

@@ -8,8 +8,8 @@ import { type Hold, reasonToHold } from './hold.ts';
 const START: SystemCaller = { kind: 'system', name: 'start' };
 
 /**
- * Run at the start. Finds out which copy of the data this is (R230), holds a restored or copied one, and records the
- * place of a new one. Returns the hold in force.
+ * Runs when the process starts. Finds out whether this copy of the data was restored or copied, and then holds it
+ * (R230). Records the place of a new database. Returns the hold in force.
  */
 export function settleCopy(
   uow: UnitOfWork,

@@ -1,17 +1,17 @@
 /**
- * Attempts with wrong keys, signatures, passwords and callbacks. A **security event** is counted for the metrics,
- * logged and, if it concerns a known key or person, written to the audit log (R213).
+ * Records attempts with wrong keys, signatures, passwords and callbacks. A **security event** is counted for the
+ * metrics and logged. If it concerns a known key or person, it is also written to the audit log (R213).
  *
- * Attackers choose the number of events, so both logs are bounded: `LINES_A_MINUTE` log lines of a kind, and in the
- * audit log the first event of a kind, address and target in a window and a total at its end. Recording an event
- * does not touch the database. `flush` writes; call it about once a second.
+ * Attackers choose the number of events, so both logs are bounded. The log gets at most `LINES_A_MINUTE` lines of each
+ * kind. The audit log gets, for each kind, IP address and target, the first event in a time window and a total at its
+ * end. Recording an event does not use the database. `flush` writes to it; call it about once a second.
  */
 import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Kinds of refusal in the log and the metrics. A closed list, because it is a metrics label. */
+/** The kinds of security events. The list is closed, because the kind is a label of a metric. */
 export const SECURITY_EVENT_KINDS = [
   'api_key',
   'signature',
@@ -25,7 +25,7 @@ export const SECURITY_EVENT_KINDS = [
 ] as const;
 export type SecurityEventKind = (typeof SECURITY_EVENT_KINDS)[number];
 
-/** An event for the audit log of an account, or with null for the platform's. */
+/** An event for the audit log of an account. If `accountId` is null, it is for the audit log of the platform. */
 export interface AuditedEvent {
   readonly accountId: string | null;
   readonly caller: Caller;
@@ -36,15 +36,15 @@ export interface AuditedEvent {
     | 'member.useRecoveryCode'
     | 'apiKey.outsideAllowlist';
   readonly target: string;
-  /** Browser and system of the client, for people. */
+  /** Browser and operating system of the client, if a person is concerned. */
   readonly device?: string | undefined;
 }
 
 export interface SecurityEvent {
   readonly kind: SecurityEventKind;
-  /** Our words, never the text that was sent. */
+  /** A text of this gateway, never the text that was sent. */
   readonly reason: string;
-  /** The client, as `shownClient` writes it. */
+  /** The client's IP address, as `shownClient` writes it. */
   readonly address: string;
   readonly keyId?: string | undefined;
   readonly userId?: string | undefined;
@@ -57,7 +57,7 @@ interface Tally {
   readonly from: Date;
   until: Date;
   count: number;
-  /** The count in the entries written so far. */
+  /** The part of `count` that is written to the audit log already. */
   written: number;
 }
 interface LogWindow {
@@ -69,12 +69,18 @@ interface LogWindow {
 const LINES_A_MINUTE = 10;
 const LOG_WINDOW_MS = 60_000;
 const AUDIT_WINDOW_MS = 15 * 60_000;
-/** Addresses counted separately for one action and target in a window; further ones are counted together. */
+/**
+ * Largest number of IP addresses that are counted separately for one action and target in a time window. Further ones
+ * are counted together.
+ */
 const ADDRESSES_MAX = 20;
 const OTHER_ADDRESSES = 'others';
-/** Tallies of a process. Beyond them, events are counted and logged but not audited. */
+/**
+ * Largest number of open tallies (event counts for the audit log) in a process. Further events are counted and logged,
+ * but not audited.
+ */
 const TALLIES_MAX = 5_000;
-/** Entries of one transaction, which locks the end of the audit chain. */
+/** Largest number of audit entries in one transaction, because the transaction locks the end of the audit chain. */
 const FLUSH_BATCH = 50;
 
 export class SecurityWatch {
@@ -83,7 +89,7 @@ export class SecurityWatch {
   readonly #counts = new Map<SecurityEventKind, number>(SECURITY_EVENT_KINDS.map((kind) => [kind, 0]));
   readonly #windows = new Map<SecurityEventKind, LogWindow>();
   readonly #tallies = new Map<string, Tally>();
-  /** Addresses of the open tallies, by action and target. */
+  /** IP addresses of the open tallies, by action and target. */
   readonly #addresses = new Map<string, Set<string>>();
 
   constructor(deps: Pick<Dependencies, 'uow' | 'clock' | 'ids'>, logger: Logger) {
@@ -91,12 +97,14 @@ export class SecurityWatch {
     this.#logger = logger;
   }
 
-  /** Refusals of each kind since the process started. */
+  /** Number of refusals of each kind since the process started. */
   get counts(): ReadonlyMap<SecurityEventKind, number> {
     return this.#counts;
   }
 
-  /** Counts and logs a refusal, and keeps it for the audit log if `audited` is given. */
+  /**
+   * Counts and logs a refusal. If `audited` is given, also stores the event until `flush` writes it to the audit log.
+   */
   recordRefusal(event: SecurityEvent): void {
     const { kind, reason, address, keyId, userId, audited } = event;
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
@@ -108,7 +116,7 @@ export class SecurityWatch {
     if (audited) this.recordAudited(audited, address);
   }
 
-  /** Keeps an event for the audit log. */
+  /** Stores an event in memory until `flush` writes it to the audit log. */
   recordAudited(event: AuditedEvent, address: string): void {
     const subject = `${event.action} ${event.target}`;
     const addresses = this.#addresses.get(subject) ?? new Set<string>();
@@ -126,8 +134,9 @@ export class SecurityWatch {
   }
 
   /**
-   * Writes due events to the audit log: the first of each at once, and the further ones when their window or the
-   * process (`isLast`) ends. Rejects with the database's error. Nothing is lost then; the next call tries again.
+   * Writes due events to the audit log. The first event of a tally is due at once, further ones when the time window
+   * ends or the process stops (`isLast`). Rejects with the database's error. The events then stay in memory, and the
+   * next call tries again.
    */
   async flush({ isLast = false } = {}): Promise<void> {
     this.#endLogWindows(isLast);

@@ -5,17 +5,17 @@ import { operation } from '../operation.ts';
 import type { UsageInterval, UsageQuery, UsageRow } from './usage.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Longest time span of a query, which bounds the answer. */
+/** Longest time span of a query in milliseconds, so that the answer is not too large. */
 const LONGEST_MS: Readonly<Record<UsageInterval, number>> = {
   hour: 32 * DAY_MS,
   day: 367 * DAY_MS,
   month: 3_660 * DAY_MS,
 };
 
-/** Message counts of an account. */
+/** Operations on the message counts of an account. */
 export function usageOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
-    /** Counts of all committed messages by time. Leaves out intervals without messages. */
+    /** Returns the counts of all committed messages by time. Leaves out intervals without messages. */
     query: operation(
       'usage.query',
       { roles: ACCOUNT_ROLES },

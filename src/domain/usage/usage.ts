@@ -1,4 +1,4 @@
-/** **Usage**: counts of messages by the hour of acceptance and by their present status. */
+/** **Usage**: counts of messages by the hour in which they were accepted and by their present status. */
 import type { Environment } from '../caller.ts';
 import type { Channel, MessageStatus } from '../messages/message.ts';
 
@@ -8,7 +8,7 @@ export type UsageInterval = (typeof USAGE_INTERVALS)[number];
 export const USAGE_GROUPS = ['channel', 'status', 'api_key'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
-/** One count. Members that it is not grouped by are null. */
+/** One count. A member is null if the query does not group by it. */
 export interface UsageRow {
   /** Start of the hour, day or month, in UTC. */
   readonly at: Date;
@@ -16,7 +16,7 @@ export interface UsageRow {
   readonly status: MessageStatus | null;
   readonly apiKeyId: string | null;
   readonly messages: number;
-  /** Cost at acceptance; refunds are in the ledger. */
+  /** Cost when the messages were accepted, in minor units. Refunds are not subtracted; the ledger has them. */
   readonly costMinor: number;
 }
 
