@@ -7,8 +7,9 @@ const OF_SIGN_IN =
   /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|accept)$|^account\.setSecurityPolicy$/;
 
 /**
- * Appends the audit entry of a change, in the same transaction as the change, and announces it to the account. For a
- * change of how people sign in, the entry also has the IP address and the device of the request (R303).
+ * Appends the audit entry of a change, in the same transaction as the change, and announces it to the account's live
+ * subscriptions. For a change of how people sign in, the entry also has the IP address and the device of the request
+ * (R303).
  */
 export async function recordChange(
   tx: Tx,

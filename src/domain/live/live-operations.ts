@@ -83,7 +83,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** New imports of contacts and their progress, or that of one import. */
+    /** Delivers new imports of contacts and the progress of imports. With `id`, only that of one import. */
     imports: operation(
       'contact.watchImports',
       READ,
@@ -102,7 +102,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** New entries of the account's audit log. */
+    /** Delivers new entries of the account's audit log. */
     audit: operation(
       'audit.watch',
       READ,
@@ -114,7 +114,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** Today's counts and the balance after each change, at most once a second. */
+    /** Delivers today's counts and the balance after each change, at most once a second. */
     usage: operation(
       'usage.watch',
       READ,

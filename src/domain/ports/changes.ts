@@ -27,9 +27,9 @@ export interface Cache<Value> {
 
 export type CreateCache = <Value>(kind: ChangeKind, load: (id: string) => Promise<Value>) => Cache<Value>;
 
-/** Live updates between processes, announced in the transaction of the change. */
+/** Live updates between processes. A transaction that makes a change also announces the update. */
 export const LIVE_KINDS = ['message', 'delivery', 'usage', 'import', 'audit'] as const;
-/** `usage` stands for a change of the balance that no message causes. */
+/** `usage` announces a change of the balance that no message caused. */
 export type LiveKind = (typeof LIVE_KINDS)[number];
 
 export interface LiveObject {

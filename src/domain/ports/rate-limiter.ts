@@ -27,26 +27,32 @@ export interface RateLimiter {
   sweep(): Promise<number>;
 }
 
-/** What a bucket has left of its points after a query took some. */
+/**
+ * The answer to a request for points, and the points that the bucket has left. Points measure the cost of a GraphQL
+ * query.
+ */
 export interface PointVerdict {
   readonly isAllowed: boolean;
-  /** Points left in the minute. */
+  /** Number of points left in the current minute. */
   readonly remaining: number;
-  /** End of the minute, when all points are back. */
+  /** End of the current minute. From then on all points are available again. */
   readonly resetAt: Date;
-  /** Whole seconds, at least 1, until then. */
+  /** Whole seconds, at least 1, until the end of the minute. */
   readonly retryAfterSeconds: number;
 }
 
 /**
- * Points for each minute of a bucket (R280), shared by all processes. A minute begins with its first query. Refused
- * points are not counted.
+ * A number of points per minute for each bucket (R280), shared by all processes. A minute begins with the first query
+ * in it. Refused points are not counted.
  */
 export interface PointBudget {
-  /** Takes all of `points` or none. 0 points are always granted. */
+  /** Takes all of `points`, or none if they do not fit. 0 points always fit. */
   take(bucket: string, perMinute: number, points: number): Promise<PointVerdict>;
-  /** Gives back points of a `take` that were not used, with the next question about the bucket or within a second. */
+  /**
+   * Gives back points of an earlier `take` that the query did not use. They are stored with the next call for the
+   * bucket, or within a second.
+   */
   giveBack(bucket: string, verdict: PointVerdict, points: number): void;
-  /** Deletes unused buckets. Returns how many. */
+  /** Deletes unused buckets. Returns the number. */
   sweep(): Promise<number>;
 }
