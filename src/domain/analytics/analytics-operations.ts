@@ -19,27 +19,33 @@ import { percentileMs } from './latency.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const SLOT_MS = 15 * 60_000;
-/** Longest time span of a query, which bounds its intervals. */
+/** Longest time span of a query in days, so that it does not have too many intervals. */
 const LONGEST_DAYS: Readonly<Record<AnalyticsInterval, number>> = {
   hour: 32,
   day: 367,
   week: 3_660,
   month: 3_660,
 };
-/** More than the intervals of the longest span. */
+/** Largest number of intervals that are requested. The longest span has fewer. */
 const INTERVALS_MAX = 800;
-/** Buckets of an answer. */
+/** Largest number of buckets in an answer. */
 const BUCKETS_MAX = 10_000;
-/** Rows that are read for an answer: countries are made of several beginnings of numbers. */
+/**
+ * Largest number of rows that are read for an answer. It is larger, because the rows of several phone number prefixes
+ * make up one country.
+ */
 const ROWS_MAX = 50_000;
-/** Names of time zones, such as `Africa/Kampala`. An offset is none: PostgreSQL reads its sign the other way round. */
+/**
+ * The form of a time zone's name, such as `Africa/Kampala`. Offsets are refused, because PostgreSQL reads their sign
+ * the other way round.
+ */
 const ZONE = /^[A-Za-z_]+(\/[A-Za-z0-9_+-]+)*$/;
 
 export interface AnalyticsInput {
   readonly from: Date;
   readonly to: Date;
   readonly timeZone: string;
-  /** Undefined: one bucket for the whole span. */
+  /** Length of the intervals. Undefined gives one bucket for the whole span. */
   readonly interval: AnalyticsInterval | undefined;
   readonly groupBy: readonly AnalyticsGroup[];
   readonly environment: Environment | undefined;
@@ -49,7 +55,10 @@ export interface AnalyticsInput {
   readonly comparesWithPrevious: boolean;
 }
 
-/** Times in ms, read off buckets: at most 9 % from the true ones. */
+/**
+ * Median and 95th percentile of the times to submission and to the delivery report, in ms. They are at most 9 % from
+ * the true ones, because times are counted in classes (latency.ts).
+ */
 export interface AnalyticsTimes {
   readonly submitP50Ms: number | null;
   readonly submitP95Ms: number | null;
@@ -57,27 +66,30 @@ export interface AnalyticsTimes {
   readonly reportP95Ms: number | null;
 }
 export interface AnalyticsBucket extends AnalyticsFigures, AnalyticsValues {
-  /** The start of the interval; the start of the span where there is no interval. */
+  /** The start of the interval. Without an interval, the start of the span. */
   readonly at: Date;
-  /** What is counted of the interval; `to` is not part of it. */
+  /** The counted part of the interval. `to` is not included. */
   readonly from: Date;
   readonly to: Date;
-  /** The last ledger entry that the figures contain; null while they catch up. */
+  /** Number of the last ledger entry that the figures contain. Null if later changes are not counted yet. */
   readonly ledgerSeq: number | null;
   readonly previous: AnalyticsFigures | null;
-  /** Counts when it is called; undefined for buckets by status or error, which times are not counted by. */
+  /**
+   * Returns the times of the bucket; the database is asked at the first call. Undefined if the buckets are grouped by
+   * status or error, because times are not counted by these.
+   */
   readonly times: (() => Promise<AnalyticsTimes>) | undefined;
 }
 
 interface Interval extends Span {
   readonly at: Date;
-  /** It ends where the next one begins, not with the span. */
+  /** True if the interval ends where the next one begins. False if it ends with the span. */
   readonly isWhole: boolean;
 }
 
-/** Figures of an account. */
+/** Operations that return figures of an account. */
 export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
-  /** The intervals of the span, each cut off at its ends; with `isPrevious` as many before them. */
+  /** Returns the intervals of the span. The first begins at the start of the span, and the last ends at its end. */
   const intervalsOf = async (
     span: Span,
     { interval, timeZone }: Pick<AnalyticsInput, 'interval' | 'timeZone'>,
@@ -116,8 +128,9 @@ export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
 
   return {
     /**
-     * Figures by time and by groups (R292). The span is widened to quarter hours. Throws `validation_error` for a span
-     * that is too long for the interval, for an unknown zone, and for more than 10,000 buckets.
+     * Returns figures by time and by groups (R292). The span is widened to whole quarter hours. Throws
+     * `validation_error` for a span that is too long for the interval, for an unknown time zone, and for more than
+     * 10,000 buckets.
      */
     query: operation(
       'analytics.query',
@@ -198,7 +211,7 @@ function isZone(name: string): boolean {
   try {
     return ZONE.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
   } catch {
-    // Intl throws a RangeError for an unknown zone.
+    // Intl throws a RangeError for an unknown time zone.
     return false;
   }
 }
@@ -269,7 +282,7 @@ type Compare = (left: AnalyticsBucket, right: AnalyticsBucket) => number;
 const byTime: Compare = (left, right) =>
   left.at.getTime() - right.at.getTime() || compareText(keyOf(left), keyOf(right));
 const compareText = (left: string, right: string) => (left < right ? -1 : left > right ? 1 : 0);
-/** Most first, then by time. */
+/** Sorts by a figure, the largest first, and then by time. */
 const most =
   (figure: (bucket: AnalyticsBucket) => number): Compare =>
   (left, right) =>

@@ -1,7 +1,7 @@
 /**
- * **Analytics**: figures of messages and recipients by the time of acceptance and by their present status. A *bucket*
- * is one interval of one group. Figures come from quarter hours, which a background job keeps; they lag by some ten
- * seconds.
+ * **Analytics**: figures of messages and recipients by the time of acceptance and by their present status. A **bucket**
+ * is one interval of one group. The figures are sums over quarter hours, which a background job updates. They are about
+ * ten seconds late.
  */
 import type { Environment } from '../caller.ts';
 import type { Channel, MessageStatus } from '../messages/message.ts';
@@ -20,13 +20,16 @@ export const ANALYTICS_GROUPS = [
   'environment',
 ] as const;
 export type AnalyticsGroup = (typeof ANALYTICS_GROUPS)[number];
-/** Only recipients have these, so messages cannot be counted by them. */
+/** Groups that only recipients have. Messages cannot be counted by them. */
 export const RECIPIENT_GROUPS: readonly AnalyticsGroup[] = ['country', 'error_code', 'provider'];
 
 export const ANALYTICS_ORDERS = ['time', 'messages', 'recipients', 'failed', 'cost'] as const;
 export type AnalyticsOrder = (typeof ANALYTICS_ORDERS)[number];
 
-/** What the members of a bucket have in common. A member is null if it is not grouped by, or if there is no value. */
+/**
+ * The values by which a bucket is grouped. A value is null if the query does not group by it, or if the messages have
+ * none.
+ */
 export interface AnalyticsValues {
   readonly channel: Channel | null;
   readonly status: MessageStatus | null;
@@ -37,7 +40,7 @@ export interface AnalyticsValues {
   readonly provider: string | null;
   readonly environment: Environment | null;
 }
-/** Amounts are in minor units. */
+/** The counts and amounts of a bucket. Amounts are in minor units. */
 export interface AnalyticsFigures {
   readonly messages: number;
   readonly recipients: number;
@@ -46,7 +49,7 @@ export interface AnalyticsFigures {
   readonly costMinor: number;
   readonly refundMinor: number;
 }
-/** A row as it is counted, with the beginning of phone numbers. The country of a row follows from that. */
+/** A row as the store counts it, with the beginning of the phone numbers. The country follows from that beginning. */
 export interface AnalyticsRow extends AnalyticsFigures {
   readonly values: Omit<AnalyticsValues, 'country'> & { readonly prefix: string | null };
 }

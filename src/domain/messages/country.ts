@@ -1,17 +1,21 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 
-/** Characters of a phone number that tell its country: `+`, and the calling code with an area code. */
+/**
+ * Number of characters at the beginning of a phone number that identify its country: `+`, and the calling code with an
+ * area code.
+ */
 export const PREFIX_LENGTH = 5;
-/** Digits that complete a prefix to a number of the North American (+1) or the Russian plan (+7). */
+/** Digits that complete a prefix to a number of the North American plan (+1) or the Russian plan (+7). */
 const REST = '2345678';
 /** Calling codes whose area codes belong to different countries. */
 const BY_AREA = ['1', '7'];
 const known = new Map<string, string | null>();
 
 /**
- * The country (ISO 3166) of the numbers that begin with a prefix; null if no country has them. Where countries share
- * a calling code, it is the area code's country for +1 and +7, and the largest country for the others.
+ * Returns the country (ISO 3166) of the phone numbers that begin with `prefix`. Null if no country has them. If
+ * countries share a calling code, the result for +1 and +7 is the country of the area code. For the others it is the
+ * largest of the countries.
  */
 export function countryOf(prefix: string): string | null {
   const found = known.get(prefix);

@@ -50,7 +50,10 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   };
 
   return {
-    /** Lists the messages of all channels, newest first or costliest first. By cost there is one page (R294). */
+    /**
+     * Lists the messages of all channels, newest first, or those with the highest cost first. Ordered by cost, the list
+     * has only one page (R294).
+     */
     list: operation(
       'message.list',
       READ,
@@ -169,7 +172,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   };
 }
 
-/** The filter without lists of nothing, which stand for all. */
+/** Removes empty lists from the filter, because an empty list means all. */
 export function withoutEmpty({ channel, status, ...rest }: MessageListFilter): MessageListFilter {
   return {
     ...rest,

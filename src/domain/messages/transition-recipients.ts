@@ -176,7 +176,7 @@ function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
   return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));
 }
 
-/** The events of whole messages, on channels that have them (R24). */
+/** Builds the events of whole messages, on channels that have such events (R24). */
 async function settledEvents(tx: Tx, moves: readonly StatusMove[], at: Date): Promise<NewEvent[]> {
   const speaking = moves
     .map(({ message }) => message)
@@ -192,7 +192,7 @@ async function settledEvents(tx: Tx, moves: readonly StatusMove[], at: Date): Pr
   );
 }
 
-/** Counts the new status of messages. Returns those whose status changed. */
+/** Computes and stores the status of messages after `moves`. Returns the changes of status. */
 async function followStatus(
   tx: Tx,
   messages: ReadonlyMap<string, LockedMessage>,

@@ -4,7 +4,7 @@ import type { Environment } from '../caller.ts';
 import type { Message } from '../messages/message.ts';
 import type { MovedRecipient, RecipientMove, StatusMove } from './message-stores.ts';
 
-/** A move of one recipient with its message, as it was before. */
+/** A change of one recipient's status, and its message as it was before the change. */
 export interface CountedMove {
   readonly message: Message;
   readonly move: RecipientMove;
@@ -15,30 +15,30 @@ export interface CountedMoves {
   readonly moves: readonly CountedMove[];
 }
 
-/** A span of time; `to` is not part of it. Both are at quarter hours. */
+/** A time span that begins and ends at quarter hours. `to` is not included. */
 export interface Span {
   readonly from: Date;
   readonly to: Date;
 }
 
-/** What is counted: one row for each span and each combination of the groups. */
+/** What to count. The result has a row for each span and each combination of the groups. */
 export interface AnalyticsCount {
   readonly spans: readonly Span[];
   readonly groupBy: readonly AnalyticsGroup[];
   readonly environment: Environment | undefined;
-  /** Rows at most. */
+  /** Largest number of rows. */
   readonly limit: number;
 }
-/** A row of one of the spans. */
+/** A row of one of the spans. `span` is the index of the span. */
 export interface CountedRow extends AnalyticsRow {
   readonly span: number;
 }
 export interface Counted {
-  /** The last ledger entry that the figures contain; null while they catch up. */
+  /** Number of the last ledger entry that the figures contain. Null if later changes are not counted yet. */
   readonly ledgerSeq: number | null;
   readonly rows: readonly CountedRow[];
 }
-/** Recipients whose time is in a bucket (latency.ts). Times are not counted by status and error. */
+/** Number of recipients whose time is in one class (latency.ts). Times are not counted by status and error. */
 export interface CountedTime {
   readonly span: number;
   readonly values: AnalyticsRow['values'];
@@ -48,17 +48,17 @@ export interface CountedTime {
 }
 export type CountedRefund = Pick<LedgerEntry, 'messageId' | 'position' | 'amountMinor'>;
 
-/** Figures of messages by time (R292). */
+/** Stores figures of messages by time (R292). */
 export interface AnalyticsStore {
-  /** Counts moves, in the transaction that makes them. */
+  /** Counts changes of status. Called in the transaction that makes them. */
   countMoves(moves: CountedMoves): Promise<void>;
-  /** Counts refunds, in the transaction that books them. */
+  /** Counts refunds. Called in the transaction that books them. */
   countRefunds(refunds: readonly CountedRefund[]): Promise<void>;
-  /** Adds what happened since the last time to the figures. Does nothing while another process does so. */
+  /** Adds the changes since the last call to the figures. Does nothing if another process is doing so. */
   fold(): Promise<void>;
   /**
-   * The starts of intervals of a zone, before the end of the span. `numbers` are those of the first and the last one,
-   * counted from the interval that contains the start of the span.
+   * Returns the starts of intervals in a time zone, before the end of the span. The interval that contains the start of
+   * the span has the number 0. `numbers` are the numbers of the first and the last interval to return.
    */
   intervals(
     span: Span,
@@ -67,6 +67,6 @@ export interface AnalyticsStore {
     numbers: readonly [number, number],
   ): Promise<readonly Date[]>;
   count(accountId: string, asked: AnalyticsCount): Promise<Counted>;
-  /** The times of recipients by the spans and groups of `count`. */
+  /** Returns the times of recipients, by the same spans and groups as `count`. */
   times(accountId: string, asked: AnalyticsCount): Promise<readonly CountedTime[]>;
 }

@@ -7,7 +7,7 @@ import type { DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/web
 export const SEARCH_REACH = 100_000;
 
 export interface MessageListFilter {
-  /** One of these. */
+  /** The message has one of these channels, and one of these statuses. */
   readonly channel?: readonly Channel[] | undefined;
   readonly status?: readonly MessageStatus[] | undefined;
   readonly environment?: Environment | undefined;
@@ -18,7 +18,7 @@ export interface MessageListFilter {
   readonly search?: string | undefined;
   readonly apiKeyId?: string | undefined;
   readonly sender?: string | undefined;
-  /** Of one of its recipients. */
+  /** One of the message's recipients has this error code, and one has this provider. */
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
 }
@@ -70,9 +70,12 @@ export interface MessageListStore {
     limit: number,
   ): Promise<readonly MessageKey[]>;
   count(accountId: string, filter: MessageListFilter): Promise<number>;
-  /** Ids of the costliest of the newest `SEARCH_REACH` messages of each channel in the time span, costliest first. */
+  /**
+   * Returns the ids of the messages with the highest cost, the highest first. For each channel, it looks only at the
+   * newest `SEARCH_REACH` messages in the time span of the filter.
+   */
   costliest(accountId: string, filter: MessageListFilter, limit: number): Promise<readonly string[]>;
-  /** Matching messages of the account, oldest first. */
+  /** Returns the account's messages with these ids that match the filter, oldest first. */
   findMany(
     accountId: string,
     ids: readonly string[],
