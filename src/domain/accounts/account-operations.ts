@@ -19,43 +19,43 @@ import type { Account, LedgerEntry, RetentionDays } from './account.ts';
 import { addUser, checkEmail, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 
 const NAME_MAX_LENGTH = 200;
-/** The longest email address; longer than any name. */
+/** Longest search text, in UTF-16 code units: the length of the longest email address. */
 const SEARCH_MAX_LENGTH = 320;
 const REASON_MAX_LENGTH = 500;
-/** A century. */
+/** Longest retention in days: a century. */
 export const RETENTION_MAX_DAYS = 36_500;
 
 export interface CreateAccountInput {
   readonly email: string;
   readonly currency: string;
   readonly name?: string | undefined;
-  /** Opening balance in units of the currency. */
+  /** Opening balance, in units of the currency. */
   readonly balance?: number | undefined;
 }
 export interface TopUpInput {
   readonly accountId: string;
   readonly amount: number;
-  /** Makes a repeated request book the payment once. */
+  /** Identifies the payment, so that a repeated request books it only once. */
   readonly reference?: string | undefined;
 }
 
 export interface SetRetentionInput extends RetentionDays {
-  /** Default: the caller's own account. */
+  /** The account to change. Default: the caller's own account. */
   readonly accountId?: string | null | undefined;
 }
 
 export interface CreateOperatorInput {
   readonly email: string;
-  /** Whether the operator only reads. */
+  /** If true, the operator can only read. */
   readonly isReadOnly?: boolean | undefined;
 }
 
-/** Accounts and their balances. */
+/** Operations on accounts and their balances. */
 export function accountOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
 
   return {
-    /** The caller's own account (R103). */
+    /** Returns the caller's own account (R103). */
     get: operation(
       'account.get',
       { scopes: 'any', roles: ACCOUNT_ROLES },
@@ -66,7 +66,10 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** The caller's own account; for an operator any account. Throws `not_found` for another account. */
+    /**
+     * Returns the caller's own account. An operator may read any account. Throws `not_found` for an account that the
+     * caller may not read.
+     */
     find: operation(
       'account.find',
       { roles: ACCOUNT_ROLES, operator: 'reading' },
@@ -82,8 +85,8 @@ export function accountOperations(deps: Dependencies) {
     ),
 
     /**
-     * Lets an operator read an account as its VIEWER does, and records that in the account's audit log (R290).
-     * Without a reason, texts of messages are masked. Returns the caller that reads.
+     * Lets an operator read an account with the rights of a VIEWER, and records that in the account's audit log (R290).
+     * Without a reason, the texts of messages are masked. Returns the caller with which the operator reads.
      */
     inspect: operation(
       'account.inspect',
@@ -113,7 +116,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** All accounts, newest first. `search` matches name and email. */
+    /** Lists all accounts, newest first. `search` matches a part of the name or the email address. */
     list: operation(
       'account.list',
       { operator: 'reading' },
@@ -137,7 +140,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** The caller's ledger, newest entry first (R17). */
+    /** Lists the ledger entries of the caller's account, newest first (R17). */
     ledger: operation(
       'account.ledger',
       { roles: ACCOUNT_ROLES },
@@ -158,12 +161,12 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Creates an account and its owner. An opening balance is the first ledger entry. */
+    /** Creates an account and its owner. An opening balance becomes the first ledger entry. */
     create: operation('account.create', { operator: true }, async (caller, input: CreateAccountInput) => {
       const { name, openingMinor } = checkAll({
         email: () => checkEmail(input.email),
         name: () => checkName(input.name ?? input.email.slice(0, NAME_MAX_LENGTH)),
-        // The currency decides how many decimals the balance has.
+        // The currency is checked first, because it decides how many decimals the balance may have.
         openingMinor: () => {
           if (!isCurrency(input.currency)) {
             throw validationError([{ path: 'currency', message: 'must be an ISO 4217 code such as UGX' }]);
@@ -203,8 +206,8 @@ export function accountOperations(deps: Dependencies) {
     }),
 
     /**
-     * Adds to a balance. A repeated `reference` changes nothing. Throws `validation_error` when the reference
-     * belongs to another amount.
+     * Adds a payment to a balance. A request repeated with the same `reference` changes nothing. Throws
+     * `validation_error` if the reference belongs to a payment of another amount.
      */
     topUp: operation('account.topUp', { operator: true, stepUp: true }, async (caller, input: TopUpInput) => {
       const account = await stores.accounts.find(input.accountId);
@@ -238,8 +241,8 @@ export function accountOperations(deps: Dependencies) {
     }),
 
     /**
-     * Sets after how many days the text of a message is erased and the message deleted; null keeps it. `messageDays`
-     * is at least `contentDays`. Erased data cannot be restored.
+     * Sets how many days after acceptance the text of a message is erased and the message is deleted. Null keeps it.
+     * `messageDays` is at least `contentDays`. Erased data cannot be restored.
      */
     setRetention: operation(
       'account.setRetention',
@@ -269,7 +272,10 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Sets whether members of the caller's account must have a second factor, from their next request on (R250). */
+    /**
+     * Sets whether members of the caller's account must have a second factor (R250). It takes effect from their next
+     * request on.
+     */
     setSecurityPolicy: operation(
       'account.setSecurityPolicy',
       { roles: ['OWNER'], stepUp: true },
@@ -295,7 +301,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Creates a platform operator, by default one who may change things. */
+    /** Creates a platform operator. Unless `isReadOnly` is true, the operator may make changes. */
     createOperator: operation('operator.create', {}, async (caller, input: CreateOperatorInput) => {
       await refuseTakenEmail(deps, input.email);
       const role: OperatorRole = input.isReadOnly ? 'OPERATOR_READONLY' : 'OPERATOR';
@@ -316,8 +322,8 @@ export function accountOperations(deps: Dependencies) {
 }
 
 /**
- * The account that a caller names, by default its own. Throws `not_found` for another account, and
- * `validation_error` when a caller without an account names none.
+ * Returns the id of the account that a caller named, by default the caller's own. Throws `not_found` for another
+ * account. Throws `validation_error` if a caller without an account names none.
  */
 export function namedAccountId(caller: Caller, named: string | null | undefined): string {
   const ownId = caller.kind === 'api-key' || caller.kind === 'member' ? caller.accountId : undefined;

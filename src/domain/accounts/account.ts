@@ -1,6 +1,6 @@
 import { fromMinor } from '../money/money.ts';
 
-/** An **account** owns keys, messages, webhooks and a balance. Its balance equals the sum of its ledger (R17). */
+/** An **account** owns keys, messages, webhooks and a balance. Its balance is the sum of its ledger (R17). */
 export interface Account {
   readonly id: string;
   readonly name: string;
@@ -8,20 +8,22 @@ export interface Account {
   readonly currency: string;
   readonly balanceMinor: number;
   readonly retention: RetentionDays;
-  /** Null when the RATE_LIMIT_* variables apply. */
+  /** The plan of the account. Null if the limits of the RATE_LIMIT_* variables apply. */
   readonly plan: Plan | null;
-  /** Whether its members must have a second factor (R250). */
+  /** True if the account's members must have a second factor (R250). */
   readonly requireSecondFactor: boolean;
   readonly createdAt: Date;
 }
 
-/** Request limits of each key of an account (R12). `perSecond` 0 means unlimited. */
+/** Limits on the number of requests of each API key of an account (R12). A `perSecond` of 0 means unlimited. */
 export interface Plan {
   readonly name: string;
   readonly perMinute: number;
   readonly perSecond: number;
   readonly webhooksPerMinute: number;
-  /** Requests of each session of a person; null when RATE_LIMIT_SESSION_PER_MINUTE applies. */
+  /**
+   * Largest number of requests per minute of each session of a person. Null if RATE_LIMIT_SESSION_PER_MINUTE applies.
+   */
   readonly sessionPerMinute: number | null;
 }
 
@@ -30,7 +32,7 @@ export type LedgerEntryKind = (typeof LEDGER_ENTRY_KINDS)[number];
 
 export interface LedgerEntry {
   readonly accountId: string;
-  /** Dense number within the account, from 1. */
+  /** Number of the entry within the account, from 1, without gaps. */
   readonly seq: number;
   readonly kind: LedgerEntryKind;
   readonly amountMinor: number;
@@ -42,13 +44,16 @@ export interface LedgerEntry {
   readonly createdAt: Date;
 }
 
-/** Days after acceptance at which the text of a message is erased, and the message deleted; null keeps it. */
+/**
+ * Days after acceptance at which the text of a message is erased (`contentDays`) and the message is deleted
+ * (`messageDays`). Null keeps it.
+ */
 export interface RetentionDays {
   readonly contentDays: number | null;
   readonly messageDays: number | null;
 }
 
-/** An account as every answer shows it (R60–R63, R103). */
+/** Builds the account resource, the form of an account in every response (R60–R63, R103). */
 export function accountResource(account: Account) {
   return {
     id: account.id,

@@ -4,12 +4,12 @@ import { operation } from '../operation.ts';
 import { isUuid } from '../uuid.ts';
 import { type Actor, OPERATOR_NAME, parseActor } from './actor.ts';
 
-/** Finding who did something. */
+/** The operation that finds the person, key or system behind the name of an actor. */
 export function actorOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
     /**
-     * The actor that each text names. A person or key of another account, and for members an operator, is the system
-     * named `operator`.
+     * Returns the actor that each text names. A person or key of another account is shown as the system named
+     * `operator`. Members see an operator in the same way.
      */
     find: operation(
       'actor.find',

@@ -1,6 +1,7 @@
 /**
- * An **actor** is who did something, as the audit log, the ledger, keys and messages record it: `user:…`, `key:…` or
- * `system:…` (`actorOf`). People and keys are found again after they have left or ended.
+ * An **actor** is a person, key or system that did something. The audit log, the ledger, keys and messages record it as
+ * `user:…`, `key:…` or `system:…` (`actorOf`). People and keys can still be found after they were removed or have
+ * ended.
  */
 import type { ApiKey } from '../api-keys/api-key.ts';
 import type { User } from './user.ts';
@@ -10,10 +11,10 @@ export type Actor =
   | { readonly kind: 'key'; readonly key: ApiKey }
   | { readonly kind: 'system'; readonly name: string };
 
-/** Members of an account see an operator of the platform by this name only. */
+/** The name under which members of an account see any operator of the platform. */
 export const OPERATOR_NAME = 'operator';
 
-/** The kind and the id or name that an actor's text holds. */
+/** Splits the text of an actor into its kind and its id or name. */
 export function parseActor(text: string): { readonly kind: string; readonly id: string } {
   const colon = text.indexOf(':');
   return { kind: text.slice(0, Math.max(colon, 0)), id: text.slice(colon + 1) };

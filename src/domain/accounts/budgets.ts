@@ -1,6 +1,7 @@
 /**
- * A **budget** is a number of requests in any 60 seconds and, if set, in any second (R11, R12). Keys, client
- * addresses without a key, sessions, and the sends of a person have one each. All processes share them.
+ * A **budget** is a number of requests in any 60 seconds and, if set, in any second (R11, R12). Each key, each session,
+ * each client without a key or session, and the sends of each person have one. All processes share the budgets. A
+ * budget of points limits GraphQL queries (R280).
  */
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import { DomainError } from '../errors.ts';
@@ -19,17 +20,17 @@ import type { Plan } from './account.ts';
 export interface DefaultLimits extends RateLimits {
   readonly webhooksPerMinute: number;
   readonly sessionPerMinute: number;
-  /** Points of GraphQL queries, of a session or of an address without one. */
+  /** Points per minute for the GraphQL queries of a session, or of an IP address without a session. */
   readonly pointsPerMinute: number;
 }
 
-/** The parts of a session that its budget depends on. */
+/** The parts of a session from which its budget follows. */
 interface CountedSession {
   readonly tokenHash: Buffer;
   readonly caller: MemberCaller | OperatorCaller;
 }
 
-/** Who pays for a query: a session, or the client's address without one. */
+/** Whose budget a query uses: the session's or, if there is none, the client's. `client` is what `clientOf` returns. */
 export interface Payer {
   readonly session: CountedSession | undefined;
   readonly client: string;
@@ -43,7 +44,10 @@ const bucketOfSession = ({ tokenHash }: Pick<CountedSession, 'tokenHash'>) =>
 const bucketOf = ({ session, client }: Payer) =>
   session ? bucketOfSession(session) : bucketOfClient(client);
 
-/** The refusal for a verdict of the limiter; undefined when the request passed. `what` names what is counted. */
+/**
+ * Returns the error for a request that the limiter refused; undefined if it was allowed. `what` names the things that
+ * are counted.
+ */
 export function rateRefusal(
   verdict: RateVerdict,
   { perMinute, perSecond }: RateLimits,
@@ -58,7 +62,8 @@ export function rateRefusal(
 }
 
 /**
- * Budgets of people and of anonymous clients. Each method throws `rate_limit_exceeded` when the budget is used up.
+ * Budgets of people and of anonymous clients. The methods whose names begin with `count` throw `rate_limit_exceeded`
+ * when the budget is used up.
  */
 export class Budgets {
   readonly #limiter: RateLimiter;
@@ -81,7 +86,7 @@ export class Budgets {
     });
   }
 
-  /** Counts an anonymous request on the budget of its client (R11). */
+  /** Counts a request without a session against the budget of its client (R11). */
   async countAnyone(client: string): Promise<void> {
     await this.#take(bucketOfClient(client), this.#defaults, 'requests');
   }
@@ -92,35 +97,43 @@ export class Budgets {
     await this.#take(bucketOfSession({ tokenHash }), { perMinute, perSecond: 0 }, 'requests');
   }
 
-  /** Requests of each session of a person in a minute, or of an address for a caller without one. */
+  /**
+   * Returns how many requests per minute a caller's session may make. For a caller without a session, how many its IP
+   * address may make.
+   */
   async requestsPerMinute(caller: CountedSession['caller'] | undefined): Promise<number> {
     if (!caller) return this.#defaults.perMinute;
     const plan = caller.kind === 'member' ? await this.#plans.get(caller.accountId) : null;
     return plan?.sessionPerMinute ?? this.#defaults.sessionPerMinute;
   }
 
-  /** Counts a message of a person, over all sessions, with the limits of a key (R207). */
+  /**
+   * Counts a message that a person sends, over all sessions of the person. The limits are those of an API key (R207).
+   */
   async countSend({ accountId, userId }: MemberCaller): Promise<void> {
     const { perMinute, perSecond } = (await this.#plans.get(accountId)) ?? this.#defaults;
     await this.#take(`sends:${userId}`, { perMinute, perSecond }, 'messages of one person');
   }
 
-  /** Points of a payer in a minute that its first query begins. */
+  /** Points that a session or client has per minute. The minute begins with its first query. */
   get pointsPerMinute(): number {
     return this.#defaults.pointsPerMinute;
   }
 
-  /** Takes the estimated points of a query, all or none (R280). Does not throw when they do not fit. */
+  /**
+   * Takes the estimated points of a query, all or none (R280). If they do not fit, the verdict says so; nothing is
+   * thrown.
+   */
   takePoints(payer: Payer, points: number): Promise<PointVerdict> {
     return this.#points.take(bucketOf(payer), this.pointsPerMinute, points);
   }
 
-  /** Gives back points of `takePoints` that the query did not use; fewer than 0 takes more. */
+  /** Gives back points of `takePoints` that the query did not use. A negative number takes more points. */
   giveBackPoints(payer: Payer, verdict: PointVerdict, points: number): void {
     this.#points.giveBack(bucketOf(payer), verdict, points);
   }
 
-  /** The refusal of a query whose points do not fit in the minute. */
+  /** Returns the error for a query whose points do not fit in the minute. */
   pointRefusal({ remaining, retryAfterSeconds }: PointVerdict, points: number): DomainError {
     const budget = this.pointsPerMinute;
     const wait = points > budget ? 'Ask for less at once.' : `Try again in ${retryAfterSeconds} s.`;

@@ -1,4 +1,4 @@
-/** What an operator sees of a customer's account (R290). */
+/** Limits what an operator sees of a customer's account (R290). */
 import type { Caller } from '../caller.ts';
 import { forbidden } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
@@ -6,12 +6,12 @@ import { redactContent, redactEnvelope } from '../messages/redact-content.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
 
-/** True if the caller sees everything of a message but its texts. */
+/** True if the caller may see everything of a message except its texts. */
 function isMasked(caller: Caller): boolean {
   return caller.kind === 'member' && caller.inspection?.showsTexts === false;
 }
 
-/** The messages as the caller may see them. */
+/** Returns the messages as the caller may see them. */
 export function shownMessages(caller: Caller, messages: readonly Message[]): readonly Message[] {
   if (!isMasked(caller)) return messages;
   return messages.map((message) => ({
@@ -21,13 +21,16 @@ export function shownMessages(caller: Caller, messages: readonly Message[]): rea
   }));
 }
 
-/** The events as the caller may see them. */
+/** Returns the events as the caller may see them. */
 export function shownEvents(caller: Caller, events: readonly RecordedEvent[]): readonly RecordedEvent[] {
   if (!isMasked(caller)) return events;
   return events.map((event) => ({ ...event, body: redactEnvelope(event.body) }));
 }
 
-/** The deliveries as the caller may see them. Endpoints may answer with the text that they got. */
+/**
+ * Returns the deliveries as the caller may see them. It hides the responses, because an endpoint may repeat the text of
+ * the message in its response.
+ */
 export function shownDeliveries(
   caller: Caller,
   deliveries: readonly WebhookDelivery[],
@@ -36,7 +39,7 @@ export function shownDeliveries(
   return deliveries.map((delivery) => ({ ...delivery, responseBody: null }));
 }
 
-/** Throws `forbidden` for a search in texts that the caller may not see: its results would reveal them. */
+/** Throws `forbidden` for a search in texts that the caller may not see, because the results would reveal them. */
 export function refuseMaskedSearch(caller: Caller, search: string | undefined): void {
   if (search && isMasked(caller)) {
     throw forbidden('The texts of this account are masked. Give a reason to search in them.');

@@ -18,14 +18,14 @@ import { INVITATIONS_MAX, invitationExpiresAt, ONE_TIME_HOURS, type User } from 
 export interface ChangePasswordInput {
   readonly current: string;
   readonly new: string;
-  /** The session of the request. All other sessions of the person end. */
+  /** The session of the request, which stays. All other sessions of the person end. */
   readonly sessionHash: Buffer;
   readonly client: Client;
 }
 
-/** What happens to a person's keys when their role changes. */
+/** What happens to a person's API keys when the person's role changes. */
 interface KeepKeys {
-  /** Whether keys beyond the new role keep working; by default they are revoked (R204). */
+  /** If true, keys that exceed the new role keep working. By default they are revoked (R204). */
   readonly keepKeys?: boolean | undefined;
 }
 
@@ -36,7 +36,7 @@ const EVERYBODY = {
   whileRestricted: ['change_password', 'add_second_factor'],
 } as const;
 
-/** The people of an account. An account always has an owner, and only owners add or remove owners. */
+/** Operations on the people of an account. An account always has an owner. Only owners add or remove owners. */
 export function memberOperations(deps: Dependencies, sessions: Sessions) {
   const { stores, uow, clock, passwords, mailer } = deps;
 
@@ -46,7 +46,10 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     return member;
   }
 
-  /** Locks in the same order as changes of keys do, to avoid a deadlock. Call it before any change. */
+  /**
+   * Locks people and keys in the same order as changes of keys do, so that there is no deadlock. Call it before any
+   * change.
+   */
   async function lockPeopleAndKeys(tx: Tx, caller: Caller, accountId: string): Promise<readonly User[]> {
     const members = await tx.users.lockMembers(accountId);
     await refuseStaleRole(tx, caller);
@@ -55,8 +58,8 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
   }
 
   /**
-   * Revokes the keys of a person that exceed their new role, or all keys when `role` is null. R204 says which keys
-   * are a person's.
+   * Revokes the keys of a person that exceed the new role. If `role` is null, revokes all of them. R204 defines which
+   * keys belong to a person.
    */
   async function revokeBeyondRole(
     tx: Tx,
@@ -75,7 +78,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
   }
 
   return {
-    /** The signed-in person. */
+    /** Returns the person who is signed in. */
     viewer: operation('member.viewer', EVERYBODY, async (caller, _input: Record<string, never>) => {
       const found = await stores.users.find(userIdOf(caller));
       if (!found) throw unauthorized('Sign in again.');
@@ -87,7 +90,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Sets a new password if the current one is right, ends the person's other sessions, and accepts a pending
+     * Sets a new password if the current one is right. Ends the person's other sessions, and accepts a pending
      * invitation.
      */
     changePassword: operation(
@@ -132,9 +135,9 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Gives a person a one-time password, which is shown only this once. Ends their sessions and forgets their
-     * failed sign-ins. Throws `not_found` for an unknown email, and `validation_error` when several people have the
-     * email and `accountId` does not select one.
+     * Gives a person a one-time password, which is shown only in this answer. Ends the person's sessions and deletes
+     * the failed sign-ins. Throws `not_found` for an unknown email address. Throws `validation_error` if several people
+     * have the email address and `accountId` does not select one.
      */
     resetPassword: operation(
       'member.resetPassword',
@@ -165,9 +168,9 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Invites a person with a one-time password, which is shown only this once, and by a mail with a link where mails
-     * can be sent (`mailed`). The invitation is pending until they choose their own password, at most 72 hours
-     * (R206). The answer does not depend on whether the email is known outside the account.
+     * Invites a person. The answer holds a one-time password, which is shown only once. If a mail server is configured,
+     * the person also gets a mail with a link (`mailed`). The invitation is pending until the person chooses a
+     * password, for at most 72 hours (R206). The answer does not reveal whether other accounts know the email address.
      */
     invite: operation(
       'member.invite',
@@ -203,7 +206,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
       },
     ),
 
-    /** Gives a person another role, and revokes their keys beyond it unless `keepKeys` (R204). */
+    /** Gives a person another role. Revokes the person's keys that exceed it, unless `keepKeys` is true (R204). */
     setRole: operation(
       'member.setRole',
       { ...MANAGE, stepUp: true },
@@ -231,8 +234,8 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Removes a person or an invitation, ends their sessions, and revokes their keys unless `keepKeys`. The audit
-     * log keeps their actions.
+     * Removes a person or an invitation. Ends the person's sessions, and revokes the person's keys unless `keepKeys` is
+     * true. The audit log keeps the person's actions.
      */
     remove: operation(
       'member.remove',
@@ -279,7 +282,7 @@ function onlyOwners(caller: Caller): void {
   }
 }
 
-/** A VIEWER and SUPPORT have no keys, and a DEVELOPER none with FULL_ACCESS. */
+/** True if a key exceeds a role. A VIEWER and SUPPORT may have no keys, and a DEVELOPER none with FULL_ACCESS. */
 function goesBeyondRole({ scopes }: ApiKey, role: AccountRole | null): boolean {
   if (role === 'DEVELOPER') return scopes.includes('FULL_ACCESS');
   return role === null || role === 'VIEWER' || role === 'SUPPORT';
@@ -303,7 +306,10 @@ function keepInvitationsFew(members: readonly User[]): void {
   throw validationError([{ path: 'email', message }]);
 }
 
-/** The person of the account, or the only person. A pending invitation counts only if nobody has accepted one. */
+/**
+ * Returns the person in the account. Without `accountId`, the only person. A pending invitation counts only if nobody
+ * has accepted one.
+ */
 function selectPerson(people: readonly User[], accountId: string | undefined): User {
   const named = people.filter((person) => accountId === undefined || person.accountId === accountId);
   const accepted = named.filter(({ acceptedAt }) => acceptedAt !== null);

@@ -4,13 +4,13 @@ import { parseEmailAddress } from '../messages/email-address.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { User } from './user.ts';
 
-/** A person with a one-time password, which is shown only this once. */
+/** A person with a one-time password, which is shown only in this answer. */
 export interface NewUser {
   readonly user: User;
   readonly password: string;
 }
 
-/** Makes a person or an invitation with a random one-time password. Stores nothing. */
+/** Builds a person or an invitation with a random one-time password. Stores nothing. */
 export async function newUser(
   deps: Pick<Dependencies, 'ids' | 'clock' | 'passwords' | 'stores'>,
   { email, role, accountId }: Pick<User, 'email' | 'role' | 'accountId'>,
@@ -32,8 +32,8 @@ export async function newUser(
 }
 
 /**
- * A random one-time password with its hash. The hash has the salt of other hashes for the same email, so that a
- * sign-in takes one computation, and the same time, for any number of people.
+ * Returns a random one-time password with its hash. The hash uses the salt of other hashes for the same email address.
+ * So a sign-in computes one hash and takes the same time, however many people have the email address.
  */
 export async function oneTimePassword(
   { ids, passwords, stores }: Pick<Dependencies, 'ids' | 'passwords' | 'stores'>,
@@ -45,8 +45,8 @@ export async function oneTimePassword(
 }
 
 /**
- * Stores a person. Throws `validation_error` when the email is taken in the account or among the people an operator
- * added.
+ * Stores a person. Throws `validation_error` if the email address is taken: in the account or, for people whom an
+ * operator added, by another such person.
  */
 export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string }): Promise<void> {
   if (await tx.users.insert(user, hash)) return;
@@ -55,7 +55,7 @@ export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string
   throw validationError([{ path: 'email', message }]);
 }
 
-/** Throws `validation_error` for an invalid email, and for one of a person that an operator added. */
+/** Throws `validation_error` if the email address is invalid or belongs to a person whom an operator added. */
 export async function refuseTakenEmail(
   { stores }: Pick<Dependencies, 'stores'>,
   email: string,
@@ -65,9 +65,10 @@ export async function refuseTakenEmail(
   if (known.some(({ invitedAt }) => invitedAt === null)) throw takenEmail();
 }
 
-/** Throws `validation_error` for an invalid email. */
+/** Throws `validation_error` for an invalid email address. */
 export function checkEmail(email: string): void {
-  // An address that parsing changes, such as one with an international domain, could not be typed at sign-in.
+  // Refuse an email address that parsing changes, such as one with an international domain: nobody could type it at
+  // sign-in.
   if (parseEmailAddress(email)?.toLowerCase() !== email.toLowerCase()) {
     const message =
       'must be an email address such as name@example.com: its domain has a dot, and other letters in their xn-- form';

@@ -3,15 +3,18 @@ import { type Operation, operation, refusalOf } from '../operation.ts';
 
 type Nouns = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/** Every operation of the nouns. */
+/** Returns every operation of these nouns. */
 export function operationsOf(nouns: Nouns): readonly Operation<never, unknown>[] {
   return Object.values(nouns).flatMap((noun) => Object.values(noun));
 }
 
-/** The permissions of a person, from the access of the operations. */
+/** The operation that lists a person's permissions. They follow from the access that each operation declares. */
 export function permissionOperations(nouns: Nouns) {
   const others = operationsOf(nouns);
-  /** Names of the operations that admit the caller, sorted. */
+  /**
+   * Returns the names of the operations that the caller may run, sorted. Operations that need a step-up first are
+   * included.
+   */
   const list: Operation<Record<string, never>, readonly string[]> = operation(
     'permission.list',
     { roles: ACCOUNT_ROLES, operator: 'reading', whileRestricted: ['change_password', 'add_second_factor'] },

@@ -9,7 +9,10 @@ import type { Account, Plan } from './account.ts';
 const NAME_MAX_LENGTH = 100;
 const OPERATORS = { operator: true } as const;
 
-/** Plans: request limits for the keys and people of an account (R12). A key may have its own limits. */
+/**
+ * Operations on plans: limits on the requests of the keys and people of an account (R12). A key may have its own
+ * limits.
+ */
 export function planOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {
@@ -17,7 +20,7 @@ export function planOperations(deps: Dependencies) {
       stores.plans.all(),
     ),
 
-    /** Creates or changes the plan of that name. Its accounts get the new limits within a second. */
+    /** Creates the plan of that name or changes it. Its accounts get the new limits within a second. */
     set: operation('plan.set', { ...OPERATORS, stepUp: true }, async (caller, plan: Plan): Promise<Plan> => {
       const { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } = plan;
       checkAll({
@@ -33,7 +36,7 @@ export function planOperations(deps: Dependencies) {
       const after: Plan = { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute };
       await uow.run(async (tx) => {
         const before = await tx.plans.set(ids.uuid(), after, clock.now());
-        // Cached keys and accounts hold the limits of their plan.
+        // Drop cached keys and accounts, because they hold the limits of their plan.
         tx.announce('api-key', ALL_IDS);
         tx.announce('account', ALL_IDS);
         await recordChange(tx, deps, caller, {
@@ -47,7 +50,7 @@ export function planOperations(deps: Dependencies) {
       return after;
     }),
 
-    /** Assigns a plan to an account. Without a plan the RATE_LIMIT_* variables apply. */
+    /** Assigns a plan to an account. A null `plan` removes it; the RATE_LIMIT_* variables then apply. */
     assign: operation(
       'account.setPlan',
       { ...OPERATORS, stepUp: true },

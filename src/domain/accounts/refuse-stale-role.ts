@@ -3,8 +3,9 @@ import { forbidden, unauthorized } from '../errors.ts';
 import type { Tx } from '../ports/stores.ts';
 
 /**
- * Reads a member's role again in the transaction. A process may not know yet that the member was removed or has
- * another role, and must not let them grant what they lost. Throws `unauthorized` or `forbidden`.
+ * Reads a member's role again within the transaction. The member may have been removed or have another role, and this
+ * process may not know it yet. Without this check, members could grant rights that they have lost. Throws
+ * `unauthorized` or `forbidden`.
  */
 export async function refuseStaleRole(tx: Tx, caller: Caller): Promise<void> {
   if (caller.kind !== 'member') return;

@@ -3,9 +3,9 @@ import { ALL_IDS } from '../ports/changes.ts';
 import type { Tx } from '../ports/stores.ts';
 
 /**
- * Stores another password of a person, and ends their sessions but the one with `keptSession`, their challenges and
- * mail links. Returns false and changes nothing when `knownHash` is given and is no longer the stored hash: of two
- * concurrent changes the later one must lose.
+ * Stores another password of a person. Ends the person's challenges, mail links and sessions, except the session with
+ * the hash `keptSession`. If `knownHash` is given and is no longer the stored hash, returns false and changes nothing:
+ * of two concurrent changes the later one must fail.
  */
 export async function replacePassword(
   tx: Tx,

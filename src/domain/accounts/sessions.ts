@@ -1,10 +1,10 @@
 /**
- * A **session** identifies a signed-in person. Its token is 32 random bytes; the store has their SHA-256. It ends 12
- * hours after its last use, 7 days after it began, at sign-out, when the password changes, and when the person is
- * removed (R249). An access token is looked up like a session, but use does not extend it.
+ * A **session** identifies a signed-in person. Its token is 32 random bytes; the store has their SHA-256. A session
+ * ends 12 hours after its last use and 7 days after it began. It also ends at sign-out, when the password changes, and
+ * when the person is removed (R249). An access token is looked up like a session, but use does not extend it.
  *
- * A person with a **second factor** signs in in two steps: the password opens a **challenge**, and a code answers it
- * (R250).
+ * A person with a **second factor** signs in in two steps: the password creates a **challenge**, and a code or a
+ * passkey answers it (R250).
  */
 import type { MemberCaller, OperatorCaller, Restriction, SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -26,19 +26,19 @@ import { hasExpiredPassword, ONE_TIME_HOURS, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
 const SESSION_MOST_MS = 7 * 24 * 3_600_000;
-/** How long a password or code counts for operations with step-up (R253). */
+/** After a password or code was checked, operations with step-up are allowed for this time, in milliseconds (R253). */
 const VERIFIED_MS = 10 * 60_000;
 /**
- * A session is extended and read again at most this often, to save writes. So a change that was not announced takes
- * effect within a minute.
+ * A session is extended and read again at most once in this time, to save reads and writes. So a change that was not
+ * announced takes effect within a minute.
  */
 const EXTEND_EVERY_MS = 60_000;
-/** Passwords that may wait for a check in one process. */
+/** Largest number of passwords that wait for a check in one process. */
 const CHECKS_WAITING_MAX = 200;
 const USER_AGENT_MAX_LENGTH = 300;
-/** Devices of a person that are remembered. */
+/** Largest number of devices that are stored for a person. */
 const DEVICES_MAX = 40;
-/** How long a mail about a new device is worth sending. */
+/** A mail about a new device is not sent later than this after the sign-in. */
 const NEW_DEVICE_MAIL_MS = 24 * 3_600_000;
 const WRONG_PASSKEY = 'The passkey was not accepted. Begin again.';
 const WRONG_CODE = 'is wrong, or was used before';
@@ -47,10 +47,10 @@ interface StoredUser {
   readonly user: User;
   readonly passwordHash: string;
 }
-/** A session or an access token as read. */
+/** A session or an access token, as it was read from the store. */
 interface CachedSession {
   readonly caller: MemberCaller | OperatorCaller;
-  /** Use extends a session, but not an access token. */
+  /** Using a session moves its `expiresAt`. Using an access token does not. */
   expiresAt: Date;
   readonly endsAt: Date;
   readonly verifiedAt: Date | undefined;
@@ -61,14 +61,14 @@ interface CachedSession {
 class SessionNotFound extends Error {
   override readonly name = 'SessionNotFound';
 }
-/** Address and browser of a sign-in. */
+/** The IP address and the browser of a sign-in. */
 export interface Client {
   readonly address: string;
   readonly userAgent: string;
-  /** The token of the browser's device cookie, if it has one. */
+  /** The token in the browser's device cookie, if it has one. */
   readonly device?: string | undefined;
 }
-/** What a person shows of a second factor: one of both. */
+/** The proof of a second factor that a person gives: either a code or a passkey's answer. */
 export interface ShownFactor {
   readonly code?: string | undefined;
   readonly passkey?: PasskeyJson | undefined;
@@ -79,7 +79,7 @@ export interface SignedIn {
   readonly user: User;
   readonly session: Session;
 }
-/** A session or an access token as found. `isExtended` is true when this use moved its end. */
+/** A session or an access token that was found. `isExtended` is true if this use moved `expiresAt`. */
 export interface Session {
   readonly tokenHash: Buffer;
   readonly caller: MemberCaller | OperatorCaller;
@@ -104,25 +104,27 @@ type SessionDependencies = Pick<
   readonly security: SecurityWatch;
   readonly settings: {
     readonly secondFactorPolicy: SecondFactorPolicy;
-    /** Whether a one-time password only permits to change it (ONE_TIME_PASSWORDS). */
+    /** If true, a person with a one-time password can only change the password (ONE_TIME_PASSWORDS). */
     readonly restrictsOneTimePasswords: boolean;
   };
 };
 
-/** People with failed sign-ins, so that a lockout can be reported without a query. */
+/**
+ * Largest number of people with failed sign-ins that are kept in memory, so that a lockout is reported without a query.
+ */
 const FAILED_MAX = 1_000;
-/** The actor of events before the person is authenticated. */
+/** The actor of events that happen before the person is authenticated. */
 const SIGN_IN: SystemCaller = { kind: 'system', name: 'sign-in' };
 
-/** Sign-in, sign-out, sessions and access tokens. */
+/** Signs people in and out, and finds sessions and access tokens. */
 export class Sessions {
   readonly #deps: SessionDependencies;
   readonly #attempts: SignInAttempts;
-  /** By `cacheKey`. */
+  /** Sessions and access tokens by `cacheKey`. */
   readonly #cache: Cache<CachedSession>;
-  /** By lower-case email, the oldest failure first. */
+  /** People with failed sign-ins by email address in lower case, the oldest failure first. */
   readonly #failed = new Map<string, User>();
-  /** Sessions of this process that were given a device, the oldest first. */
+  /** Sessions that got a device cookie from this process, the oldest first. */
   readonly #givenDevices = new Set<string>();
   #unknownHash: Promise<string> | undefined;
 
@@ -136,11 +138,12 @@ export class Sessions {
   }
 
   /**
-   * Starts a session for the right password and, for a person with a second factor, the right `code`.
+   * Starts a session if the password is right and, for a person with a second factor, the `code` is right.
    *
-   * Throws `second_factor_required` with a challenge when the code is missing; `unauthorized`, the same for an
-   * unknown email, a wrong password and a wrong code, and for an expired one-time password (R252); and `rate_limit_exceeded` after ten failures in 15 minutes for
-   * the email, the address or the person's codes.
+   * Throws `second_factor_required` with a challenge if the code is missing. Throws the same `unauthorized` for an
+   * unknown email address and for a wrong password, and throws `unauthorized` for a wrong code and an expired one-time
+   * password (R252). Throws `rate_limit_exceeded` after ten failures in 15 minutes for the email address, the IP
+   * address or the person's codes.
    */
   async signIn(email: string, password: string, client: Client, code?: string): Promise<SignedIn> {
     const found = await this.checkPassword(email, password, client);
@@ -170,15 +173,15 @@ export class Sessions {
     } else if (!(await this.#takesCode(found.user, shown.code ?? '', client))) {
       throw unauthorized(`The code ${WRONG_CODE}.`);
     }
-    // Of two concurrent answers one signs in.
+    // If two answers arrive at the same time, only one of them signs in.
     if (!(await stores.secondFactors.removeChallenge(tokenHash)))
       throw unauthorized('The sign-in was answered already. Begin again with your password.');
     return this.#open(found, client);
   }
 
   /**
-   * Records that the person of a session proved their identity, with a code if they have a second factor, otherwise
-   * with the password. Throws `validation_error` for a wrong one, and for the kind that does not count.
+   * Records that the person of a session proved their identity. A person with a second factor gives a code or a
+   * passkey, any other person the password. Throws `validation_error` if the proof is wrong or of the other kind.
    */
   async stepUp(
     session: Session,
@@ -211,7 +214,7 @@ export class Sessions {
     });
   }
 
-  /** What a browser gives its authenticator to sign in with a passkey alone, or to confirm. */
+  /** Returns what the browser passes to the authenticator, to sign in with only a passkey or for a step-up. */
   async startPasskeySignIn(): Promise<PasskeyJson> {
     const { stores, clock, ids, passkeys } = this.#deps;
     const challenge = ids.random(32);
@@ -219,7 +222,10 @@ export class Sessions {
     return passkeys.requestOptions(challenge, []);
   }
 
-  /** Signs in with a passkey alone: it has verified the person (R304). Throws `unauthorized` for any other answer. */
+  /**
+   * Signs a person in with only a passkey, because the authenticator has verified the person (R304). Throws
+   * `unauthorized` for an answer that is not valid.
+   */
   async signInWithPasskey(passkey: PasskeyJson, client: Client): Promise<SignedIn> {
     const found = await takePasskey(this.#deps, passkey, (challenge) =>
       takeOpenChallenge(this.#deps, challenge, null),
@@ -229,7 +235,10 @@ export class Sessions {
     throw unauthorized(WRONG_PASSKEY);
   }
 
-  /** Whether the answer is of a passkey of this person and signs a challenge that `takeChallenge` takes. */
+  /**
+   * True if the answer comes from a passkey of this person and signs a challenge for which `takeChallenge` returns
+   * true.
+   */
   async #takesPasskey(
     user: User,
     passkey: PasskeyJson,
@@ -248,8 +257,8 @@ export class Sessions {
   }
 
   /**
-   * Stores a challenge after the right password. Returns the refusal with the challenge, which is also what a passkey
-   * signs.
+   * Stores a challenge after the right password was given. Returns the error that carries the challenge to the client.
+   * A passkey signs the same challenge.
    */
   async #challenge({ user, passwordHash }: StoredUser): Promise<DomainError> {
     const { stores, clock, ids, passkeys } = this.#deps;
@@ -275,7 +284,10 @@ export class Sessions {
     );
   }
 
-  /** Uses up a code of the person; false for a wrong one. Guesses are bounded like those of passwords. */
+  /**
+   * Checks a code of the person and marks it as used. Returns false for a wrong one. Guesses are limited like guesses
+   * of passwords.
+   */
   async #takesCode(user: User, code: string, client: Client): Promise<boolean> {
     const check = async () => {
       const kind = await this.#deps.uow.run((tx) => takeCode(tx, this.#deps, user.id, code));
@@ -317,7 +329,7 @@ export class Sessions {
       userAgent: client.userAgent.slice(0, USER_AGENT_MAX_LENGTH),
     };
     await uow.run(async (tx) => {
-      // Refused if the password was replaced during the check, perhaps because it leaked.
+      // Refuse if the password was replaced during the check: the old one may have been stolen.
       if (!(await tx.sessions.insert(row))) throw unauthorized('The email or the password is wrong.');
       await this.#noteDevice(tx, user.id, client, now);
     });
@@ -338,10 +350,10 @@ export class Sessions {
     return { token, expiresAt, user, session };
   }
 
-  /** Remembers the device of a sign-in, and has the person mailed if it is new (R302). */
+  /** Stores the device of a sign-in, and mails the person if the device is new (R302). */
   async #noteDevice(tx: Tx, userId: string, client: Client, now: Date): Promise<void> {
     const address = shownClient(client.address);
-    // Clients without cookies are known by their name and address.
+    // Recognize clients without cookies by their User-Agent and IP address.
     const hashes = [hashToken(`${client.userAgent}\n${address}`)];
     if (client.device !== undefined) hashes.push(hashToken(client.device));
     const seen = await tx.knownDevices.see(userId, hashes, now, DEVICES_MAX);
@@ -358,8 +370,8 @@ export class Sessions {
   }
 
   /**
-   * A new token for the device cookie of a browser that has none: once for each session in each process. Undefined
-   * for access tokens and later requests.
+   * Returns a new token for the device cookie of a browser that has none. Each process returns one per session.
+   * Undefined for access tokens and for later requests of the session.
    */
   async newDevice({ caller, tokenHash, isToken }: Session): Promise<string | undefined> {
     const key = tokenHash.toString('hex');
@@ -374,8 +386,8 @@ export class Sessions {
   }
 
   /**
-   * The person with this email and password, and the stored hash; bounded like `signIn`. `userId` restricts the
-   * check to one person.
+   * Returns the person with this email address and password, and the stored hash. Guesses are limited as in `signIn`.
+   * `userId` restricts the check to one person.
    */
   async checkPassword(
     email: string,
@@ -390,17 +402,17 @@ export class Sessions {
     const check = async () => {
       const hashes = await this.#hashesOf(email, password);
       const found = await this.#deps.stores.users.findByPassword(email, hashes, userId);
-      // The store ignores more differences of letters than the count of failures does. Each spelling would get ten
-      // more guesses.
+      // Compare again: the store ignores more spelling differences of an email address than the count of failures does.
+      // Without this check, each spelling would allow ten more guesses.
       if (found?.user.email.toLowerCase() === email.toLowerCase()) return found;
       this.#noteFailure('password', await this.#reportedPerson(email, userId), client);
       return undefined;
     };
     try {
-      // Only people added by an operator clear the failures: any account can invite any email, and each sign-in
-      // would allow ten more guesses at another person's password.
+      // Clear the failures only for people whom an operator added. Any account can invite any email address. If its
+      // sign-ins cleared the failures, each would allow ten more guesses of another person's password.
       return await this.#attempts.attempt(
-        // Guesses from elsewhere must not lock out a device that has signed in before.
+        // Count a known device separately, so that guesses from other devices cannot lock it out.
         isKnown
           ? { kind: 'device', value: `${email} ${deviceHash.toString('hex')}` }
           : { kind: 'email', value: email },
@@ -417,8 +429,9 @@ export class Sessions {
   }
 
   /**
-   * The person whose account records a failed sign-in (R206). An account must not learn of sign-ins to other
-   * accounts, so it is the person an operator added, else the only one who has accepted, else nobody.
+   * Returns the person in whose account a failed sign-in is recorded (R206). An account must not learn about sign-ins
+   * to other accounts. So it is the person whom an operator added, otherwise the only person who has accepted,
+   * otherwise nobody.
    */
   async #reportedPerson(email: string, userId: string | undefined): Promise<User | undefined> {
     const like = await this.#deps.stores.users.withEmail(email);
@@ -447,7 +460,10 @@ export class Sessions {
     });
   }
 
-  /** The session of a token, extended by this use, or an access token. Undefined for an unknown or ended one. */
+  /**
+   * Returns the session of a token and extends it, or returns the access token. Undefined if the token is unknown or
+   * has ended.
+   */
   async find(token: string): Promise<Session | undefined> {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(token);
@@ -485,7 +501,7 @@ export class Sessions {
     const readAt = clock.now();
     if (isToken) {
       const [found] = await stores.accessTokens.findLiving([tokenHash], readAt);
-      // Thrown, so that the cache does not keep it: guessed tokens must not evict known sessions.
+      // Throw, so that the cache stores nothing: otherwise guessed tokens would evict the sessions that are in use.
       if (!found) throw new SessionNotFound();
       const { user, token } = found;
       const { expiresAt, permissions, lastUsedAt } = token;
@@ -508,8 +524,8 @@ export class Sessions {
   }
 
   /**
-   * The only thing that a session may do until the person has set their own password or added a second factor (R250,
-   * R252).
+   * Returns the only thing that a session may do before the person has set a password or added a second factor (R250,
+   * R252). Undefined if the session is not restricted.
    */
   #restrictionOf({ user, hasFactor, accountRequiresFactor }: FoundSession): Restriction | undefined {
     const { secondFactorPolicy, restrictsOneTimePasswords } = this.#deps.settings;
@@ -524,7 +540,10 @@ export class Sessions {
     return isVerified ? caller : { ...caller, needsStepUp: true };
   }
 
-  /** Sessions that have ended or whose role has changed, with the refusal of each. Extends none of them. */
+  /**
+   * Returns the sessions that have ended or whose role has changed, each with its error. It does not extend the
+   * sessions.
+   */
   async refusals(sessions: readonly Session[]): Promise<ReadonlyMap<Session, DomainError>> {
     const { stores, clock } = this.#deps;
     const now = clock.now();
@@ -555,7 +574,10 @@ export class Sessions {
     });
   }
 
-  /** The possible stored hashes of a password for an email. Takes the same time for an unknown email. */
+  /**
+   * Returns the hashes that a password may have in the store for an email address. It takes the same time for an
+   * unknown email address, so that the time does not reveal who has an account.
+   */
   async #hashesOf(email: string, password: string): Promise<readonly string[]> {
     const { passwords, ids, stores } = this.#deps;
     if (passwords.waiting > CHECKS_WAITING_MAX) {
@@ -580,19 +602,19 @@ function eventOf(
   return { action, accountId: user.accountId, caller, target: user.id, device: deviceOf(userAgent) };
 }
 
-/** The caller that a person is. */
+/** Returns the caller for requests of a person. */
 export function callerFor(user: User): MemberCaller | OperatorCaller {
   if (user.accountId === null || user.role === 'OPERATOR' || user.role === 'OPERATOR_READONLY')
     return { kind: 'operator', userId: user.id, isReadOnly: user.role !== 'OPERATOR' };
   return { kind: 'member', accountId: user.accountId, userId: user.id, role: user.role };
 }
 
-/** The members of a session's caller that use does not change. */
+/** Returns a text that changes when the account or role of a caller changes. */
 function roleOf(caller: MemberCaller | OperatorCaller): string {
   return caller.kind === 'member' ? `${caller.accountId} ${caller.role}` : `operator ${caller.isReadOnly}`;
 }
 
-/** Reasons of failed sign-ins for the log. */
+/** Reasons of failed sign-ins, as the log has them. */
 const FAILURE_REASONS = {
   password: (user: User | undefined) => (user ? 'wrong password' : 'unknown email'),
   second_factor: () => 'wrong code',
@@ -600,7 +622,10 @@ const FAILURE_REASONS = {
 } as const;
 
 const TOKEN_KEY = 'token:';
-/** The key of a session or access token in their common cache, and in the announcement of a change. */
+/**
+ * Returns the key of a session or access token in their common cache. A change of the session is announced under the
+ * same key.
+ */
 export function cacheKey(tokenHash: Buffer, isToken: boolean): string {
   return `${isToken ? TOKEN_KEY : ''}${tokenHash.toString('hex')}`;
 }

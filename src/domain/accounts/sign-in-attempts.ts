@@ -1,33 +1,41 @@
 /**
- * Bounds the guessing of passwords. An **attempt** counts in two **buckets**: its email's and its address's; one from a
- * device that has signed in before counts in the bucket of that device and email alone (R302). It is
- * stored as a failure in both before its password is checked, so that parallel guesses cannot exceed the bound. It
- * is **pending** until the check ends, and is removed if the password was right.
+ * Limits how often passwords and codes can be guessed. An **attempt** counts in two **buckets**: one for its email
+ * address and one for its IP address. An attempt from a device that has signed in before counts only in one bucket, for
+ * this device and email address (R302).
+ *
+ * An attempt is stored as a failure before its password is checked, so that parallel guesses cannot exceed the limit.
+ * It is **pending** until the check ends. If the password was right, the failure is removed.
  */
 import { createHash } from 'node:crypto';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError } from '../errors.ts';
 import type { Tx } from '../ports/stores.ts';
 
-/** Failed sign-ins of an email or an address in the window. */
+/** Largest number of failed sign-ins in a bucket within the time window. */
 const FAILURES_MAX = 10;
-/** Requests for a mail, known or unknown, for one email and from one address in the window. */
+/**
+ * Largest number of requests for a mail within the time window, for one email address and from one IP address. Unknown
+ * email addresses count, too.
+ */
 const MAILS_MAX = { email: 5, address: 20 } as const;
 export const FAILURES_WINDOW_MS = 15 * 60_000;
-/** Attempts of a process that wait for pending ones, and how often each may wait. */
+/** Largest number of attempts in a process that wait for pending ones, and how often each of them may wait. */
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
-/** The target of a guess: the password of an email, also from a known device, or the codes of a person by id. */
+/**
+ * What is guessed: the password of an email address (`email`, or `device` from a known device), or the codes of a
+ * person (`code`, with the person's id).
+ */
 interface AttemptSubject {
   readonly kind: 'email' | 'code' | 'device';
   readonly value: string;
 }
 
-/** Sign-in attempts, counted over all processes. */
+/** Counts sign-in attempts over all processes. */
 export class SignInAttempts {
   readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids'>;
-  /** Pending attempts of this process, with their buckets. */
+  /** The pending attempts of this process, with their buckets. */
   readonly #pending = new Map<Promise<unknown>, readonly string[]>();
   #waiting = 0;
 
@@ -36,10 +44,12 @@ export class SignInAttempts {
   }
 
   /**
-   * Runs `check`, which returns undefined for a wrong password. A right password removes this attempt and, if
-   * `forgives` agrees, the failures of the email. Throws `rate_limit_exceeded` after ten failures in 15 minutes for
-   * the email or the address. When only pending attempts fill the bound, waits for their results; when too many
-   * wait, refuses for a second.
+   * Runs `check`, which returns undefined for a wrong password. After a right password, removes this attempt. If
+   * `forgives` returns true, also removes the other failures of the email address. Throws `rate_limit_exceeded` after
+   * ten failures in 15 minutes in one of the buckets.
+   *
+   * If pending attempts fill the limit, waits for their results. If too many attempts wait, throws
+   * `rate_limit_exceeded` with a retry after one second.
    */
   async attempt<T>(
     subject: AttemptSubject,
@@ -75,7 +85,7 @@ export class SignInAttempts {
     return own.map(([attempt]) => attempt);
   }
 
-  /** Stores the attempt as a failure; returns a refusal if the bound is reached. */
+  /** Stores the attempt as a failure. If the limit is reached, stores nothing and returns the error. */
   #recordFailure(id: string, buckets: readonly string[]): Promise<DomainError | undefined> {
     return this.#deps.uow.run(async (tx) => {
       const now = this.#deps.clock.now();
@@ -99,7 +109,7 @@ export class SignInAttempts {
     try {
       found = await check();
     } catch (error) {
-      // The check failed, so it is unknown whether the password was right.
+      // The check itself failed, so it is unknown whether the password was right. Do not count the attempt.
       await signInFailures.forget(id);
       throw error;
     }
@@ -109,16 +119,17 @@ export class SignInAttempts {
 }
 
 /**
- * Removes all failed attempts with an email, in the buckets of their addresses too. Used after a password reset: the
- * person has usually tried the lost password before and would have to wait with the new one.
+ * Removes all failed attempts with an email address, also from the buckets of their IP addresses. Called after a
+ * password reset. The person has usually tried the lost password before, and would have to wait before using the new
+ * one.
  */
 export function forgetFailedAttempts(tx: Tx, email: string): Promise<void> {
   return tx.signInFailures.forgetAttempts(bucketOfEmail(email));
 }
 
 /**
- * Counts a request that mails a person, whether the email is known or not. Throws `rate_limit_exceeded` beyond the
- * bounds of the email and the address in 15 minutes.
+ * Counts a request that mails a person, whether the email address is known or not. Throws `rate_limit_exceeded` if
+ * there were too many in 15 minutes for the email address or from the IP address.
  */
 export async function countMailRequest(
   tx: Tx,
@@ -142,7 +153,9 @@ export async function countMailRequest(
   await tx.signInFailures.add(ids.uuid(), buckets, now);
 }
 
-/** Seconds until fewer than `most` of these times are in the window; undefined when that is so now. */
+/**
+ * Returns the seconds until fewer than `most` of these times are in the time window. Undefined if there are fewer now.
+ */
 function secondsUntilFree(times: readonly Date[], most: number, now: Date): number | undefined {
   const oldest = times.at(-most);
   if (oldest === undefined) return undefined;
@@ -163,7 +176,7 @@ function tooManyAtOnce(): DomainError {
 
 const bucketOfEmail = (email: string): string => bucketOf('email', email.toLowerCase());
 
-/** Hashed, because people sometimes type their password into the email field. */
+/** Returns the name of a bucket. It is a hash, because people sometimes type their password into the email field. */
 function bucketOf(kind: AttemptSubject['kind'] | 'address' | 'mail to' | 'mail from', value: string): string {
   return createHash('sha256').update(`${kind} ${value}`).digest('base64url');
 }
