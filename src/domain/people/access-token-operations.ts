@@ -17,18 +17,18 @@ import { userIdOf } from './second-factor-operations.ts';
 
 export interface CreateAccessTokenInput {
   readonly name: string;
-  /** Operation names, as `permissions` lists them. */
+  /** Names of operations, as the operation `permission.list` returns them. */
   readonly permissions: readonly string[];
-  /** ISO 8601, at most a year ahead. */
+  /** Time in ISO 8601, at most a year ahead. */
   readonly expiresAt: string;
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 const DAY_MS = 24 * 3_600_000;
-/** Operations for sessions only: a token must not outlive or replace a session. */
+/** Operations that only a session may run. A token must not create or change what people sign in with. */
 const OF_SESSIONS = /^(session|secondFactor|accessToken)\.|^member\.changePassword$/;
 
-/** The caller's access tokens (R254). `all` are the operations that a token may name. */
+/** Operations on the caller's access tokens (R254). `all` are the operations that a token may be allowed. */
 export function accessTokenOperations(deps: Dependencies, all: readonly Operation<never, unknown>[]) {
   const { stores, uow, clock, ids } = deps;
 
@@ -69,7 +69,7 @@ export function accessTokenOperations(deps: Dependencies, all: readonly Operatio
     ),
 
     /**
-     * Creates a token with some of the person's permissions. `token` is shown only this once. Throws
+     * Creates a token with some of the person's permissions. `token` is shown only in this answer. Throws
      * `validation_error` with all faults.
      */
     create: operation(
@@ -93,7 +93,7 @@ export function accessTokenOperations(deps: Dependencies, all: readonly Operatio
           revokedAt: null,
         };
         await uow.run(async (tx) => {
-          // Locks the person's row, so that concurrent calls cannot exceed the limit.
+          // Lock the person's row, so that concurrent calls cannot exceed the limit.
           await tx.secondFactors.lock(userId);
           const living = (await tx.accessTokens.list(userId)).filter(
             (known) => known.revokedAt === null && known.expiresAt > accessToken.createdAt,
@@ -114,7 +114,7 @@ export function accessTokenOperations(deps: Dependencies, all: readonly Operatio
       },
     ),
 
-    /** Revokes a token of the person at once. An ended token stays as it is. */
+    /** Revokes a token of the person at once. A token that has ended stays unchanged. */
     revoke: operation(
       'accessToken.revoke',
       PEOPLE,

@@ -1,7 +1,7 @@
 /**
- * An **access token** lets a program use some of a person's permissions over GraphQL without signing in. It is
- * `gat_` and 32 random bytes; the store has its SHA-256. It ends at its expiry, when it is revoked, and with its
- * person. It never exceeds the person's present role.
+ * An **access token** lets a program use some of a person's permissions over GraphQL without signing in. It is `gat_`
+ * and 32 random bytes; the store has its SHA-256. It ends when it expires, when it is revoked, and when its person is
+ * removed. It never allows more than the person's present role.
  */
 import { createHash } from 'node:crypto';
 import type { User } from '../accounts/user.ts';
@@ -10,7 +10,7 @@ export interface AccessToken {
   readonly id: string;
   readonly userId: string;
   readonly name: string;
-  /** Operation names, such as `message.list`. */
+  /** Names of operations, such as `message.list`. */
   readonly permissions: readonly string[];
   readonly createdAt: Date;
   readonly expiresAt: Date;
@@ -29,7 +29,7 @@ export const ACCESS_TOKEN_MAX_DAYS = 365;
 export const ACCESS_TOKENS_MAX = 50;
 export const TOKEN_NAME_MAX_LENGTH = 100;
 
-/** The stored hash of a session token, an access token or a challenge. */
+/** Returns the hash under which a session token, an access token or a challenge is stored. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -17,7 +17,10 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** Browser and system in a `User-Agent`, in readable form: `Firefox on Linux`, or `Unknown device`. */
+/**
+ * Returns the browser and operating system that a `User-Agent` names, in readable form: `Firefox on Linux`, or `Unknown
+ * device`.
+ */
 export function deviceOf(userAgent: string): string {
   const nameIn = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)];

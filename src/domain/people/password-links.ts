@@ -15,7 +15,10 @@ const ENDED: Readonly<Record<MailLinkKind, string>> = {
   password_reset: 'The link has ended or was used already. Ask for another one.',
 };
 
-/** Setting a password by a link of a mail: for people without a session, and therefore no operations (R300). */
+/**
+ * Lets people set a password by the link in a mail (R300). These are not operations, because the people have no
+ * session.
+ */
 export class PasswordLinks {
   readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids' | 'passwords' | 'mailer'>;
 
@@ -24,9 +27,9 @@ export class PasswordLinks {
   }
 
   /**
-   * Asks for a mail with a link to set another password. Returns false where no mail can be sent. The answer and its
-   * time are the same for a known and an unknown email, because the worker looks it up. Throws `validation_error` for
-   * what is no email, and `rate_limit_exceeded` for too many requests.
+   * Asks for a mail with a link to set another password. Returns false if no mail server is configured. The answer and
+   * its time are the same for known and unknown email addresses, because a worker looks them up later. Throws
+   * `validation_error` for an invalid email address, and `rate_limit_exceeded` for too many requests.
    */
   async request(email: string, address: string): Promise<boolean> {
     const { uow, clock, mailer } = this.#deps;
@@ -41,12 +44,12 @@ export class PasswordLinks {
     return mailer.isConfigured;
   }
 
-  /** Sets the password of a person who has lost theirs. Throws `validation_error` for an ended link. */
+  /** Sets the password of a person who has lost theirs. Throws `validation_error` if the link has ended. */
   resetPassword(token: string, password: string, address: string): Promise<void> {
     return this.#use('password_reset', token, password, address);
   }
 
-  /** Accepts an invitation and sets the first password. Throws `validation_error` for an ended one. */
+  /** Accepts an invitation and sets the first password. Throws `validation_error` if the link has ended. */
   acceptInvitation(token: string, password: string, address: string): Promise<void> {
     return this.#use('invitation', token, password, address);
   }
@@ -61,7 +64,8 @@ export class PasswordLinks {
     checkNewPassword(password, user.email, 'password');
     const hash = await passwords.hash(password, knownHash);
     await uow.run(async (tx) => {
-      // Of two concurrent uses one finds its password, and with it the link, replaced.
+      // If the link is used twice at the same time, the second use fails here, because the first has replaced the
+      // password.
       const isChanged = await replacePassword(
         tx,
         this.#deps,

@@ -1,13 +1,13 @@
 import { type FieldFault, validationError } from '../errors.ts';
 import { COMMON_PASSWORDS } from './common-passwords.ts';
 
-/** Characters. The maximum bounds the cost of hashing. */
+/** Shortest and longest password, in UTF-16 code units. The maximum limits the cost of hashing. */
 const PASSWORD_MIN_LENGTH = 12;
 export const PASSWORD_MAX_LENGTH = 256;
-/** Shorter names occur in other words. */
+/** The shortest name, from an email address, that a password must not contain. Shorter names occur in other words. */
 const NAME_MIN_LENGTH = 5;
 
-/** Throws `validation_error` on the field `path` for a password that a person may not choose (R301). */
+/** Throws `validation_error` with the field `path` if a person may not choose this password (R301). */
 export function checkNewPassword(password: string, email: string, path: string): void {
   const message = faultOf(password, email);
   if (message !== undefined) throw validationError([{ path, message } satisfies FieldFault]);

@@ -18,31 +18,31 @@ import {
 import { openChallenge, takeOpenChallenge } from './take-passkey.ts';
 
 export interface NewTotp {
-  /** In base32, for people who cannot scan the QR code. */
+  /** The secret in base32, for people who cannot scan the QR code. */
   readonly secret: string;
   /** Content of the QR code. */
   readonly uri: string;
 }
 interface FinishPasskeyInput {
-  /** What the browser made of the options of `startPasskey`. */
+  /** The answer that the browser produced from the options of `startPasskey`. */
   readonly answer: PasskeyJson;
   readonly name?: string | undefined;
   readonly sessionHash: Buffer;
 }
-/** Shown only this once. */
+/** New recovery codes. They are shown only in this answer. */
 export interface RecoveryCodes {
   readonly recoveryCodes: readonly string[];
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
-/** A restricted session exists to add a factor. Its person gave the password a moment ago. */
+/** Access for adding a factor. It includes sessions that are restricted until a factor is added. */
 const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor'] } as const;
 
-/** A person's second factors (R250), and resetting lost ones of others (R251). */
+/** Operations on a person's second factors (R250), and on lost ones of other people (R251). */
 export function secondFactorOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, totp, passkeys, settings } = deps;
 
-  /** Ends the person's other sessions, which began with the former factors. */
+  /** Ends the person's other sessions and open challenges, because they began with the old factors. */
   async function endOthers(tx: Tx, userId: string, sessionHash?: Buffer): Promise<void> {
     await tx.sessions.removeOf(userId, sessionHash);
     await tx.secondFactors.removeChallengesOf(userId);
@@ -69,7 +69,7 @@ export function secondFactorOperations(deps: Dependencies) {
   }
 
   return {
-    /** The caller's confirmed factors, oldest first. */
+    /** Lists the caller's confirmed factors, oldest first. */
     list: operation(
       'secondFactor.list',
       { ...PEOPLE, whileRestricted: ['add_second_factor'] },
@@ -79,14 +79,14 @@ export function secondFactorOperations(deps: Dependencies) {
       },
     ),
 
-    /** The number of unused recovery codes of the caller. */
+    /** Returns the number of the caller's unused recovery codes. */
     countRecoveryCodes: operation(
       'secondFactor.countRecoveryCodes',
       PEOPLE,
       (caller, _input: Record<string, never>) => stores.secondFactors.countRecoveryCodes(userIdOf(caller)),
     ),
 
-    /** Starts to add a TOTP app, replacing one that was started before. `confirmTotp` completes it. */
+    /** Starts to add a TOTP app. It replaces an app that was started but not confirmed. `confirmTotp` completes it. */
     startTotp: operation(
       'secondFactor.startTotp',
       ADDING,
@@ -114,8 +114,8 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Adds the started TOTP app if `code` is right. Returns ten recovery codes, which replace the former ones, and
-     * ends the person's other sessions. Throws `validation_error` for a wrong code.
+     * Adds the started TOTP app if `code` is right. Returns ten recovery codes, which replace the old ones. Ends the
+     * person's other sessions. Throws `validation_error` for a wrong code.
      */
     confirmTotp: operation(
       'secondFactor.confirmTotp',
@@ -152,7 +152,10 @@ export function secondFactorOperations(deps: Dependencies) {
       },
     ),
 
-    /** Starts to add a passkey: what the browser gives its authenticator. `finishPasskey` completes it. */
+    /**
+     * Starts to add a passkey. Returns the options that the browser passes to its authenticator. `finishPasskey`
+     * completes it.
+     */
     startPasskey: operation(
       'secondFactor.startPasskey',
       ADDING,
@@ -167,8 +170,8 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Adds a passkey, and ends the person's other sessions. Returns ten recovery codes with the first factor, otherwise
-     * none. Throws `validation_error` for an answer that does not hold.
+     * Adds a passkey and ends the person's other sessions. If it is the person's first factor, returns ten recovery
+     * codes, otherwise none. Throws `validation_error` if the answer is not valid.
      */
     finishPasskey: operation(
       'secondFactor.finishPasskey',
@@ -211,7 +214,7 @@ export function secondFactorOperations(deps: Dependencies) {
       },
     ),
 
-    /** Ten new recovery codes. The former ones end. */
+    /** Returns ten new recovery codes. The old ones stop working. */
     renewRecoveryCodes: operation(
       'secondFactor.renewRecoveryCodes',
       { ...PEOPLE, stepUp: true },
@@ -231,7 +234,9 @@ export function secondFactorOperations(deps: Dependencies) {
       },
     ),
 
-    /** Removes a factor of the caller. Throws `validation_error` for the last one where one is required. */
+    /**
+     * Removes a factor of the caller. Throws `validation_error` if it is the last one and a second factor is required.
+     */
     remove: operation(
       'secondFactor.remove',
       { ...PEOPLE, stepUp: true },
@@ -271,9 +276,9 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Removes all second factors of a person and ends their sessions. An owner may do so for the other members, an
-     * operator for members. An operator's factors are reset on the command line only, so that no operator can take
-     * over the sign-in of another.
+     * Removes all second factors of a person and ends the person's sessions. An owner may reset the other members of
+     * the account, and an operator any member. An operator's factors are reset only on the command line, so that no
+     * operator can take over the sign-in of another.
      */
     reset: operation(
       'secondFactor.reset',
@@ -315,7 +320,7 @@ function checkName(name: string): void {
   throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
 }
 
-/** The person who acts. Throws `forbidden` for keys and the system. */
+/** Returns the id of the person who acts. Throws `forbidden` for API keys and the system. */
 export function userIdOf(caller: Caller): string {
   if (caller.kind === 'member' || caller.kind === 'operator') return caller.userId;
   throw forbidden('Only a person who is signed in can do this.');

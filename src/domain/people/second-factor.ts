@@ -1,7 +1,8 @@
 /**
- * A **second factor** proves a person's identity besides the password: a **TOTP** app makes a code of six digits
- * every 30 seconds, and a **passkey** (WebAuthn) signs a challenge after it has verified the person. An app counts once a
- * code of it was entered (`confirmedAt`). **Recovery codes** replace a lost factor, each once. No code is accepted twice.
+ * A **second factor** proves a person's identity in addition to the password. A **TOTP** app shows a code of six digits
+ * that changes every 30 seconds. A **passkey** (WebAuthn) signs a challenge after it has verified the person. An app
+ * becomes a factor when one of its codes is entered (`confirmedAt`). **Recovery codes** replace a lost factor, each
+ * once. No code is accepted twice.
  */
 import { createHash } from 'node:crypto';
 import type { User } from '../accounts/user.ts';
@@ -17,19 +18,19 @@ export interface SecondFactor {
   readonly lastUsedAt: Date | null;
 }
 
-/** Lifetime of a challenge. */
+/** Lifetime of a challenge, in milliseconds. */
 export const CHALLENGE_MS = 5 * 60_000;
-/** Factors of a person, which bounds the cost of a check. */
+/** Largest number of factors of a person. It limits the cost of checking a code. */
 export const FACTORS_MAX = 5;
 const RECOVERY_CODES = 10;
-/** 80 random bits, which cannot be guessed from the hash. */
+/** 80 random bits. That is enough that a code cannot be guessed from its hash. */
 const RECOVERY_CODE_BYTES = 10;
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 
 /** Who must have a second factor (REQUIRE_SECOND_FACTOR). */
 export type SecondFactorPolicy = 'operators' | 'members' | 'none';
 
-/** Whether the operator's policy or that of the account requires a second factor of a person. */
+/** True if the operator's policy or the account's policy requires a second factor of a person. */
 export function mustHaveFactor(
   { role }: Pick<User, 'role'>,
   policy: SecondFactorPolicy,
@@ -39,7 +40,7 @@ export function mustHaveFactor(
   return policy === 'operators' && (role === 'OPERATOR' || role === 'OPERATOR_READONLY');
 }
 
-/** Ten new recovery codes, such as `k7mq-2xwd-9prt-h3vn`. */
+/** Returns ten new recovery codes, such as `k7mq-2xwd-9prt-h3vn`. */
 export function newRecoveryCodes(ids: Ids): string[] {
   return Array.from({ length: RECOVERY_CODES }, () => {
     let bits = BigInt(`0x${ids.random(RECOVERY_CODE_BYTES).toString('hex')}`);
@@ -52,12 +53,12 @@ export function newRecoveryCodes(ids: Ids): string[] {
   });
 }
 
-/** The stored hash of a recovery code. Ignores spaces, hyphens and case. */
+/** Returns the hash under which a recovery code is stored. It ignores spaces, hyphens and case. */
 export function hashRecoveryCode(code: string): Buffer {
   return createHash('sha256').update(bare(code)).digest();
 }
 
-/** A code in lower case without spaces and hyphens. */
+/** Returns a code in lower case, without spaces and hyphens. */
 export function bare(code: string): string {
   return code.slice(0, 100).replaceAll(/[\s-]/g, '').toLowerCase();
 }

@@ -8,17 +8,17 @@ import type { SessionRow } from '../ports/people-stores.ts';
 import { deviceOf } from './device.ts';
 import { userIdOf } from './second-factor-operations.ts';
 
-/** A session in its person's list. */
+/** A session in the list that its person sees. */
 export interface ListedSession extends SessionRow {
-  /** Whether it is the session of the request. */
+  /** True if it is the session of the request. */
   readonly current: boolean;
-  /** Browser and system, such as `Firefox on Linux`. */
+  /** Browser and operating system, such as `Firefox on Linux`. */
   readonly device: string;
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 
-/** The caller's sessions (R249). */
+/** Operations on the caller's sessions (R249). */
 export function sessionOperations(deps: Dependencies) {
   const { stores, uow, clock } = deps;
   const record = (tx: Parameters<typeof recordChange>[0], caller: Caller, after: object) =>
@@ -30,7 +30,7 @@ export function sessionOperations(deps: Dependencies) {
     });
 
   return {
-    /** The sessions that have not ended, newest first. `sessionHash` identifies the session of the request. */
+    /** Lists the sessions that have not ended, newest first. `sessionHash` identifies the session of the request. */
     list: operation(
       'session.list',
       PEOPLE,
@@ -48,7 +48,7 @@ export function sessionOperations(deps: Dependencies) {
       },
     ),
 
-    /** Ends one session of the person. Throws `not_found` for another person's and for an ended one. */
+    /** Ends one session of the person. Throws `not_found` for another person's session and for one that has ended. */
     end: operation('session.end', PEOPLE, async (caller, { id }: { readonly id: string }): Promise<void> => {
       const found = await stores.sessions.listOf(userIdOf(caller), clock.now());
       const session = found.find((candidate) => candidate.id === id.toLowerCase());
@@ -60,7 +60,7 @@ export function sessionOperations(deps: Dependencies) {
       });
     }),
 
-    /** Ends all sessions of the person except that of the request. */
+    /** Ends all sessions of the person except the session of the request. */
     endOthers: operation(
       'session.endOthers',
       PEOPLE,

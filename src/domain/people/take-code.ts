@@ -3,8 +3,9 @@ import type { Clock, SecretBox, Totp } from '../ports/system.ts';
 import { bare, hashRecoveryCode } from './second-factor.ts';
 
 /**
- * Uses up a code of the person: of a confirmed TOTP app, or a recovery code. Undefined for a wrong or used code.
- * Locks the person's factors, so that a code works once even in concurrent requests.
+ * Checks a code of the person and marks it as used. It is a code of a confirmed TOTP app, or a recovery code. Returns
+ * undefined for a wrong or used code. Locks the person's factors, so that a code is accepted once even in concurrent
+ * requests.
  */
 export async function takeCode(
   tx: Tx,

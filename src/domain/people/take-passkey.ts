@@ -5,9 +5,9 @@ import { hashToken } from './access-token.ts';
 import { CHALLENGE_MS } from './second-factor.ts';
 
 /**
- * The person whose passkey gave `answer`. The challenge is used up by `takeChallenge`, which returns false for one that
- * is not open. Undefined for an answer that does not hold: of another origin, without user verification, given before,
- * or with a counter that has not grown.
+ * Checks `answer` and returns the person whose passkey gave it. `takeChallenge` marks the challenge as used, and
+ * returns false if it is not open. Returns undefined for an answer that is not valid: of another origin, without user
+ * verification, used before, or with a counter that has not grown.
  */
 export async function takePasskey(
   { stores, uow, passkeys, clock }: Pick<Dependencies, 'stores' | 'uow' | 'passkeys' | 'clock'>,
@@ -21,14 +21,18 @@ export async function takePasskey(
   const { factorId, credential, ...person } = found;
   const counter = await passkeys.verifyRequest(answer, read.challenge, credential);
   if (counter === undefined) return undefined;
-  // Of two concurrent answers with the same counter one is taken. Where it stays 0 the challenge decides.
+  // Of two concurrent answers with the same counter, only one is accepted. If the counter always is 0, the challenge
+  // prevents a second use.
   const isCounted = await uow.run((tx) =>
     tx.secondFactors.countPasskey(factorId, credential.counter, counter, clock.now()),
   );
   return isCounted ? person : undefined;
 }
 
-/** Stores a challenge for a passkey of the person, or of anybody with null, which can be answered for 5 minutes. */
+/**
+ * Stores a challenge, which can be answered for 5 minutes. Only a passkey of the person can answer it; if `userId` is
+ * null, any passkey.
+ */
 export async function openChallenge(
   { stores, clock }: Pick<Dependencies, 'stores' | 'clock'>,
   challenge: Buffer,
@@ -43,7 +47,7 @@ export async function openChallenge(
   });
 }
 
-/** Uses up a challenge of `openChallenge`. Returns false for one that is not open. */
+/** Marks a challenge of `openChallenge` as used. Returns false if it is not open. */
 export function takeOpenChallenge(
   { stores, clock }: Pick<Dependencies, 'stores' | 'clock'>,
   challenge: Buffer,
