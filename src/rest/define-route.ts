@@ -4,7 +4,7 @@ import type { ErrorCode } from '../domain/errors.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 
-/** The answer of a route. `json` is sent as it is. */
+/** The answer of a route: `body` is converted to JSON, and `json` is sent unchanged. */
 export type RouteAnswer<Body> = {
   readonly status?: 200 | 201;
   readonly headers?: Readonly<Record<string, string>>;
@@ -20,17 +20,17 @@ interface RouteInput<Params, Query, Body> {
   readonly idempotencyKey: string | undefined;
 }
 
-/** A value from the answer to another route's example, such as the id of something that must exist. */
+/** A value that an example takes from the answer of another route, such as the id of an existing contact. */
 export interface AnswerPart {
-  /** Method and path of that route, e.g. `POST /developers/sms`. */
+  /** Method and path of the other route, e.g. `POST /developers/sms`. */
   readonly route: string;
-  /** Path of the value in that answer, e.g. `apiKey.keyId` or `data.0.id`. */
+  /** Path of the value in the other route's answer, e.g. `apiKey.keyId` or `data.0.id`. */
   readonly at: string;
-  /** Replaces the body of that route's first example. */
+  /** Makes a body that replaces the body of the other route's first example. */
   readonly body?: () => unknown;
 }
 
-/** A request that works. A test sends it, and the OpenAPI document shows its body. */
+/** A request that succeeds. A test sends it, and the OpenAPI document shows its body as an example. */
 export interface RouteExample<Body> {
   readonly summary?: string;
   /** Every path parameter, by name. */
@@ -46,27 +46,29 @@ export interface RouteDefinition<
   Response extends z.ZodType,
 > {
   readonly method: 'get' | 'post' | 'put' | 'delete';
-  /** Below `/api/v1`, with `:name` for parameters. */
+  /** Path below `/api/v1`, with `:name` for parameters. */
   readonly path: string;
-  /** Further paths of the same route. The document names the first path only. */
+  /** Further paths of the same route. In the OpenAPI document they are only mentioned in the route's description. */
   readonly aliases?: readonly string[];
   readonly summary: string;
   readonly tag: string;
-  /** The operation behind the route. Its scopes are the route's. */
+  /** The operation behind the route. It defines the scopes that the route requires. */
   readonly operation: (operations: Operations) => Operation<never, unknown>;
   readonly params?: Params;
   readonly query?: Query;
   /** Absent for routes that read no body. */
   readonly body?: Body;
   readonly maxBodyBytes?: number;
-  /** The answer's schema: the document shows it, and tests check answers against it. */
+  /** Schema of the answer. The OpenAPI document shows it, and tests check answers against it. */
   readonly response: Response;
   readonly successStatus?: 200 | 201;
-  /** Sends take the Idempotency-Key header (R19). */
+  /** True for routes that accept the Idempotency-Key header: all routes that send messages (R19). */
   readonly isIdempotent?: boolean;
-  /** Also counts against the budget for webhook registrations (R12). */
+  /** True if the request also counts against the budget for webhook registrations (R12). */
   readonly isWebhookRegistration?: boolean;
-  /** The errors of its operation, beyond those that every route or every body can meet (R3). */
+  /**
+   * Errors that only this route's operation can cause. Errors that every route or every body can cause are added (R3).
+   */
   readonly errors?: readonly ErrorCode[];
   /** Required for routes with path parameters or a body. */
   readonly examples?: Readonly<Record<string, RouteExample<z.input<Body>>>>;
@@ -74,8 +76,8 @@ export interface RouteDefinition<
     input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
   ) => Promise<RouteAnswer<z.input<Response>>>;
   /**
-   * The stored answer to an earlier request with this idempotency key. Called when a request is refused: a repeat
-   * gets the first answer, whatever its own body says (R19).
+   * Finds the stored answer to an earlier request with this idempotency key. Called when a request is refused: a
+   * repeated request gets the first answer, even if its body differs from the first one (R19).
    */
   readonly replay?: (input: {
     readonly caller: ApiKeyCaller;
@@ -84,12 +86,12 @@ export interface RouteDefinition<
   }) => Promise<RouteAnswer<z.input<Response>> | undefined>;
 }
 
-/** A route with any schemas, for the router and the OpenAPI document. */
+/** A route without the types of its own schemas, so that the router and the OpenAPI document can handle all routes. */
 export type Route = Omit<RouteDefinition<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
   readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<RouteAnswer<unknown>>;
 };
 
-/** Defines a route. One schema parses each input, describes the answer and becomes a part of the OpenAPI document. */
+/** Defines a route. Its schemas parse the inputs, describe the answer and become part of the OpenAPI document. */
 export function defineRoute<
   Params extends z.ZodType,
   Query extends z.ZodType,

@@ -3,11 +3,11 @@ import type { DomainError, ErrorCode } from '../domain/errors.ts';
 interface ErrorAnswer {
   readonly status: number;
   readonly shape: 'A' | 'B';
-  /** When the error occurs, for the reference. */
+  /** Says when the error occurs. Shown in the API reference. */
   readonly when: string;
 }
 
-/** Status and shape of each error code (R2, R3, R168–R177). */
+/** HTTP status and body shape of each error code (R2, R3, R168–R177). */
 export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   unauthorized: {
     status: 401,
@@ -172,7 +172,10 @@ export interface ErrorResponse {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The HTTP response for an error. It links to the page of its code in a header, so that the shapes stay as they are (R322). */
+/**
+ * Makes the HTTP response for an error. The Link header names the help page of the code, because the body shapes are
+ * fixed (R322).
+ */
 export function errorResponse(error: DomainError): ErrorResponse {
   const { status, shape } = ERROR_RESPONSES[error.code];
   const retryAfter = error.retryAfterSeconds;

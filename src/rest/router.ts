@@ -26,7 +26,10 @@ import { openApiDocument } from './openapi/document.ts';
 import { routes } from './routes/all.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** A tenth of a second's work. It also bounds the queue in front of a database that is ten times slower. */
+/**
+ * Greatest number of requests that may wait for the database: about 100 ms of work. It also limits the queue if the
+ * database becomes ten times slower.
+ */
 const MAX_CONCURRENT_REQUESTS = 500;
 
 export interface RestOptions {
@@ -37,38 +40,40 @@ export interface RestOptions {
   readonly security: SecurityWatch;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The refusal that an infrastructure fault maps to, such as an unreachable database. */
+  /**
+   * Returns the refusal for an infrastructure fault, such as an unreachable database. Undefined for any other error.
+   */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  /** Headers of every answer, for answers on a bare socket. */
+  /** Headers of every answer. Needed here for answers that are written to a bare socket. */
   readonly always: Readonly<Record<string, string>>;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
-  /** Requests that may wait for the database at once. More are refused at once. */
+  /** Number of requests that may wait for the database at the same time. Further requests are refused at once. */
   readonly maxConcurrentRequests?: number;
 }
 
-/** Answers a request. `headers` are collected on the way. */
+/** Handles a request. `headers` collects the headers of the answer. */
 type Work<Result> = (request: Request, response: Response, headers: AnswerHeaders) => Result;
 
 /** Where the REST API is mounted (R36). */
 export const API_PATH = '/api/v1';
 
-/** The parts of the REST API that Express and Node mount. */
+/** The parts of the REST API, for Express and for Node's HTTP server. */
 export interface Rest {
   /** All routes, to be mounted at `API_PATH`. */
   readonly router: Router;
-  /** Answers a request for a route without path parameters. Returns false for any other request. */
+  /** Answers a request for a route without path parameters, without Express. Returns false for any other request. */
   direct(request: Request, response: Response): boolean;
   /** Answers requests of the Model Context Protocol (R325). */
   mcp(request: Request, response: Response): void;
   /** Answers requests for unknown paths. */
   notFound(request: Request, response: Response): void;
-  /** Answers errors of Express itself, such as a path that cannot be decoded. */
+  /** Answers errors that Express itself throws, such as a path that cannot be decoded. */
   fault(error: unknown, request: Request, response: Response, next: NextFunction): void;
-  /** Refuses a request of HTTP/1.1 without a Host header (RFC 9112, 3.2). */
+  /** Refuses an HTTP/1.1 request without a Host header (RFC 9112, 3.2). */
   refuseHostless(request: Request, response: Response): void;
-  /** Answers requests that Node's parser refused, and those that did not arrive in time. */
+  /** Answers requests that Node's parser refused, and requests that did not arrive in time. */
   answerMalformed(error: Error, socket: Duplex): void;
-  /** Answers CONNECT. */
+  /** Refuses the method CONNECT, because the gateway is not a proxy. */
   refuseTunnel(socket: Duplex): void;
 }
 
@@ -87,7 +92,7 @@ export function createRest(options: RestOptions): Rest {
       await admission.countByAddress(request, headers);
       work(request, response, headers);
     });
-  /** An unknown path asks for a key first, too (R9). */
+  /** Requires a valid key, also for unknown paths: the key is the first check (R9). */
   const withKey = (work: Work<void>) =>
     serve(async (request, response, headers) => {
       await admission.admit(request, headers, {
@@ -151,7 +156,7 @@ export function createRest(options: RestOptions): Rest {
   };
 }
 
-/** Answers one admitted request with what `work` sends or throws. Never rejects. */
+/** Answers one request with what `work` sends, or with the error that it throws. Never rejects. */
 async function respond(
   options: RestOptions,
   admission: Admission,
@@ -180,7 +185,7 @@ async function respond(
   }
 }
 
-/** The refusal that an error means to the client. Logs what nobody foresaw. */
+/** Returns the refusal that the client gets for `error`. Logs errors that are not expected. */
 function refusedFor(
   { faultOf, refusals, logger }: RestOptions,
   error: unknown,
@@ -197,12 +202,15 @@ function refusedFor(
 /** Longest text of an IP address. */
 const ADDRESS_MAX_LENGTH = 45;
 
-/** The client's address for the counts of requests; a proxy may have named anything. */
+/**
+ * The client's IP address, for the counts of a key's requests. Too long text is dropped, because a proxy may have sent
+ * any text.
+ */
 function addressOf({ ip = '' }: Request): string {
   return ip.length <= ADDRESS_MAX_LENGTH ? ip : '';
 }
 
-/** The order of checks is R9's: admission, then scope, then body. */
+/** Answers a request for a route. Checks in the order of R9: admission, then scope, then body. */
 async function answer(
   options: RestOptions,
   admission: Admission,
@@ -249,7 +257,10 @@ async function answer(
   );
 }
 
-/** Loads the protocol's package with the first request: most gateways have none. */
+/**
+ * Answers a request of the Model Context Protocol. The package is loaded at the first request, because most gateways
+ * never get one.
+ */
 async function answerMcp(
   options: RestOptions,
   admission: Admission,
@@ -260,7 +271,7 @@ async function answerMcp(
 ): Promise<void> {
   const { operations } = options;
   const read = () => shedder.releaseWhile(readBody(request, MAX_BODY_BYTES));
-  // Clients of the protocol know bearer tokens.
+  // Clients of the protocol send the key as a bearer token, not in X-Api-Key.
   const [, bearer] = /^Bearer (msg_\w+)$/.exec(headerOf(request, 'authorization') ?? '') ?? [];
   request.headers['x-api-key'] ??= bearer;
   const { caller, rawBody } = await admission.admit(request, headers, {
@@ -274,7 +285,7 @@ async function answerMcp(
     return;
   }
   const body = parseJsonBody(request, rawBody ?? (await read()));
-  // Else one counted request could hold any number of sends.
+  // Refuse batches: otherwise a request that counts once against the rate limit could send any number of messages.
   if (Array.isArray(body)) throw validationError([{ path: '', message: 'Send one message a request.' }]);
   const protocol = await import('./mcp/mcp-server.ts');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -286,7 +297,7 @@ const REFUSED_BUSY = serviceUnavailable('Too many requests are being processed. 
 const BUSY = errorResponse(REFUSED_BUSY);
 const BUSY_BODY = JSON.stringify(BUSY.body);
 
-/** Under overload a refusal must cost next to nothing. */
+/** Refuses a request under overload. Does as little work as possible, because refusals must stay cheap. */
 function refuseBusy(
   { refusals }: RestOptions,
   admission: Admission,
@@ -318,7 +329,10 @@ function answerMethod(
   sendJson(request, response, 200, JSON.stringify({ allow: allowed }), headers);
 }
 
-/** A path that cannot be decoded is `not_found`. Any other error is a fault of the gateway. */
+/**
+ * Answers an error that Express threw. Its 4xx errors mean a path that cannot be decoded: `not_found`. Any other error
+ * is a fault of the gateway.
+ */
 function refuseUndecodable(error: unknown, request: Request): never {
   const status = error instanceof Error && 'status' in error ? Number(error.status) : 500;
   if (status >= 400 && status < 500) refuseAddress(request);
@@ -330,7 +344,7 @@ function refuseAddress(request: Request): never {
   throw notFound(`${request.method} ${path}`);
 }
 
-/** A route whose body is optional gets `undefined` for an empty one (R5). */
+/** Parses the body. If the body is empty and the route's body is optional, the route gets `undefined` (R5). */
 function parseBody(schema: z.ZodType, request: Request, raw: Buffer): unknown {
   if (raw.length === 0 && schema.safeParse(undefined).success) return parse(schema, undefined);
   return parse(schema, parseJsonBody(request, raw));

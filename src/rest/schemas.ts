@@ -4,7 +4,7 @@ import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
 import { storable } from '../domain/text.ts';
 import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
 
-/** A comma list, or an array of texts. */
+/** Text with commas, or an array of texts. */
 export const textOrList = z.union([z.string(), z.array(z.string())], {
   error: 'must be text or a list of texts',
 });
@@ -18,7 +18,7 @@ const wholeNumber = (least: number, most: number) =>
     .refine((value) => value >= least && value <= most, {
       error: `must be a whole number from ${least} to ${most}`,
     })
-    // Document a number: that it travels as text is a matter of HTTP.
+    // Document the parameter as a number: it is text only because every query parameter is.
     .meta({
       override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
         delete jsonSchema.pattern;
@@ -49,7 +49,7 @@ export function envelope<Item extends z.ZodType>(item: Item) {
   });
 }
 
-/** Puts a page into the envelope. */
+/** Converts a page of rows into the envelope of a list. */
 export function paginated<Row, Item>(
   page: { rows: readonly Row[]; total: number },
   request: { page: number; limit: number },
@@ -67,7 +67,7 @@ export function paginated<Row, Item>(
 }
 
 export const environment = z.enum(ENVIRONMENTS).describe('Its environment: that of the key that created it.');
-/** The environment that a list shows. */
+/** The query parameter that selects the environment of a list. */
 export const environmentQuery = z
   .enum(ENVIRONMENTS)
   .optional()
@@ -79,18 +79,18 @@ export const messageStatus = z.enum(MESSAGE_STATUSES).meta({
   description:
     '`pending`: queued for delivery. `sent`: handed to the carrier. `delivered`: delivered. `failed`: not delivered.',
 });
-/** An id in a path. One that is no UUID is `not_found`, not `validation_error`. */
+/** The id in a path. An id that is not a UUID causes `not_found`, not `validation_error`. */
 export const idParams = z.object({
   id: z.string().meta({ description: 'The id, a UUID.', example: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3' }),
 });
 
 /**
- * Numbers are checked one by one, and only valid ones are stored. Text that cannot be stored makes one number invalid
- * (R170), not the whole request.
+ * A list of phone numbers. Numbers are checked one by one, and only valid ones are stored. Text that cannot be stored
+ * makes its number invalid (R170), not the whole request.
  */
 export const phoneNumbers = z.string().transform((text) => storable(text));
 
-/** The event of webhooks and of the feed (R146–R150). */
+/** An event as webhooks and the feed send it (R146–R150). */
 export const eventEnvelope = z
   .object({
     event: z.enum(EVENT_TYPES),

@@ -8,7 +8,9 @@ import { sendJson } from '../middleware/send-json.ts';
 
 export interface CallbackOptions {
   readonly logger: Logger;
-  /** The refusal that an infrastructure fault maps to, such as an unreachable database. */
+  /**
+   * Returns the refusal for an infrastructure fault, such as an unreachable database. Undefined for any other error.
+   */
   readonly faultOf: (error: unknown) => DomainError | undefined;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
 }
@@ -16,8 +18,8 @@ export interface CallbackOptions {
 type Work = (request: Request, response: Response) => Promise<void>;
 
 /**
- * A router for calls by providers, and a wrapper for its handlers. The wrapper answers every error, in the shapes of
- * the REST API. A provider repeats a call that is not answered 200.
+ * Makes a router for HTTP calls by providers, and `serve`, which wraps its handlers. `serve` answers every error in the
+ * shapes of the REST API. A provider repeats a call whose answer is not 200.
  */
 export function createCallbackRouter(
   { logger, faultOf, refusals }: CallbackOptions,

@@ -16,15 +16,16 @@ import { type CallbackOptions, createCallbackRouter } from './callback-router.ts
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Delivery reports of carriers over HTTP (R15), mounted at `/callbacks/sms`. A callback without proof of its sender
- * counts against the budget of its address, as a request without a key does (R11). Its reports are applied to
- * messages that were sent, since the sender must know their ids. Reports for unknown messages are not kept.
+ * Receives delivery reports of carriers over HTTP (R15), mounted at `/callbacks/sms`. A call that does not prove its
+ * sender counts against the request budget of its IP address, like a request without a key (R11). Its reports on known
+ * messages are still applied, because such a report must name an id that the carrier gave. Its reports on unknown
+ * messages are not stored.
  */
 export function createSmsCallbackRouter(
   options: CallbackOptions & {
     readonly readSmsCallback: ReadSmsCallback;
     readonly takeReports: ReportSink;
-    /** Applies reports of known messages. Resolves with the number of reports for unknown ones. */
+    /** Applies the reports on known messages. Resolves with the number of reports on unknown messages. */
     readonly takeKnownReports: KnownReportSink;
     readonly authenticator: Authenticator;
     readonly rateLimiter: RateLimiter;

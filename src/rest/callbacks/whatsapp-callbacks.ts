@@ -12,7 +12,10 @@ import { type CallbackOptions, createCallbackRouter } from './callback-router.ts
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const PLATFORM: SystemCaller = { kind: 'system', name: 'whatsapp' };
 
-/** Calls by WhatsApp (R25), mounted at `/callbacks/whatsapp`. They carry a signature and no key. */
+/**
+ * Receives calls by WhatsApp (R25), mounted at `/callbacks/whatsapp`. These calls carry a signature instead of an API
+ * key.
+ */
 export function createWhatsAppCallbackRouter(
   options: CallbackOptions & {
     readonly operations: Operations;
@@ -44,7 +47,7 @@ export function createWhatsAppCallbackRouter(
         note(request, 'whatsapp: wrong signature');
         throw unauthorized('X-Hub-Signature-256 is missing or wrong.');
       }
-      // WhatsApp repeats a callback that is not answered 200, so answer after the records are stored.
+      // WhatsApp repeats a callback until the answer is 200. So answer only after the records are stored.
       await operations.messages.takeWhatsAppCallback.run(PLATFORM, callback);
       sendJson(request, response, 200, '{}');
     }),

@@ -7,17 +7,17 @@ import { routes } from '../routes/all.ts';
 
 export interface RouteCall {
   readonly method: Route['method'];
-  /** As the route has it, with `:name` for parameters. */
+  /** Path as in the route's definition, with `:name` for parameters. */
   readonly path: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** Text, as in an address. Members that are undefined are left out. */
+  /** Query parameters as text, as in a URL. Parameters that are undefined are left out. */
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: object;
   readonly idempotencyKey?: string | undefined;
 }
 
 /**
- * Calls a REST route inside the process for a caller that is admitted: the same scopes, schemas and answers as over
+ * Calls a REST route inside the process for an authenticated caller. Scopes, schemas and answers are the same as over
  * HTTP. Throws what the route throws.
  */
 export async function callRoute(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { builtFolder } from '../pages/built.ts';
 
 interface Guide {
-  /** As in `/docs/NAME`. */
+  /** Last part of the page's path: `/docs/NAME`. */
   readonly name: string;
   readonly title: string;
   read(): Promise<string>;
@@ -12,7 +12,10 @@ interface Guide {
 const FOLDER = builtFolder('docs');
 let known: Promise<readonly Guide[]> | undefined;
 
-/** The guides of dist/docs as Markdown, without the reference. Read once: they change with the gateway only. */
+/**
+ * Returns the guides of dist/docs as Markdown, without the API reference. The list is read once, because the files
+ * change only with a new version of the gateway.
+ */
 export function readGuides(): Promise<readonly Guide[]> {
   known ??= list();
   return known;
@@ -29,7 +32,7 @@ async function list(): Promise<Guide[]> {
   );
 }
 
-/** The page of an error code; undefined where there is none. */
+/** Returns the page of an error code. Undefined if the code has no page. */
 export async function readErrorPage(code: string): Promise<string | undefined> {
   if (!/^[a-z_]{1,64}$/.test(code)) return undefined;
   try {

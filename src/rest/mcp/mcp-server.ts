@@ -1,6 +1,7 @@
 /**
- * The gateway for language models, by the Model Context Protocol. Each request stands alone: there is no session. Tools
- * call REST routes as the key's caller, so that scopes, limits and answers are those of REST.
+ * The gateway as a server of the Model Context Protocol (MCP), for language models. There are no sessions: each request
+ * is complete in itself. Each tool calls a REST route as the owner of the API key, so scopes, limits and answers are
+ * the same as in REST.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -17,7 +18,7 @@ import { readErrorPage, readGuides } from './guides.ts';
 export interface McpOptions {
   readonly operations: Operations;
   readonly caller: ApiKeyCaller;
-  /** The refusal that a thrown error means; logs what nobody foresaw. */
+  /** Returns the refusal for a thrown error. Logs errors that are not expected. */
   readonly refusalOf: (error: unknown) => DomainError;
 }
 
@@ -41,7 +42,7 @@ const recipients = z
   .describe('One number, or several separated by commas. E.164, or a Ugandan number.');
 const sending = { scheduledFor, idempotencyKey, production };
 
-/** The sends, with what a model needs of them. */
+/** The tools that send messages: title and input schema for each channel. */
 const SENDS = {
   sms: {
     title: 'Send an SMS',
@@ -85,7 +86,7 @@ const SENDS = {
   },
 } as const;
 
-/** Answers one HTTP request of the protocol. `body` is its parsed JSON. */
+/** Answers one HTTP request of the Model Context Protocol. `body` is its parsed JSON. */
 export async function answerMcp(
   options: McpOptions,
   request: IncomingMessage,
@@ -144,7 +145,7 @@ function createServer({ operations, caller, refusalOf }: McpOptions): McpServer 
               body,
               idempotencyKey: typeof key === 'string' ? key : undefined,
             },
-            // Only narrows: a sandbox key stays one, whatever the call says.
+            // The call can only choose the sandbox. A sandbox key cannot reach production, whatever the call says.
             isMeant === true ? caller : { ...caller, environment: 'sandbox' },
           ) as Promise<object>,
         ),

@@ -15,22 +15,22 @@ import type { SecurityWatch } from '../../domain/security/security-watch.ts';
 import { headerOf } from './request.ts';
 import type { AnswerHeaders } from './send-json.ts';
 
-/** What admission needs to know of the route. */
+/** What `Admission` needs to know about the route. */
 export interface RouteAccess {
-  /** Reads the body up to the route's limit. Throws `payload_too_large`. */
+  /** Reads the body, up to the route's size limit. Throws `payload_too_large`. */
   readonly readBody: () => Promise<Buffer>;
   readonly isWebhookRegistration: boolean;
 }
 
 interface Admitted {
   readonly caller: ApiKeyCaller;
-  /** The body, if it was read for the signature. */
+  /** The raw body, if checking the signature needed it. */
   readonly rawBody: Buffer | undefined;
 }
 
 /**
- * Checks each request in the order of R9, up to the rate limit: key, revoked or expired, signature, address, rate.
- * Sets the rate limit headers of the budget that the request counts against.
+ * Checks each request in the order of R9, from the key to the rate limit: key, revocation and expiry, signature, IP
+ * allowlist, rate limit. Sets the rate limit headers of the budget that the request counts against.
  */
 export class Admission {
   readonly #authenticator: Authenticator;
@@ -53,7 +53,10 @@ export class Admission {
     this.#clock = parts.clock;
   }
 
-  /** Throws `unauthorized`, `forbidden` or `rate_limit_exceeded`, and `payload_too_large` for a signed body. */
+  /**
+   * Authenticates the request and counts it. Throws `unauthorized`, `forbidden` or `rate_limit_exceeded`, and
+   * `payload_too_large` if a signed body is too large.
+   */
   async admit(request: Request, headers: AnswerHeaders, route: RouteAccess): Promise<Admitted> {
     let authenticated: AuthenticatedKey;
     let rawBody: Buffer | undefined;
@@ -71,7 +74,7 @@ export class Admission {
       this.#authenticator.checkAddress(authenticated, () => clientAddressOf(request));
     } catch (error) {
       if (error instanceof KeyRefused) this.#note(error, request);
-      // A request without the key's secrets must not use up the key's budget.
+      // Count it by IP address: a client that does not know the key's secrets must not use up the key's budget.
       if (error instanceof DomainError) await this.countByAddress(request, headers);
       throw error;
     }
@@ -92,7 +95,7 @@ export class Admission {
       const verdict = await this.#rateLimiter.take(`key:${key.keyId}`, limits);
       applyVerdict(headers, verdict, limits, 'requests');
     } catch (error) {
-      // A request that one budget refuses must not count against the other.
+      // A request that the request budget refuses must not count against the budget for webhook registrations.
       if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
       throw error;
     }
@@ -117,13 +120,16 @@ export class Admission {
     });
   }
 
-  /** Counts a request without a valid key against the budget of its address (R11). */
+  /** Counts a request without a valid key against the budget of its IP address (R11). */
   async countByAddress(request: Request, headers: AnswerHeaders): Promise<void> {
     const verdict = await this.#rateLimiter.take(bucketOfClient(clientOf(request.ip)), this.#defaults);
     applyVerdict(headers, verdict, this.#defaults, 'requests');
   }
 
-  /** Rate limit headers of a request that was not counted, by the database's time (R222): nothing is known to remain. */
+  /**
+   * Rate limit headers for a request that was not counted. They report 0 remaining requests, because the real number is
+   * unknown. The reset time uses the database's clock (R222).
+   */
   uncountedHeaders(retryAfterSeconds = 0): Record<string, string> {
     return rateHeaders(
       this.#defaults.perMinute,
@@ -133,7 +139,7 @@ export class Admission {
   }
 }
 
-/** Sets the rate limit headers, and throws `rate_limit_exceeded` when the limiter refused. */
+/** Sets the rate limit headers. Throws `rate_limit_exceeded` if `verdict` is a refusal. */
 function applyVerdict(headers: AnswerHeaders, verdict: RateVerdict, limits: RateLimits, what: string): void {
   Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
   const refused = rateRefusal(verdict, limits, what);
@@ -149,13 +155,14 @@ function rateHeaders(limit: number, remaining: number, resetAt: number): Record<
 }
 
 /**
- * The peer of the socket, or the client that a trusted proxy names (TRUST_PROXY, through Express's `trust proxy`).
+ * The client's IP address: the peer of the socket, or the address that a trusted proxy names (TRUST_PROXY, through
+ * Express's `trust proxy`).
  */
 function clientAddressOf(request: Request): bigint | undefined {
   return request.ip === undefined ? undefined : parseForwardedAddress(request.ip);
 }
 
-/** The path of a request line, which may hold a whole URL. */
+/** Returns the path of a request's target. The target may be a whole URL, from which scheme and host are removed. */
 function pathOf(target: string): string {
   return target.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, '');
 }

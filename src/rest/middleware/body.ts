@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { DomainError, payloadTooLarge } from '../../domain/errors.ts';
 
-/** Deeper JSON is refused before it is parsed: recursive code must not see it. */
+/**
+ * Greatest depth of nested JSON, in levels. Deeper JSON is refused before it is parsed, because recursive code could
+ * overflow the stack.
+ */
 const MAX_DEPTH = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads the body's bytes, which signatures cover. Throws `payload_too_large` as soon as the body exceeds `maxBytes`,
- * and leaves the rest unread.
+ * Reads the raw bytes of the body, which signatures cover. Throws `payload_too_large` as soon as the body exceeds
+ * `maxBytes` and leaves the rest unread.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const tooLarge = () => payloadTooLarge(maxBytes);
@@ -37,8 +40,8 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
 }
 
 /**
- * The body if all of it has arrived, as most small bodies have when their request is admitted. Otherwise undefined:
- * `readBody` waits for it or refuses it.
+ * Returns the body if it has arrived completely, which is true for most small bodies at this moment. Otherwise returns
+ * undefined, and the caller uses `readBody`, which waits for the body or refuses it.
  */
 export function bufferedBody(request: IncomingMessage, maxBytes: number): Buffer | undefined {
   const length = Number(request.headers['content-length']);
@@ -46,7 +49,7 @@ export function bufferedBody(request: IncomingMessage, maxBytes: number): Buffer
   return request.read() ?? Buffer.alloc(0);
 }
 
-/** Parses a JSON body (R35). Throws `unsupported_media_type` or `invalid_json`; neither quotes the body. */
+/** Parses a JSON body (R35). Throws `unsupported_media_type` or `invalid_json`. The messages never quote the body. */
 export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
   if (!isJson(request.headers['content-type'])) {
     const message = 'Send the body as JSON in UTF-8 with Content-Type: application/json.';
@@ -67,14 +70,14 @@ export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message quotes the body.
+    // Do not pass on the parser's message: it quotes the body.
     throw invalidJson('is not valid JSON');
   }
 }
 
 const invalidJson = (fault: string) => new DomainError('invalid_json', `The body ${fault}.`);
 
-/** JSON is UTF-8. A charset parameter may say so. */
+/** True if the content type is JSON. The only charset that it may name is UTF-8. */
 function isJson(contentType = ''): boolean {
   if (contentType === 'application/json') return true;
   const [type, ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());

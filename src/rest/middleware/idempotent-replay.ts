@@ -11,8 +11,8 @@ interface KeySources {
 }
 
 /**
- * The stored answer for the idempotency key of a request that was refused with `error`. A repeat gets the first
- * answer, whatever its own body says (R19). Throws `error` when there is none.
+ * Returns the stored answer for the idempotency key of a request that was refused with `error`. A repeated request gets
+ * the first answer, even if its body differs from the first one (R19). Throws `error` if there is no stored answer.
  */
 export async function replayOf(
   route: Route,
@@ -21,7 +21,8 @@ export async function replayOf(
   error: unknown,
 ): Promise<RouteAnswer<unknown>> {
   if (!route.replay || !(error instanceof DomainError)) throw error;
-  // The lookup would fail too, and its error would invite the client to try again.
+  // The lookup needs the same database and would fail too. Its error would tell the client to try again, which could
+  // send twice.
   if (error.code === 'outcome_unknown') throw error;
   const idempotencyKey = keyOf(sources, error);
   const earlier =
@@ -30,7 +31,9 @@ export async function replayOf(
   return earlier;
 }
 
-/** The key of the request. Undefined when it has none, or two different ones. */
+/**
+ * Returns the idempotency key of the request. Undefined if there is none, or if header and body name different ones.
+ */
 function keyOf({ header, rawBody }: KeySources, { code }: DomainError): string | undefined {
   const inBody = code === 'invalid_json' || !rawBody ? undefined : keyInBody(rawBody);
   if (header !== undefined && inBody !== undefined && header !== inBody) return undefined;

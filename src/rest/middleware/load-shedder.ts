@@ -1,13 +1,15 @@
-/** For this long after a refusal a lower limit holds. It is the `Retry-After` of that refusal. */
+/**
+ * After a refusal the reduced limit holds for this time, in milliseconds. The refusal's `Retry-After` is the same time.
+ */
 const REDUCED_MS = 1_000;
-/** The share of the limit that holds then. A longer queue would only make every request wait longer. */
+/** Share of the limit that holds after a refusal. A longer queue would only make every request wait longer. */
 const REDUCED_SHARE = 1 / 2;
 
 /**
- * Limits the requests that wait for the database, and so their memory and their waiting time (ADR-0013). A burst up
- * to the limit is admitted. After a refusal half the limit holds, so that each request is answered sooner. A slow
- * client holds no place while it sends its body or reads its answer. Nobody waits here, so it is no `Semaphore`
- * (ADR-0022).
+ * Limits the number of requests that wait for the database, and so their memory and their waiting time (ADR-0013). A
+ * burst up to the limit is admitted. After a refusal only half the limit holds, so that each request is answered
+ * sooner. While a slow client sends its body, its request does not count. This class refuses instead of waiting, so it
+ * is no `Semaphore` (ADR-0022).
  */
 export class LoadShedder {
   readonly #limit: number;
@@ -15,13 +17,15 @@ export class LoadShedder {
   #count = 0;
   #refusedAt = Number.NEGATIVE_INFINITY;
 
-  /** `limit` in requests; `now` in ms. */
+  /** `limit` is a number of requests. `now` returns milliseconds. */
   constructor(limit: number, now: () => number = () => performance.now()) {
     this.#limit = limit;
     this.#now = now;
   }
 
-  /** Admits a request, which needs one `release`. False: refuse the request. */
+  /**
+   * Admits a request. Returns true if it is admitted: then call `release` once. Returns false if it must be refused.
+   */
   tryAdmit(): boolean {
     if (this.#count >= this.#limit * REDUCED_SHARE) {
       const now = this.#now();
@@ -38,7 +42,7 @@ export class LoadShedder {
     this.#count -= 1;
   }
 
-  /** Waits for the client, without the request's place meanwhile. */
+  /** Waits for `client`, for example for the rest of a body. The request does not count against the limit meanwhile. */
   async releaseWhile<T>(client: Promise<T>): Promise<T> {
     this.release();
     try {

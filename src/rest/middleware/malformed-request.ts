@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Statuses for errors of Node's parser and timers. All others are 400. */
+/** HTTP statuses for error codes of Node's HTTP parser and timeouts. All other codes mean 400. */
 const STATUS_OF: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -20,8 +20,8 @@ export function statusOfParserError(error: Error): number {
 }
 
 /**
- * Answers on the bare socket a request that Node could not parse, in shape B and with the headers of every answer
- * (R4). Closes the socket, since nothing that follows on it can be trusted.
+ * Answers a request that Node could not parse. Writes to the bare socket, in shape B and with the headers of every
+ * answer (R4). Then closes the socket, because the bytes that follow may be anything.
  */
 export function answerMalformed(
   socket: Duplex,

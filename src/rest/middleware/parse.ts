@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { type FieldFault, validationError } from '../../domain/errors.ts';
 import { checkText } from './request.ts';
 
-/** What a schema makes of a value. Throws `validation_error` with all faults. */
+/** Parses `value` with `schema`. Throws `validation_error` that lists all faults. */
 export function parse(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) {

@@ -17,15 +17,15 @@ export function headerOf(request: IncomingMessage, name: string): string | undef
 }
 
 /**
- * Throws `validation_error` for text that cannot be stored as given: U+0000 and lone surrogates (R5). `value` is what
- * the schema returned, so members that the API ignores are not checked.
+ * Throws `validation_error` for text that PostgreSQL cannot store unchanged: U+0000 and lone surrogates (R5). Pass as
+ * `value` what the schema returned, so that fields which the API ignores are not checked.
  */
 export function checkText(value: unknown): void {
   const fault = findTextFault(value);
   if (fault) throw validationError([fault]);
 }
 
-/** The first such text in `value`. */
+/** Returns the first text in `value` that cannot be stored, with its path. */
 export function findTextFault(value: unknown): FieldFault | undefined {
   if (typeof value === 'string') {
     const message = faultOf(value);

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 
-/** A year. */
+/** One year, in seconds. */
 const HSTS = 'max-age=31536000';
 
 /**
- * Headers of every answer, errors and redirects included: browsers guess no content type and, in production, use
- * HTTPS only.
+ * Returns the headers of every answer, also of errors and redirects. They forbid browsers to guess the content type. In
+ * production they also tell browsers to use HTTPS only.
  */
 export function securityHeaders(isProduction: boolean): Readonly<Record<string, string>> {
   const nosniff = { 'X-Content-Type-Options': 'nosniff' };
@@ -15,8 +15,8 @@ export function securityHeaders(isProduction: boolean): Readonly<Record<string, 
 type WriteHead = (this: ServerResponse, status: number, ...rest: unknown[]) => ServerResponse;
 
 /**
- * Adds `headers` to every response with this prototype. They are passed to `writeHead` together with its own: setting
- * headers one by one costs Node twice as much.
+ * Adds `headers` to every response with this prototype. They are passed to `writeHead` with the response's own headers,
+ * because setting headers one by one costs Node twice as much time.
  */
 export function addToEveryResponse(
   prototype: ServerResponse,

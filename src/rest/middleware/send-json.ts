@@ -1,12 +1,18 @@
 import type { Request, Response } from 'express';
 
-/** How long the rest of an upload is still read after the answer. */
+/** After the answer, the rest of an upload is read and discarded for at most this time, in milliseconds. */
 const UPLOAD_GRACE_MS = 5_000;
 
-/** Collected during a request and written together: setting headers one by one costs Node twice as much. */
+/**
+ * Headers that are collected during a request and written together. Setting headers one by one costs Node twice as
+ * much.
+ */
 export type AnswerHeaders = Record<string, string | number>;
 
-/** Sends a JSON answer. Discards what the client is still uploading, and cuts a long upload off. */
+/**
+ * Sends a JSON answer. If the client is still uploading, the rest of the upload is discarded, and the connection is
+ * closed after 5 seconds.
+ */
 export function sendJson(
   request: Request,
   response: Response,
@@ -20,10 +26,10 @@ export function sendJson(
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(json),
     })
-    // A string is written together with the head. A buffer would be a second write.
+    // Node writes a string together with the headers. A buffer would need a second write to the socket.
     .end(json);
   if (request.complete || request.destroyed) return;
-  // Closing at once would reset the connection before the client reads the answer.
+  // Do not close at once: that would reset the connection before the client has read the answer.
   const cut = setTimeout(() => request.socket.destroy(), UPLOAD_GRACE_MS).unref();
   request.once('close', () => clearTimeout(cut));
   request.once('end', () => clearTimeout(cut));

@@ -16,8 +16,8 @@ import { ERROR_SCHEMAS, errorResponsesOf } from './errors.ts';
 import { HEADER_COMPONENTS, responseHeaders } from './headers.ts';
 
 /**
- * The REST API as an OpenAPI 3.1 document, from the routes and schemas that serve it. Only the scopes of `operations`
- * are read.
+ * Makes the OpenAPI 3.1 document of the REST API from the routes and schemas that serve it. Of `operations` only the
+ * scopes are read.
  */
 export function openApiDocument(operations: Operations): object {
   return createDocument(
@@ -50,9 +50,9 @@ export function openApiDocument(operations: Operations): object {
     },
     {
       override: ({ jsonSchema }) => {
-        // New members may be added (R1), so objects stay open.
+        // The API may add fields later (R1), so the document must not forbid unknown fields.
         if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-        // zod adds these, and `integer` and `date-time` say the same.
+        // zod adds these bounds and patterns. `integer` and `date-time` already say the same.
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
         if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
@@ -114,7 +114,7 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
   };
 }
 
-/** The scopes that may call the route (R120–R128), and its peculiarities. */
+/** Describes the route: the scopes that may call it (R120–R128), its other paths and its special rules. */
 function describe(route: Route, operations: Operations): string {
   const { scopes = [] } = route.operation(operations).access;
   const named = SCOPES.filter((scope) => scope === 'FULL_ACCESS' || scopes.includes(scope));
@@ -132,7 +132,7 @@ function describe(route: Route, operations: Operations): string {
 
 const documentedPath = (path: string) => path.replaceAll(/:(\w+)/g, '{$1}');
 
-/** `POST /developers/webhooks/:id/test` is `postWebhooksByIdTest`. */
+/** Makes the operation id from method and path: `POST /developers/webhooks/:id/test` becomes `postWebhooksByIdTest`. */
 function operationIdOf({ method, path }: Route): string {
   const words = path
     .replace(/^\/developers?\//, '/')

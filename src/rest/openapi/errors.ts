@@ -5,7 +5,7 @@ import type { Route } from '../define-route.ts';
 import { ERROR_RESPONSES, errorResponse } from '../error-response.ts';
 import { responseHeaders } from './headers.ts';
 
-/** Refusals of people, who are not on REST. */
+/** Error codes that only signed-in people get. People do not use REST, so its document leaves these codes out. */
 const OF_PEOPLE: readonly ErrorCode[] = ['second_factor_required', 'step_up_required'];
 const CODES = (Object.keys(ERROR_RESPONSES) as ErrorCode[]).filter((code) => !OF_PEOPLE.includes(code));
 const codesOf = (shape: 'A' | 'B') => CODES.filter((code) => ERROR_RESPONSES[code].shape === shape);
@@ -32,7 +32,10 @@ const requestError = z
   })
   .meta({ id: 'RequestError', description: 'Shape B: the answer to every other request that failed.' });
 
-/** All errors of a route: those it names, and those of access, inputs and failures. */
+/**
+ * Returns all error codes of a route: those that the route lists, and those that its access check, its inputs or a
+ * failure can cause.
+ */
 function errorCodesOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([
     ...(route.query || route.body ? (['validation_error'] as const) : []),
@@ -52,7 +55,7 @@ function errorCodesOf(route: Route): readonly ErrorCode[] {
   return CODES.filter((code) => codes.has(code));
 }
 
-/** One documented answer for each status that `route` can fail with. */
+/** Returns one documented answer for each HTTP status with which `route` can fail. */
 export function errorResponsesOf(route: Route): Record<string, ZodOpenApiResponseObject> {
   const byStatus = Map.groupBy(errorCodesOf(route), (code) => ERROR_RESPONSES[code].status);
   return Object.fromEntries(
@@ -89,7 +92,10 @@ function errorAnswer(codes: readonly ErrorCode[], id?: string): ZodOpenApiRespon
   };
 }
 
-/** `outcome_unknown` has no `Retry-After`. */
+/**
+ * Headers of answers with status 503. `outcome_unknown` sends no `Retry-After`, because a retry could make the change
+ * twice.
+ */
 function waitingHeaders(codes: readonly ErrorCode[]): ZodOpenApiHeadersObject {
   if (!codes.includes('outcome_unknown')) return responseHeaders(['Retry-After']);
   if (codes.length === 1) return responseHeaders();
@@ -98,7 +104,7 @@ function waitingHeaders(codes: readonly ErrorCode[]): ZodOpenApiHeadersObject {
   return { ...responseHeaders(), 'Retry-After': { description, schema: { type: 'integer', minimum: 1 } } };
 }
 
-/** An example of the error. Details and waiting times differ. */
+/** An example of the error's body. Real details and waiting times differ. */
 function exampleOf(code: ErrorCode): object {
   const { shape, status, when } = ERROR_RESPONSES[code];
   const retryAfterSeconds = status === 429 ? 12 : undefined;
@@ -117,8 +123,8 @@ const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown
 };
 
 /**
- * Answers that many routes share are components named after their codes: `not_found` is `NotFound`. They are those
- * with one code, and the answer of a change while the database is away.
+ * Answers that many routes share. They are components named after their codes: `not_found` becomes `NotFound`. They are
+ * the answers with a single code, and the 503 answer of routes that change something.
  */
 const SHARED_ANSWERS = new Map(
   [...CODES.map((code) => [code]), CODES.filter((code) => ERROR_RESPONSES[code].status === 503)].map(

@@ -3,7 +3,10 @@ import type { NextFunction, Request, Response } from 'express';
 
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
 
-/** Everything comes from this gateway, and only this gateway is called. The pages hold no script and no style. */
+/**
+ * Browsers may load files from this gateway only, and may call only this gateway. Inline scripts and styles are
+ * forbidden, because the pages contain none.
+ */
 const HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -21,11 +24,11 @@ const HEADERS = {
 };
 
 export interface BuiltFiles {
-  /** Sends a file in the client's preferred encoding. Calls `next` when there is no such file. */
+  /** Sends a file in an encoding that the client accepts. Calls `next` if there is no such file. */
   send(name: string, cacheControl: string, request: Request, response: Response, next: NextFunction): void;
 }
 
-/** The files of `dist/<folder>`, each compressed beside itself at build time. */
+/** Gives access to the files of `dist/<folder>`. The build also stores a compressed copy of each file beside it. */
 export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles {
   const root = builtFolder(folder);
   return {
@@ -53,12 +56,12 @@ export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles 
   };
 }
 
-/** Where the files of `dist/<folder>` are. */
+/** Returns the path of `dist/<folder>`. */
 export function builtFolder(folder: 'console' | 'docs' | 'explorer'): string {
   return join(DIST, folder);
 }
 
-/** Compiled code runs in dist/src, sources (in tests) run in src. */
+/** The path of dist. Compiled code runs in dist/src, and in tests the sources run in src. */
 const DIST = join(
   import.meta.dirname,
   import.meta.dirname.endsWith(join('dist', 'src', 'rest', 'pages')) ? '../../..' : '../../../dist',

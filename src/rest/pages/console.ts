@@ -1,12 +1,12 @@
 import express, { type Router } from 'express';
 import { builtFiles } from './built.ts';
 
-/** No path separator, so that only assets can be named. */
+/** A file name without path separators, so that a request cannot name files outside the assets folder. */
 const ASSET = /^[\w-]+(\.[\w-]+)+$/;
-/** The name of an asset contains a hash of its content. */
+/** An asset never changes, because its name contains a hash of its content. So browsers may keep it for a year. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
-/** The web console at `/console`: dist/console. Every path below is a page of it. */
+/** Serves the web console from dist/console at `/console`. Every path below is a page of the console. */
 export function createConsoleRouter(): Router {
   const router = express.Router();
   const built = builtFiles('console');

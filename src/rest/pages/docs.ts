@@ -1,16 +1,20 @@
 import express, { type NextFunction, type Request, type Response, type Router } from 'express';
 import { builtFiles } from './built.ts';
 
-/** Names of pages and files below `/docs`: no dot but that of the ending. */
+/** Names of pages and files below `/docs`. The only dot is the one before the file extension, so `..` is impossible. */
 const NAME = /^[\w-]+(\/[\w-]+)*(\.[a-z]+)?$/;
 const NAME_MAX = 100;
-/** The same names serve newer content after an update, so a browser asks each time. */
+/** An update changes the content under the same name. So browsers must ask each time whether the file has changed. */
 const ASK = 'no-cache';
 
 export interface Docs {
-  /** The pages at `/docs` (R320): dist/docs, made by tools/docs from docs/guides and schema/openapi.json. */
+  /**
+   * Serves the pages at `/docs` (R320) from dist/docs. tools/docs makes them from docs/guides and schema/openapi.json.
+   */
   readonly router: Router;
-  /** The list of pages for language models, for the places where these look. */
+  /**
+   * Sends llms.txt, the list of pages for language models. It is mounted at the paths where their programs look for it.
+   */
   llms(request: Request, response: Response, next: NextFunction): void;
 }
 

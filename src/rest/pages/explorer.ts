@@ -1,14 +1,14 @@
 import type { NextFunction, Request, Response } from 'express';
 import { builtFiles } from './built.ts';
 
-/** No path separator, so that only assets can be named. */
+/** A file name without path separators, so that a request cannot name files outside the assets folder. */
 const ASSET = /^[\w-]+(\.[\w-]+)+$/;
-/** The name of an asset contains a hash of its content. */
+/** An asset never changes, because its name contains a hash of its content. So browsers may keep it for a year. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
-/** GraphiQL for people who open `/graphql` in a browser (R324): dist/explorer. */
+/** Serves GraphiQL from dist/explorer to people who open `/graphql` in a browser (R324). */
 export interface Explorer {
-  /** Answers a GET of `/graphql`. Leaves requests of programs to GraphQL, by `next`. */
+  /** Answers a GET of `/graphql` by a browser. Calls `next` for programs, so that GraphQL answers them. */
   page(request: Request, response: Response, next: NextFunction): void;
   /** Answers a GET of `/graphql/assets/:name`. */
   asset(request: Request<{ name: string }>, response: Response, next: NextFunction): void;
@@ -28,7 +28,7 @@ export function createExplorer(): Explorer {
   };
 }
 
-/** A browser that shows a page. A program that takes anything, or asks a query by GET, wants JSON. */
+/** True if a browser wants to show a page. A program that accepts any type, or sends a query by GET, wants JSON. */
 function isPerson(request: Request): boolean {
   const wanted = request.accepts(['application/json', 'text/html']);
   return wanted === 'text/html' && request.query.query === undefined;

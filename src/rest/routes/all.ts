@@ -10,7 +10,7 @@ import { webhookDeliveryRoutes } from './webhook-deliveries.routes.ts';
 import { webhookRoutes } from './webhooks.routes.ts';
 import { whatsAppRoutes } from './whatsapp.routes.ts';
 
-/** Every REST route, in the order of matching and of the document. */
+/** All REST routes. Requests are matched in this order, and the OpenAPI document lists them in this order. */
 export const routes: readonly Route[] = [
   ...messageRoutes,
   ...emailRoutes,

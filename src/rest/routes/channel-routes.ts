@@ -13,7 +13,7 @@ import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { defineRoute, type Route, type RouteAnswer, type RouteDefinition } from '../define-route.ts';
 import { envelope, isoTime, messageStatus, pageQuery, paginated } from '../schemas.ts';
 
-/** Members of every channel's message. `metadata` and others differ. */
+/** Fields that the messages of all channels have. Each channel adds its own, such as `metadata`. */
 export const messageMembers = {
   id: z.string(),
   sid: z.string().nullable().describe("The carrier's identifier; null until a carrier accepts the message."),
@@ -35,7 +35,7 @@ export const messageMembers = {
     ),
 };
 
-/** Further members of a message that is looked up by id (R20). */
+/** Fields that only the lookup of a message by id adds (R20). */
 export const detailMembers = {
   recipients: z.array(
     z.object({
@@ -71,7 +71,7 @@ export const messageDetails = z
   })
   .meta({ id: 'MessageDetails' });
 
-/** The message with its recipients and timeline. */
+/** Converts a message with its recipients and timeline into the answer of its lookup. */
 export function detailsOf({ message, recipients, timeline }: MessageDetails) {
   return {
     ...messageResource(message),
@@ -99,7 +99,10 @@ export const idempotencyKey = z
   .optional()
   .describe('Does what the `Idempotency-Key` header does.');
 
-/** The idempotency key of a request. Header and body must not differ (R19). */
+/**
+ * Returns the idempotency key of a request. Throws `idempotency_key_mismatch` if header and body name different keys
+ * (R19).
+ */
 function oneKey(header: string | undefined, body: string | undefined): string | undefined {
   if (header !== undefined && body !== undefined && header !== body) {
     throw new DomainError(
@@ -126,7 +129,10 @@ type SendDefinition<Body extends z.ZodType, Response extends z.ZodType> = Pick<
   ) => Operation<z.output<Body> & { idempotencyKey: string | undefined }, SendAnswer>;
 };
 
-/** The send route of a channel: takes an idempotency key and answers a repeat with the first answer (R19). */
+/**
+ * Defines the send route of a channel. It accepts an idempotency key and answers a repeated request with the first
+ * answer (R19).
+ */
 export function sendRoute<
   Body extends z.ZodType<{ idempotencyKey?: string | undefined }>,
   Response extends z.ZodType,
@@ -179,7 +185,7 @@ function entryOf(message: Message) {
 const timeFilter = z
   .string()
   .transform((text, context) => {
-    // A plus sign that the client did not escape arrives as a space, here and at the start of numbers.
+    // A plus sign that the client did not escape arrives as a space: in times, and also at the start of phone numbers.
     const time = parseIsoTime(text.replace(' ', '+'));
     if (time) return time;
     context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time with Z or an offset' });
@@ -208,8 +214,8 @@ const historyQuery = pageQuery.extend({
 });
 
 /**
- * The history of a channel, newest first (R20). New rows push the others to later pages, so a client that walks the
- * pages may see a row twice and misses none. With `until` it sees each row once.
+ * Defines the history route of a channel, newest messages first (R20). New messages move older ones to later pages. So
+ * a client that reads page by page may see a message twice, but misses none. With `until` it sees each message once.
  */
 export function historyRoute(channel: Channel, name: string, tag: string): Route {
   return defineRoute({

@@ -11,7 +11,7 @@ import { type AnswerPart, defineRoute, type Route } from '../define-route.ts';
 import { envelope, isoTime, pageQuery, paginated } from '../schemas.ts';
 
 const TAG = 'API keys';
-/** The documented singular, and the plural as in `/developers/…` (R7). */
+/** Paths of the key routes: the documented singular, and as an alias the plural as in `/developers/…` (R7). */
 const at = (rest: string) => ({ path: `/developer/keys${rest}`, aliases: [`/developers/keys${rest}`] });
 
 const scopes = z.array(z.string().meta({ enum: SCOPES })).describe('What the key may do; case-sensitive.');

@@ -31,7 +31,8 @@ const smsMembers = {
   }),
 };
 const smsMessage = z.object(smsMembers).meta({ id: 'SmsMessage' });
-// One function makes the message of all channels, so the compiler knows only the general type of `metadata`.
+// One function builds the messages of all channels, so TypeScript knows only the general type of `metadata`. The cast
+// gives this schema that type.
 const smsDetails = z
   .object({ ...smsMembers, ...detailMembers })
   .meta({ id: 'SmsDetails' }) as unknown as typeof messageDetails;
@@ -151,7 +152,7 @@ function explanationResource({ message: { currency }, explanation }: ExplainedMe
   };
 }
 
-/** Errors of an SMS before it is charged. */
+/** Errors that refuse an SMS before it is charged. */
 const SMS_REFUSALS = [
   'invalid_phone_number',
   'invalid_sender_id',

@@ -105,7 +105,7 @@ const EXAMPLE_DEVICE = {
   platform: 'android' as const,
   userId: 'customer-4711',
 };
-/** Each example has a device of its own: another example may delete it. */
+/** Each example gets a new device, because another example may delete the shared one. */
 const ofRegistered = {
   id: {
     route: 'POST /developers/push/devices',

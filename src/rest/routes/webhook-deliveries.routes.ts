@@ -4,7 +4,7 @@ import { DELIVERY_STATUSES, EVENT_TYPES } from '../../domain/webhooks/webhook.ts
 import { defineRoute, type Route } from '../define-route.ts';
 import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
 
-/** A webhook delivery, as in every answer (R30). */
+/** Schema of a webhook delivery in every answer (R30). */
 export const delivery = z
   .object({
     id: z.string().describe('The value of the delivery header, the same on every attempt.'),
@@ -49,7 +49,7 @@ const deliveryParams = idParams.extend({
 });
 const tag = 'Webhooks';
 
-/** The endpoint that another example registered. */
+/** The id of the endpoint that the example of the registration route created. */
 export const registered = { id: { route: 'POST /developers/webhooks', at: 'webhook.id' } };
 const delivered = {
   ...registered,
