@@ -167,7 +167,7 @@ async function readStart(child: ChildProcess): Promise<{ key: string; url: strin
 }
 
 /** Credits every account with one ledger entry, so that balance and ledger agree. */
-async function fund(client: pg.Client): Promise<void> {
+export async function fund(client: pg.Client): Promise<void> {
   await client.query(
     `WITH funded AS (
        UPDATE accounts SET balance_minor = balance_minor + $1, ledger_seq = ledger_seq + 1

@@ -1,5 +1,12 @@
 import { request } from 'undici';
-import { type BenchContext, type BenchResult, type BenchServer, median, medianRatio } from './context.ts';
+import {
+  type BenchContext,
+  type BenchResult,
+  type BenchServer,
+  fund,
+  median,
+  medianRatio,
+} from './context.ts';
 import { composeOn, filledDatabase } from './filled.ts';
 import { LARGE } from './history.ts';
 import { sendSmsLoad, WARM_SECONDS } from './load.ts';
@@ -24,6 +31,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   const { database, dataset } = await filledDatabase(context, LARGE);
   const emails = Array.from({ length: VIEWERS }, (_, index) => `viewer${index}@bench.example`);
   const passwords = await invite(context, database, emails);
+  await context.withClient(database, fund);
   const server = await context.joinServer({ database, key: dataset.key }, { ROLES: 'api' });
   const rates = { alone: [] as number[], watched: [] as number[] };
   const counts = { answered: 0, refused: 0 };
