@@ -4,8 +4,9 @@ import pg from 'pg';
 const BACKGROUND =
   /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|INTO api_key_requests|audit_head|INTO audit_entries|FROM data_copy|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|pg_backend_pid|^BEGIN$|COMMIT$/i;
 
-/** Names of the statements that delete old rows. */
-const FORGETTING = /^retention-|-forget|-abandon/;
+/** Names of statements that periodic tasks send: deletion of old rows, folds of counts, checks and signs of life. */
+const PERIODIC =
+  /^(retention|copy|ledger-check|provider-health|rate-limit)-|^(analytics|usage)-(fold|lock)|^usage-fold-lock$|-(forget|abandon|sweep)|^api-key-touch$/;
 
 /** Sent together with a read, so it costs no round trip; and the clock's statement, every few seconds. */
 const ASIDE = ['read-on-disk', 'clock-now', 'query-points-take'];
@@ -17,7 +18,7 @@ export function countStatements(): Disposable & { texts(): string[] } {
   // Statements that are sent together are also recorded one by one.
   pg.Query.prototype.submit = function (this: { readonly name?: string; readonly text: string }, ...given) {
     const { name = '', text } = this;
-    const isCounted = !BACKGROUND.test(text) && !FORGETTING.test(name) && !ASIDE.includes(name);
+    const isCounted = !BACKGROUND.test(text) && !PERIODIC.test(name) && !ASIDE.includes(name);
     if (isCounted) texts.push(text);
     return original.apply(this as unknown as pg.Query, given);
   };
