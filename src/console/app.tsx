@@ -13,7 +13,7 @@ import { Layout } from './ui/layout.tsx';
 import { EmptyState, ErrorState, Loading, NoPermission, PageBoundary } from './ui/states.tsx';
 import { StepUp } from './ui/step-up.tsx';
 
-/** Pages for people without a session. */
+/** The pages that need no session. */
 const PUBLIC: Readonly<Record<string, ReactNode>> = {
   '/forgot-password': <ForgotPasswordPage />,
   '/reset-password': <ResetPasswordPage />,
@@ -30,7 +30,7 @@ export function App() {
   );
 }
 
-/** The console: shows the sign-in to people without a session, else the page of the address. */
+/** The console. Without a session it renders the sign-in page, with a session the page of the current URL path. */
 function Console({ path }: { path: string }) {
   const session = useSessionQuery();
   const search = useSearch();
@@ -63,7 +63,9 @@ function Console({ path }: { path: string }) {
   );
 }
 
-/** Where a sign-in leads: only to a page of this console. */
+/**
+ * The path to open after a sign-in. Only a path of this console is accepted: a link must not redirect to another site.
+ */
 function nextOf(search: string): string {
   const next = new URLSearchParams(search).get('next') ?? '/';
   return /^\/(?![/\\])/.test(next) ? next : '/';
@@ -97,7 +99,10 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
   );
 }
 
-/** The page of a session that may only set a password or add a second factor; undefined for any other. */
+/**
+ * Returns the only page that a restricted session may open, or undefined for a full session. A restricted session may
+ * only set a password or add a second factor.
+ */
 function onlyPageOf(permissions: readonly string[]): string | undefined {
   if (permissions.includes('session.list')) return undefined;
   return permissions.includes('secondFactor.startTotp') ? '/security' : '/password';

@@ -7,11 +7,11 @@ export interface PageRoute {
   readonly path: string;
   /** Title of the browser tab. */
   readonly title: string;
-  /** Group in the navigation; pages of a single thing have none. */
+  /** Group in the navigation menu. A page about a single item has none: it is not in the menu. */
   readonly group?: Group;
-  /** The operation that a person must be allowed to run. */
+  /** The page is open to people who may run this operation. */
   readonly permission: string;
-  /** True if no role of an account opens the page. */
+  /** True if the page is only for operators. */
   readonly isForOperators?: boolean;
   readonly Page: LazyExoticComponent<ComponentType>;
 }
@@ -29,7 +29,7 @@ const operatorPage = (...of: Parameters<typeof page>): PageRoute => ({
   isForOperators: true,
 });
 
-/** Every page behind the sign-in, in the order of the navigation. */
+/** Every page that needs a session, in the order of the navigation menu. */
 export const ROUTES: readonly PageRoute[] = [
   page('/', 'Overview', 'member.viewer', () => import('./pages/overview/overview.tsx'), 'Start'),
   page('/start', 'First steps', 'webhook.register', () => import('./pages/first-run/first-run.tsx'), 'Start'),

@@ -1,22 +1,24 @@
 export interface FieldFault {
-  /** Dotted path from the argument, such as `input.ipAllowlist.0`. */
+  /** Path of the invalid field from the argument on, separated by dots, such as `input.ipAllowlist.0`. */
   readonly path: string;
   readonly message: string;
 }
 
-/** The gateway did not answer. */
+/** Code of the `ApiError` for a request that got no answer from the gateway. */
 export const UNREACHABLE = 'UNREACHABLE';
 
-/** Why a request failed: a code of the API, or `UNREACHABLE`. The message is fit for people. */
+/**
+ * Thrown when a request fails. `code` is an error code of the API, or `UNREACHABLE`. `message` is written for users.
+ */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: string;
   readonly fields: readonly FieldFault[];
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** Of `SECOND_FACTOR_REQUIRED`: what a code answers. */
+  /** Only with `SECOND_FACTOR_REQUIRED`: the token that `answerChallenge` needs together with the code. */
   readonly challenge: string | undefined;
-  /** Of `SECOND_FACTOR_REQUIRED`: what a passkey answers, if the person has one. */
+  /** Only with `SECOND_FACTOR_REQUIRED`: the WebAuthn options for a passkey; undefined if the person has no passkey. */
   readonly passkey: Readonly<Record<string, unknown>> | undefined;
 
   constructor(
@@ -39,18 +41,18 @@ export class ApiError extends Error {
     this.passkey = more.passkey;
   }
 
-  /** True when the same request may work later without a change. */
+  /** True if the gateway was unreachable or unavailable. The same request may succeed later. */
   get isLostConnection(): boolean {
     return this.code === UNREACHABLE || this.code === 'SERVICE_UNAVAILABLE';
   }
 
-  /** True when the console retries by itself and a banner says so. The page keeps what it showed before. */
+  /** True if the console retries by itself and a banner says so. The page keeps its old data meanwhile. */
   get passes(): boolean {
     return this.isLostConnection || this.code === 'RATE_LIMITED';
   }
 }
 
-/** One error of a GraphQL answer. */
+/** One entry of `errors` in a GraphQL response. */
 export interface GraphqlFault {
   readonly message: string;
   readonly extensions?: {
@@ -66,7 +68,7 @@ export interface GraphqlFault {
   };
 }
 
-/** The `ApiError` for an error of an answer. */
+/** Converts an entry of `errors` into an `ApiError`. */
 export function apiErrorOf({ message, extensions = {} }: GraphqlFault, requestId?: string): ApiError {
   const { code = 'INTERNAL_SERVER_ERROR', details, retryAfter } = extensions;
   const fields = details?.fields ?? (details?.field === undefined ? [] : [{ path: details.field, message }]);

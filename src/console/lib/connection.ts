@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 const FIRST_PROBE_MS = 1_000;
 const LAST_PROBE_MS = 15_000;
-/** The smallest request that the gateway answers. */
+/** A cheap GraphQL request that tests whether the gateway answers. */
 const PROBE: RequestInit = {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
@@ -20,25 +20,25 @@ function set(next: boolean): void {
   if (!next) for (const restored of onRestored) restored();
 }
 
-/** Reports that the gateway did not answer. It is probed until it does. */
+/** Records that the gateway did not answer, and probes it until it answers. */
 export function connectionLost(): void {
   if (isLost) return;
   set(true);
   probeAfter(FIRST_PROBE_MS);
 }
 
-/** Reports that the gateway answered. */
+/** Records that the gateway answered. */
 export function connectionWorks(): void {
   set(false);
 }
 
-/** Calls back each time the gateway answers again after an outage. */
+/** Calls `restored` each time the gateway answers again after an outage. Returns the function that unsubscribes. */
 export function whenRestored(restored: () => void): () => void {
   onRestored.add(restored);
   return () => void onRestored.delete(restored);
 }
 
-/** True while the gateway does not answer. */
+/** Returns true while the gateway does not answer. */
 export function useConnectionLost(): boolean {
   return useSyncExternalStore(subscribe, () => isLost);
 }

@@ -1,8 +1,8 @@
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
-/** Text that a spreadsheet would run as a formula. Numbers and phone numbers are shown as they are. */
+/** Matches text that a spreadsheet would run as a formula. Numbers and phone numbers, such as `+256…`, do not match. */
 const FORMULA = /^(?:[=@\t\r]|[+-](?![\d\s().,-]*$))/;
 
-/** The value of a table cell. */
+/** The value of one CSV cell. Null becomes an empty cell. */
 export type Cell = string | number | null;
 
 function cellOf(value: Cell): string {
@@ -12,12 +12,14 @@ function cellOf(value: Cell): string {
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** One line of CSV (RFC 4180). A formula gets an apostrophe in front, so that a spreadsheet shows it as text. */
+/**
+ * Formats one line of CSV (RFC 4180). A formula gets an apostrophe in front, so that a spreadsheet shows it as text.
+ */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`;
 }
 
-/** Downloads a file to the person's machine. */
+/** Saves a file with the content `parts` through the browser's download. */
 export function download(fileName: string, type: string, parts: readonly string[]): void {
   const address = URL.createObjectURL(new Blob([...parts], { type }));
   const link = document.createElement('a');

@@ -3,23 +3,26 @@ import { useLocation, useSearchParams } from 'wouter';
 type Environment = 'PRODUCTION' | 'SANDBOX';
 
 const NAME = 'environment';
-/** Pages about things that belong to an environment. Their addresses carry the chosen environment. */
+/** Paths of pages whose content belongs to one environment. Their URLs carry the chosen environment. */
 const OF_ENVIRONMENT = /^\/(contacts|devices|webhooks)(\/|$)/;
-/** The pages of these that list or add things. Only there the environment can be switched. */
+/** Of these paths, the lists and the forms that add something. Only these pages offer the switch. */
 const SWITCHED = /^\/(contacts(\/(new|import|imports))?|(devices|webhooks)(\/new)?)$/;
 
-/** The environment in the address; production by default. */
+/** Returns the environment in the URL, or production if the URL has none. */
 export function useEnvironment(): Environment {
   return useSearchParams()[0].get(NAME) === 'SANDBOX' ? 'SANDBOX' : 'PRODUCTION';
 }
 
-/** Makes the address of another page. Pages of an environment keep the chosen one. */
+/** Returns a function that adds the current environment to a path, if the page of that path has an environment. */
 export function useInEnvironment(): (href: string) => string {
   const environment = useEnvironment();
   return (href) => inEnvironment(href, environment);
 }
 
-/** Switches the environment of this page and returns to its first row. Undefined on a page without a switch. */
+/**
+ * Returns a function that switches this page to an environment and back to the first row of its list. Undefined if the
+ * page has no switch.
+ */
 export function useSwitch(): ((to: Environment) => void) | undefined {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();
@@ -32,7 +35,7 @@ export function useSwitch(): ((to: Environment) => void) | undefined {
   };
 }
 
-/** The query parameters that filter a list: all but the environment. */
+/** Returns the query parameters that filter a list. The environment is not one of them. */
 export function useNarrowing(): URLSearchParams {
   const narrowing = new URLSearchParams(useSearchParams()[0]);
   const [path] = useLocation();

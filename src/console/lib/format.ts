@@ -8,7 +8,7 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const absolute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** An amount with its currency, such as `UGX 99,970`. */
+/** Formats an amount with its currency, such as `UGX 99,970`. `amount` is in currency units, not minor units. */
 export function formatMoney(amount: number, currency: string): string {
   return new Intl.NumberFormat('en', { style: 'currency', currency, currencyDisplay: 'code' }).format(amount);
 }
@@ -17,7 +17,7 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en');
 }
 
-/** The distance of a time, such as `3 minutes ago`; under a minute `just now` or `in a moment`. */
+/** Formats the time between `at` and `now`, such as `3 minutes ago`. Below one minute: `just now` or `in a moment`. */
 export function formatRelative(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1000;
   const unit = UNITS.find(([, size]) => Math.abs(seconds) >= size);
@@ -25,12 +25,12 @@ export function formatRelative(at: Date, now: Date): string {
   return relative.format(Math.trunc(seconds / unit[1]), unit[0]);
 }
 
-/** A time in the time zone of the browser, to the second. */
+/** Formats a time in the browser's time zone, with seconds. */
 export function formatAbsolute(at: Date): string {
   return absolute.format(at);
 }
 
-/** Turns a name of the API into text: `SEND_SMS` into `Send SMS`. */
+/** Makes a name of the API readable: `SEND_SMS` becomes `Send SMS`. */
 export function formatName(name: string): string {
   const text = name
     .toLowerCase()

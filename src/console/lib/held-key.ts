@@ -1,6 +1,6 @@
 /**
- * Makes a held Enter act once. Its repeats would submit a form again and again, and confirm the dialog that the first
- * one opened. In a text area each repeat stays a new line.
+ * Ignores the repeated key events of a held Enter key. They would submit a form several times, or confirm the dialog
+ * that the first event opened. In a text area they still add lines.
  */
 export function ignoreHeldEnter(): void {
   const ignore = (event: KeyboardEvent) => {

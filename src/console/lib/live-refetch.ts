@@ -3,10 +3,10 @@ import type { Document } from './document.ts';
 import { useLive } from './live.ts';
 import { type AnyDocument, refetch } from './queries.ts';
 
-/** Minimum pause after an answer before the same query runs again, in ms. A session has 600 requests a minute. */
+/** Minimum time between an answer and the next run of the same query, in ms. A session has 600 requests per minute. */
 const PAUSE_MS = 2_000;
 
-/** Refetches `documents` when a subscription reports changes, while the component is mounted. */
+/** Refetches `documents` each time the subscription reports a change, while the component is mounted. */
 export function useLiveRefetch<Result, Variables extends Record<string, unknown>>(
   subscription: Document<Result, Variables>,
   variables: Variables,
@@ -16,7 +16,7 @@ export function useLiveRefetch<Result, Variables extends Record<string, unknown>
   useLive(subscription, variables, changed);
 }
 
-/** Returns a function that refetches at once. Calls during a refetch cause one more refetch after it. */
+/** Returns a function that refetches `documents`. Calls during a refetch cause one more refetch after it. */
 function useChanged(documents: readonly AnyDocument[]): () => void {
   const isDue = useRef(false);
   const isBusy = useRef(false);

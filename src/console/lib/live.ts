@@ -9,9 +9,9 @@ const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 30_000;
 
 /**
- * Subscribes while the component is mounted. A stream that breaks is opened again. Then, and after a `REFETCH`, all
- * queries on the page are refetched, because changes were missed. A hidden page closes its stream: a browser has six
- * connections to a host for all its tabs.
+ * Runs a GraphQL subscription while the component is mounted, and reconnects when the stream breaks.
+ * After a reconnect or a `REFETCH` error, it refetches all queries on the page, because events were missed.
+ * A hidden page closes its stream: a browser allows only six HTTP/1.1 connections to a host, over all tabs.
  */
 export function useLive<Result, Variables extends Record<string, unknown>>(
   document: Document<Result, Variables>,
@@ -75,7 +75,7 @@ async function listen<Result, Variables extends Record<string, unknown>>(
         else if (event.data && !fault) receive(event.data as Complete<Result>);
       }
     } catch {
-      // Whatever ended the stream, the loop opens it again.
+      // Ignored: the loop reconnects after any error.
     }
     await pause(waitMs * (0.75 + Math.random() / 2), signal);
     waitMs = Math.min(waitMs * 2, LAST_WAIT_MS);

@@ -2,22 +2,22 @@ import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/bro
 import { useState } from 'react';
 import { ApiError } from './api-error.ts';
 
-/** What the gateway gives the browser for an authenticator, or takes from it. */
+/** WebAuthn options from the gateway, or the authenticator's response to them, as JSON. */
 export type PasskeyJson = Readonly<Record<string, unknown>>;
 
-/** Whether this browser takes passkeys at this address: a host name, not an IP address. */
+/** True if the browser supports passkeys here. WebAuthn needs a host name, not an IP address. */
 export function hasPasskeys(): boolean {
   return 'PublicKeyCredential' in window && !/^[\d.]+$|^\[/.test(location.hostname);
 }
 
-/** Makes a passkey. Throws `ApiError` when the person cancels. */
+/** Creates a passkey. Throws `ApiError` if the person cancels. */
 export async function createPasskey(options: PasskeyJson): Promise<PasskeyJson> {
   const { startRegistration } = await import('@simplewebauthn/browser');
   const optionsJSON = options as unknown as PublicKeyCredentialCreationOptionsJSON;
   return { ...(await orCanceled(startRegistration({ optionsJSON }))) };
 }
 
-/** Asks a passkey. Throws `ApiError` when the person cancels, or has none for this address. */
+/** Signs a challenge with a passkey. Throws `ApiError` if the person cancels, or has no passkey for this site. */
 export async function askPasskey(options: PasskeyJson): Promise<PasskeyJson> {
   const { startAuthentication } = await import('@simplewebauthn/browser');
   const optionsJSON = options as unknown as Parameters<typeof startAuthentication>[0]['optionsJSON'];
@@ -32,7 +32,7 @@ async function orCanceled<Answer>(answer: Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** Runs steps that alternate between the gateway and an authenticator. */
+/** Runs `steps`, which call the gateway and the authenticator in turn, and keeps their pending state and error. */
 export function usePasskeySteps(steps: () => Promise<void>) {
   const [isPending, setIsPending] = useState(false);
   const [error, setError] = useState<Error>();

@@ -16,7 +16,7 @@ import { request } from './request.ts';
 
 const FRESH_MS = 2_000;
 
-/** All answers of the session. Failed queries are not retried, except when the connection is restored. */
+/** The cache of all query results. A failed query is not retried, but it runs again after an outage. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: { retry: false, staleTime: FRESH_MS, networkMode: 'always' },
@@ -26,18 +26,18 @@ export const queryClient = new QueryClient({
 
 export type AnyDocument = Pick<Document<never, never>, 'name'>;
 
-/** The cache key of an operation's answer; without variables, of all its answers. */
+/** Returns the cache key of a query. Without `variables`, the key matches the query with any variables. */
 export const keyOf = (document: AnyDocument, variables?: unknown): QueryKey =>
   variables === undefined ? [document.name] : [document.name, variables];
 
-/** Refetches these queries. */
+/** Refetches these queries, with any variables. */
 export async function refetch(...documents: readonly AnyDocument[]): Promise<void> {
   await Promise.all(documents.map((each) => askAgain({ queryKey: keyOf(each) })));
 }
 
 /**
- * Refetches all mounted queries, or those that match the filter. A query in flight may have been answered before the
- * change, so it runs once more after its answer.
+ * Refetches all mounted queries, or those that match `filter`. The result of a query in flight may be older than the
+ * change, so that query runs once more after it.
  */
 export async function askAgain(filter: QueryFilters = {}): Promise<void> {
   const isOnItsWay = new Set(queryClient.getQueryCache().findAll({ ...filter, fetchStatus: 'fetching' }));
@@ -48,11 +48,14 @@ export async function askAgain(filter: QueryFilters = {}): Promise<void> {
   );
 }
 
-/** Streams may report missed changes each second, and a page has several streams. */
+/**
+ * Minimum time between two refetches of all queries, in ms. A page has several streams, and each may report missed
+ * events every second.
+ */
 const AGAIN_EVERY_MS = 2_000;
 let isAgainDue = false;
 
-/** Refetches all mounted queries soon; calls until then count as one. */
+/** Refetches all mounted queries after a delay. Further calls during the delay have no effect. */
 export function askAgainSoon(): void {
   if (isAgainDue) return;
   isAgainDue = true;
@@ -65,7 +68,8 @@ export function askAgainSoon(): void {
 export type ApiQuery<Result> = UseQueryResult<Complete<Result>, ApiError>;
 
 /**
- * The answer of a query. With `keepsLast`, for lists, the last answer stays until the answer to new variables arrives.
+ * Runs a query and returns its state. With `keepsLast`, meant for lists, the old result stays until the result for new
+ * variables arrives.
  */
 export function useApiQuery<Result, Variables>(
   document: Document<Result, Variables>,
@@ -90,17 +94,19 @@ type Callbacks<Result, Variables> = MutateOptions<Complete<Result>, ApiError, Va
 
 export interface ApiMutation<Result, Variables>
   extends Pick<MutationOf<Result, Variables>, 'data' | 'error' | 'isPending' | 'variables' | 'reset'> {
-  /** Runs the mutation. A failure is in `error`. */
+  /** Runs the mutation. A failure is only in `error`. */
   mutate(variables: Variables, callbacks?: Callbacks<Result, Variables>): void;
-  /** Runs the mutation. Rejects with `ApiError`. */
+  /** Runs the mutation. Rejects with `ApiError` on failure. */
   mutateAsync(variables: Variables, callbacks?: Callbacks<Result, Variables>): Promise<Complete<Result>>;
-  /** Runs the mutation after the one that runs now, for an undo. It is never dropped. Rejects with `ApiError`. */
+  /**
+   * Runs the mutation after the one in progress, and never drops the call. Meant for an undo. Rejects with `ApiError`.
+   */
   mutateNext(variables: Variables, callbacks?: Callbacks<Result, Variables>): Promise<Complete<Result>>;
 }
 
 /**
- * Runs a mutation, refetches `refetches` when it succeeded, then calls `onDone`. A call while it runs is dropped,
- * because a double click comes before the button looks busy.
+ * Runs a mutation. After success it refetches `refetches`, then calls `onDone`. Calls while the mutation runs are
+ * dropped, because a double click arrives before the button is rendered as busy.
  */
 export function useApiMutation<Result, Variables>(
   document: Document<Result, Variables>,
@@ -132,7 +138,7 @@ export function useApiMutation<Result, Variables>(
     ...mutation,
     mutateAsync,
     mutateNext,
-    // Keeps a running mutation: otherwise the next call would look started and still be dropped.
+    // Does not reset a running mutation: the form would look ready, but its next call would be dropped.
     reset: () => {
       if (!running.current) mutation.reset();
     },

@@ -6,7 +6,7 @@ import { budgetUsedUp } from './used-up.ts';
 
 let signedOut = () => {};
 
-/** Sets what happens when the session has ended. */
+/** Sets the function that is called when the gateway says that the session has ended. */
 export function whenSignedOut(handler: () => void): void {
   signedOut = handler;
 }
@@ -17,8 +17,8 @@ interface GraphqlAnswer<Result> {
 }
 
 /**
- * Runs an operation with the session cookie. Throws `ApiError` on any error of the answer. Where the gateway wants the
- * person to confirm who they are, asks them and runs it again.
+ * Runs an operation with the session cookie. Throws `ApiError` if the response has an error. If the gateway asks for a
+ * confirmation of the identity, it asks the person and runs the operation again.
  */
 export async function request<Result, Variables>(
   document: Document<Result, Variables>,
@@ -37,12 +37,13 @@ export async function request<Result, Variables>(
       if (await askStepUp()) return request(document, variables, signal);
       throw new ApiError(error.code, 'Nothing was changed, because you did not confirm that it is you.');
     }
-    // The whole request was refused. A refusal inside an answer is shown where it was caused.
+    // Status 429 means that the whole request was refused, so a banner says why. Otherwise only one field was refused,
+    // and the page or form shows the error.
     if (response.status === 429) budgetUsedUp(error.message, error.retryAfterSeconds ?? 1);
     throw error;
   }
   if (!answer?.data) {
-    // A proxy in between answered, not the gateway.
+    // The response is not GraphQL, so it comes from a proxy and not from the gateway.
     connectionLost();
     throw new ApiError('SERVICE_UNAVAILABLE', `The gateway answered with status ${response.status}.`);
   }

@@ -9,7 +9,9 @@ import { RestrictedSession, Session, type SessionQuery, SignOut } from './sessio
 import { whenRequestsPass } from './used-up.ts';
 
 type SignedIn = Complete<SessionQuery>;
-/** Null without a session. A session that `hasEnded` by itself still owns the page and its input. */
+/**
+ * Null if nobody is signed in. With `hasEnded`, the session expired: the page and its input stay for the same person.
+ */
 type SessionState = (SignedIn & { readonly hasEnded?: boolean }) | null;
 const SESSION_KEY = keyOf(Session, {});
 
@@ -20,7 +22,7 @@ whenRequestsPass(() => void askAgain());
 const ended = (state: SessionState | undefined): SessionState =>
   state ? { ...state, hasEnded: true } : null;
 
-/** The signed-in person, also after the session ended; null for nobody. */
+/** The signed-in person, also after their session has expired. Null if nobody is signed in. */
 export function useSessionQuery() {
   return useQuery<SessionState, ApiError>({
     queryKey: SESSION_KEY,
@@ -28,7 +30,7 @@ export function useSessionQuery() {
       const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
       try {
         const session = await loadSession(signal);
-        // Another person signed in in another tab: this page and its input are not theirs.
+        // Somebody else signed in in another tab. They must not see this page or its input.
         return before && isAnother(before, session) ? beginAnew(before) : session;
       } catch (error) {
         if (!isUnauthenticated(error)) throw error;
@@ -38,7 +40,10 @@ export function useSessionQuery() {
   });
 }
 
-/** The session. One that may only set a password or add a second factor reads neither account nor hold. */
+/**
+ * Loads the session. A restricted session, which may only set a password or add a second factor, may not read the
+ * account and the hold, so both are null.
+ */
 async function loadSession(signal?: AbortSignal): Promise<SignedIn> {
   try {
     return await request(Session, {}, signal);
@@ -51,7 +56,7 @@ async function loadSession(signal?: AbortSignal): Promise<SignedIn> {
 
 const isAnother = (before: SignedIn, now: SignedIn) => before.viewer.id !== now.viewer.id;
 
-/** Reloads the console without the data of the last person. The page stays until the reload. */
+/** Reloads the console, which removes all data of the previous person. The page stays as it is until the reload. */
 function beginAnew(before: SessionState): SessionState {
   location.assign('/console/');
   return before;
@@ -67,33 +72,35 @@ export function SessionProvider({ session, children }: { session: SignedIn; chil
   return <SessionContext value={session}>{children}</SessionContext>;
 }
 
-/** The signed-in person, on any page behind the sign-in. */
+/** Returns the signed-in person. Only for pages that need a session. */
 export function useViewer(): SignedIn['viewer'] {
   return useSession().viewer;
 }
 
-/** Whether the signed-in person stands above accounts. */
+/** True if the signed-in person is an operator, who works on all accounts. */
 export function useIsOperator(): boolean {
   const { role } = useViewer();
   return role === 'OPERATOR' || role === 'OPERATOR_READONLY';
 }
 
-/** Why the gateway sends nothing, in words; undefined while it sends. */
+/**
+ * Returns the text that says why the gateway sends nothing (the hold after a recovery), or undefined while it sends.
+ */
 export function useHold(): string | undefined {
   return useSession().recovery.hold?.text;
 }
 
-/** The operations that the signed-in person may run. */
+/** Returns the operations that the signed-in person may run. */
 export function usePermissions(): readonly string[] {
   return useSession().permissions;
 }
 
-/** Whether the signed-in person may run an operation, such as `apiKey.create`. */
+/** True if the signed-in person may run `operation`, such as `apiKey.create`. */
 export function usePermission(operation: string): boolean {
   return usePermissions().includes(operation);
 }
 
-/** Renders its children if the person may run the operation, else `otherwise`. */
+/** Renders its children if the person may run the operation `run`, else `otherwise`. */
 export function Can({
   run,
   children,
@@ -112,7 +119,7 @@ function useSession(): SignedIn {
   return session;
 }
 
-/** The new session after a sign-in. Throws `ApiError` when the browser did not keep it. */
+/** Loads the session after a sign-in. Throws `ApiError` if the browser did not store the session cookie. */
 async function newSession(): Promise<SignedIn> {
   try {
     return await loadSession();
@@ -130,8 +137,8 @@ async function newSession(): Promise<SignedIn> {
 }
 
 /**
- * Loads the new session. The person of an ended session finds their page and input unchanged; for anybody else the
- * console reloads.
+ * Called after a sign-in: loads the new session. If the same person's session had expired, their page and input stay.
+ * For another person the console reloads.
  */
 export async function signedIn(): Promise<void> {
   const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
@@ -145,10 +152,7 @@ export async function signedIn(): Promise<void> {
   if (before) await askAgain();
 }
 
-/**
- * Ends the session here and at the gateway. Throws `ApiError` when the gateway is unreachable, because the session
- * lives on there.
- */
+/** Signs out. Throws `ApiError` if the gateway is unreachable, because the session is still valid there. */
 export async function signOut(): Promise<void> {
   try {
     await request(SignOut, {});

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** The question that is open. Requests that need a confirmation meanwhile wait for the same answer. */
+/** The confirmation that the console waits for. Several requests can wait for the same answer. */
 let open: PromiseWithResolvers<boolean> | undefined;
 const listeners = new Set<() => void>();
 
@@ -9,7 +9,10 @@ function change(next: PromiseWithResolvers<boolean> | undefined): void {
   for (const listener of listeners) listener();
 }
 
-/** Asks the person to confirm who they are; resolves with whether they did. False where nothing can ask. */
+/**
+ * Asks the person to confirm their identity. Resolves to true if they did, and to false at once if no dialog is
+ * mounted.
+ */
 export async function askStepUp(): Promise<boolean> {
   if (listeners.size === 0) return false;
   if (!open) change(Promise.withResolvers<boolean>());
@@ -21,7 +24,7 @@ export function answerStepUp(isConfirmed: boolean): void {
   change(undefined);
 }
 
-/** Whether the question is open. */
+/** Returns true while the console asks for a confirmation of the identity. */
 export function useStepUpAsked(): boolean {
   return useSyncExternalStore(
     (listener) => {

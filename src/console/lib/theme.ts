@@ -12,7 +12,7 @@ function current(): Theme {
   return system.matches ? 'dark' : 'light';
 }
 
-/** Applies the theme that was chosen in this browser, else the system's. */
+/** Applies the theme that was chosen in this browser. Without a choice, the theme of the operating system applies. */
 export function restoreTheme(): void {
   const chosen = localStorage.getItem(STORED);
   if (chosen) document.documentElement.dataset.theme = chosen;
@@ -24,7 +24,7 @@ function choose(theme: Theme): void {
   for (const listener of listeners) listener();
 }
 
-/** The current theme, and a function to switch it. */
+/** Returns the current theme and a function that switches it. */
 export function useTheme(): { readonly theme: Theme; readonly toggle: () => void } {
   const theme = useSyncExternalStore(subscribe, current);
   return { theme, toggle: () => choose(theme === 'dark' ? 'light' : 'dark') };

@@ -10,7 +10,7 @@ function set(next: string | undefined): void {
   for (const listener of listeners) listener();
 }
 
-/** Reports that the session's requests of this minute are used up. `why` is shown for that many seconds. */
+/** Records that the session has no requests left in this minute. The banner shows `why` for `seconds`. */
 export function budgetUsedUp(why: string, seconds: number): void {
   clearTimeout(timer);
   set(why);
@@ -20,12 +20,12 @@ export function budgetUsedUp(why: string, seconds: number): void {
   }, seconds * 1_000);
 }
 
-/** Calls back when requests are possible again. */
+/** Calls `over` each time requests are allowed again. */
 export function whenRequestsPass(over: () => void): void {
   onOver.add(over);
 }
 
-/** Why requests are refused now; undefined while they are not. */
+/** Returns the reason why requests are refused now, or undefined while they are allowed. */
 export function useBudgetUsedUp(): string | undefined {
   return useSyncExternalStore(subscribe, () => message);
 }

@@ -1,13 +1,15 @@
 import { Link } from 'wouter';
 import { usePermission } from '../lib/session.tsx';
 
-/** Who did something, as the API shows it. */
+/** The author of an action, as the API gives it. */
 export type ShownActor =
   | { readonly __typename: 'User'; readonly email: string }
   | { readonly __typename: 'ApiKey'; readonly keyId: string; readonly name: string }
   | { readonly __typename: 'System'; readonly name: string };
 
-/** A person by email, a key by its id with a link, and the gateway by the part of it that acted. */
+/**
+ * Renders an actor: a person by email address, an API key by its id with a link, the gateway by the name of its part.
+ */
 export function Actor({ of }: { of: ShownActor | null }) {
   const mayFindKeys = usePermission('apiKey.find');
   if (of === null) return <span className="quiet">–</span>;
@@ -21,7 +23,7 @@ export function Actor({ of }: { of: ShownActor | null }) {
   return mayFindKeys ? <Link href={`/api-keys/${of.keyId}`}>{key}</Link> : key;
 }
 
-/** The same as plain text, for files. */
+/** Formats an actor as plain text, for CSV files. */
 export function actorText(actor: ShownActor | null): string | null {
   if (actor === null) return null;
   if (actor.__typename === 'User') return actor.email;

@@ -2,7 +2,7 @@ import { formatName } from '../lib/format.ts';
 import type { Tone } from './notice.tsx';
 import './badge.css';
 
-/** Tones of statuses; a status without one is neutral. */
+/** The colour of each status. A status that is not listed is neutral. */
 const TONES: Readonly<Record<string, Tone>> = {
   DELIVERED: 'good',
   SUCCESS: 'good',
@@ -23,7 +23,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   DOWN: 'bad',
 };
 
-/** A status as text on a matching colour. */
+/** Renders a status as text on its colour. */
 export function Badge({ status }: { status: string }) {
   const tone = TONES[status];
   return <span className={`badge ${tone ? `badge-${tone}` : ''}`}>{formatName(status)}</span>;

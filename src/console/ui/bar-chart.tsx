@@ -9,7 +9,7 @@ const LABELLED = ['first', 'middle', 'last'] as const;
 
 export interface Series {
   readonly label: string;
-  /** A CSS value, such as `var(--chart-2)`. */
+  /** A CSS colour, such as `var(--chart-2)`. */
   readonly color: string;
 }
 export interface Bar {
@@ -18,7 +18,7 @@ export interface Bar {
   readonly values: readonly number[];
 }
 
-/** Stacked bars. The picture has an accessible name, and a table below it opens with the numbers. */
+/** Renders a stacked bar chart. It has an accessible name, and a table with the same numbers can be opened below it. */
 export function BarChart({
   label,
   series,
@@ -94,7 +94,9 @@ export function BarChart({
   );
 }
 
-/** The top of the axis: at least 2, with an even first digit, so that half of it is round too. */
+/**
+ * Returns the highest value of the axis. It is at least 2 and has an even first digit, so that its half is round too.
+ */
 function topOf(highest: number): number {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(highest, 1))));
   return Math.max(2, Math.ceil(highest / unit / 2) * 2 * unit);

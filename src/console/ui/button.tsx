@@ -5,14 +5,14 @@ import './button.css';
 
 type Look = 'primary' | 'plain' | 'danger' | 'quiet';
 
-/** True for the second click of a double click, which comes before the person has seen the effect of the first. */
+/** True for the second click of a double click. The person has not seen the effect of the first click yet. */
 export function isRepeated(event: MouseEvent): boolean {
   return event.detail > 1;
 }
 
 /**
- * A button. While `isBusy` it stays in the tab order, says so and does nothing. If it submits or can be busy, a double
- * click counts once. Key presses always count (`detail` is 0).
+ * A button. While `isBusy`, it can be focused, is announced as busy and does nothing. A button that submits or can be
+ * busy ignores the second click of a double click. A key press is never ignored, because its `detail` is 0.
  */
 export function Button({
   look = 'plain',
@@ -42,7 +42,7 @@ export function Button({
   );
 }
 
-/** A link to a page of the console that looks like a button and keeps the environment. */
+/** A link to a page of the console, styled as a button. It keeps the current environment. */
 export function ButtonLink({
   href,
   look = 'plain',

@@ -4,7 +4,7 @@ import './code.css';
 
 const TOLD_MS = 3_000;
 
-/** Copies `text` and confirms it. */
+/** Copies `text` to the clipboard and says whether that worked. */
 function CopyButton({ text, label }: { text: string; label: string }) {
   const [told, setTold] = useState<'Copied' | 'Cannot copy here'>();
   useEffect(() => {
@@ -30,7 +30,7 @@ function CopyButton({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** Code or a secret with a copy button; `label` names it. */
+/** Shows code or a secret with a copy button. `label` is its accessible name. */
 export function CodeBlock({ text, label }: { text: string; label: string }) {
   return (
     <figure className="code-block" aria-label={label}>

@@ -4,7 +4,7 @@ import { Dialog, DialogActions } from './dialog.tsx';
 import { Notice } from './notice.tsx';
 
 export interface Question {
-  /** The question, such as `Revoke “shop”?`. */
+  /** The question as the title of the dialog, such as `Revoke “shop”?`. */
   readonly title: string;
   readonly consequence: ReactNode;
   readonly confirmLabel: string;
@@ -12,8 +12,8 @@ export interface Question {
 }
 
 /**
- * Asks for confirmation. The dialog says what will happen, closes when it is done, and stays open when it fails. It
- * cannot be closed while the action runs, because that would look like a cancel.
+ * Asks for confirmation of an action and says what it will do. The dialog closes after success and stays open after a
+ * failure. It cannot be closed while the action runs, because that would look like a cancel.
  */
 export function ConfirmDialog({
   title,

@@ -2,7 +2,7 @@ import { useConnectionLost } from '../lib/connection.ts';
 import { useBudgetUsedUp } from '../lib/used-up.ts';
 import { Notice } from './notice.tsx';
 
-/** Shown while the gateway does not answer, or takes no more requests. */
+/** Shows a warning while the gateway does not answer, or refuses requests because of the rate limit. */
 export function ConnectionBanner() {
   const whyRefused = useBudgetUsedUp();
   return (

@@ -5,7 +5,7 @@ import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
 import './csv-export.css';
 
-/** Byte order mark: without it spreadsheets assume another encoding. */
+/** Byte order mark. Without it, spreadsheets do not read the file as UTF-8. */
 const BOM = '\uFEFF';
 
 interface Slice<Row> {
@@ -14,7 +14,7 @@ interface Slice<Row> {
   readonly totalCount: number;
 }
 
-/** Exports a whole Relay list as CSV, page by page, with progress and a cancel button. */
+/** Exports all rows of a Relay list as CSV. It loads page by page, shows the progress and can be cancelled. */
 export function CsvExport<Row>({
   children,
   fileName,
@@ -26,7 +26,7 @@ export function CsvExport<Row>({
   fileName: string;
   header: readonly string[];
   cellsOf: (row: Row) => readonly Cell[];
-  /** Loads the rows after a cursor; null for the first page. */
+  /** Loads the page of rows after the cursor `after`. Null means the first page. */
   sliceAfter: (after: string | null, signal: AbortSignal) => Promise<Slice<Row>>;
 }) {
   const [progress, setProgress] = useState<{ readonly done: number; readonly total: number }>();
@@ -54,7 +54,7 @@ export function CsvExport<Row>({
     } catch (error) {
       if (!canceling.signal.aborted) setFault(error instanceof Error ? error.message : 'It did not work.');
     }
-    // The focused button disappears.
+    // The cancel button disappears now, so its focus moves to the export button.
     if (document.activeElement === cancel.current) start.current?.focus();
     setProgress(undefined);
   };

@@ -7,11 +7,14 @@ export interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
   readonly isNumber?: boolean;
-  /** Never wraps in a wide table, for names, numbers and times. */
+  /** True if the cells must not wrap, for names, numbers and times. */
   readonly isWhole?: boolean;
 }
 
-/** A table with a caption. On narrow screens each row becomes a card with labels. The first cell links the row. */
+/**
+ * A table with a caption. On narrow screens each row becomes a card with labels. With `hrefOf`, the first cell is a
+ * link to the page of the row.
+ */
 export function DataTable<Row>({
   caption,
   columns,

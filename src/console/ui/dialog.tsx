@@ -3,9 +3,9 @@ import { isRepeated } from './button.tsx';
 import './dialog.css';
 
 /**
- * A modal dialog: focuses its first field, keeps the focus inside, returns it on close, and closes on Escape unless
- * `mustAnswer`. It ignores the second click of a double click: the first click may have opened it, and nobody has read
- * it yet.
+ * A modal dialog. It focuses its first field, keeps the focus inside, and returns the focus when it closes. Escape
+ * closes it unless `mustAnswer`.
+ * It ignores the second click of a double click: the first click may have opened it, so nobody has read it yet.
  */
 export function Dialog({
   title,
@@ -16,9 +16,9 @@ export function Dialog({
 }: {
   title: string;
   onClose: () => void;
-  /** Escape does not close it, because its content is shown only once. */
+  /** True if Escape must not close it, for example because its content is shown only once. */
   mustAnswer?: boolean;
-  /** For code. */
+  /** True for wide content such as code. */
   isWide?: boolean;
   children: ReactNode;
 }) {
@@ -31,7 +31,7 @@ export function Dialog({
     shown?.querySelector<HTMLElement>('input, select, textarea')?.focus();
     return () => {
       shown?.close();
-      // The button may be gone, if it was in another dialog.
+      // The element that had the focus is gone if it was in another dialog.
       const back = before?.isConnected ? before : document.getElementById('main');
       if (back instanceof HTMLElement) back.focus();
     };
@@ -46,7 +46,7 @@ export function Dialog({
         event.preventDefault();
         event.stopPropagation();
       }}
-      // Without this, Chromium lets a second Escape close the dialog whatever `cancel` says.
+      // Without this, Chromium closes the dialog on the second Escape, even if `onCancel` prevents it.
       onKeyDown={(event) => {
         if (event.key === 'Escape' && mustAnswer) event.preventDefault();
       }}
@@ -63,7 +63,7 @@ export function Dialog({
   );
 }
 
-/** The row of buttons in a dialog. */
+/** The row of buttons at the end of a dialog. */
 export function DialogActions({ children }: { children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
 }

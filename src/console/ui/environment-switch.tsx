@@ -7,7 +7,7 @@ const CHOICES = [
   ['SANDBOX', 'Sandbox'],
 ] as const;
 
-/** Switches the environment of a page; renders nothing on pages without one. */
+/** Switches the environment of the page. Renders nothing on a page that cannot be switched. */
 export function EnvironmentSwitch() {
   const environment = useEnvironment();
   const switchTo = useSwitch();

@@ -2,13 +2,13 @@ import { type ComponentProps, type ReactNode, useId } from 'react';
 import { useFieldFault } from './form.tsx';
 
 interface Labelled {
-  /** The API's name of the field, so that its errors are shown here. */
+  /** The API's name of the field. Errors of the API with this name are shown at the field. */
   name: string;
   label: string;
   hint?: ReactNode;
 }
 
-/** Links a control with its hint and error. */
+/** Returns the ids and ARIA attributes that connect a control with its hint and its error. */
 function useDescription(name: string, hint: ReactNode) {
   const id = useId();
   const fault = useFieldFault(name);
@@ -44,7 +44,7 @@ export function Field({ name, label, hint, ...input }: Labelled & ComponentProps
   );
 }
 
-/** A code of a second factor. */
+/** The field for the code of a second factor. */
 export function CodeField({ hint }: { hint?: string }) {
   return (
     <Field
@@ -112,7 +112,7 @@ export function Checkbox({ name, label, hint, ...input }: Labelled & ComponentPr
   );
 }
 
-/** Checkboxes for one question; the form has the checked values under `name`. */
+/** Checkboxes with a common label. The form data has all checked values under `name`. */
 export function CheckboxGroup({
   name,
   label,

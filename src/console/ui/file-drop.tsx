@@ -1,7 +1,7 @@
 import { type ReactNode, useId, useState } from 'react';
 import './file-drop.css';
 
-/** A field for one file, to be chosen or dropped. */
+/** A field for one file. The person chooses it or drops it here. */
 export function FileDrop({
   label,
   accept,
@@ -44,7 +44,7 @@ export function FileDrop({
         onChange={({ currentTarget }) => {
           const file = currentTarget.files?.[0];
           if (file) onFile(file);
-          // Choosing the same file again must count, because it may have changed.
+          // Without this, choosing the same file again fires no event, although the file may have changed.
           currentTarget.value = '';
         }}
       />

@@ -8,19 +8,19 @@ import './filters.css';
 
 type Control = HTMLInputElement | HTMLSelectElement;
 
-/** The filter `name` in the address; null without one. */
+/** Returns the filter `name` in the URL, or null. */
 export function useFilter(name: string): string | null {
   return useSearchParams()[0].get(name);
 }
 
-/** The time filter `name` in the address, as ISO 8601; null without a valid one. */
+/** Returns the time filter `name` in the URL as ISO 8601, or null if it is absent or invalid. */
 export function useTimeFilter(name: string): string | null {
   return isoOf(useFilter(name) ?? '');
 }
 
 /**
- * The filter fields of a list. Their values are in the address, so that a filtered list can be bookmarked and shared;
- * times are ISO 8601. Selects apply at once, typed values on submit.
+ * The filter fields of a list. The URL holds their values (times as ISO 8601), so that a filtered list can be
+ * bookmarked and shared. Selects apply at once, typed values on submit.
  */
 export function Filters({ label, children }: { label: string; children: ReactNode }) {
   const [params] = useSearchParams();
@@ -30,7 +30,7 @@ export function Filters({ label, children }: { label: string; children: ReactNod
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const form = box.current?.querySelector('form');
-    // The reset also clears half a date, which has no value.
+    // The reset clears incomplete dates: their value is already '', so the assignment below would not change them.
     form?.reset();
     for (const control of controlsOf(form)) {
       const value = params.get(control.name) ?? '';

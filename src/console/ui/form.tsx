@@ -15,16 +15,19 @@ import './form.css';
 
 const FaultsContext = createContext<readonly FieldFault[]>([]);
 
-/** The field that a path of the API names: `input.name` or `name`, and `ipAllowlist.0` for a line. */
+/** Returns the form field that an error path names: `name` for `input.name`, `ipAllowlist` for `ipAllowlist.0`. */
 const fieldOf = (path: string) => path.replace(/^input\./, '').split('.')[0];
 
-/** The API's error for the field `name`, if any. */
+/** Returns the API's error message for the field `name`, or undefined. */
 export function useFieldFault(name: string): string | undefined {
   const faults = useContext(FaultsContext).filter(({ path }) => fieldOf(path) === name);
   return faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');
 }
 
-/** The browser's message for a value that it cannot parse. Its value is empty then. */
+/**
+ * Returns an error message if `input` holds an unparseable number or an incomplete time, else undefined. The browser
+ * gives most such values as empty.
+ */
 function unreadableOf(input: Element): string | undefined {
   if (!(input instanceof HTMLInputElement)) return undefined;
   const { type, value, validity } = input;
@@ -34,7 +37,7 @@ function unreadableOf(input: Element): string | undefined {
   return undefined;
 }
 
-/** The refusal of a form with values that the browser cannot parse; undefined when there are none. */
+/** Returns an error for all fields of the form that the browser cannot parse, or undefined if it can parse all. */
 function unreadable(form: HTMLFormElement): ApiError | undefined {
   const fields = [...form.elements].flatMap((input) => {
     const message = unreadableOf(input);
@@ -44,9 +47,10 @@ function unreadable(form: HTMLFormElement): ApiError | undefined {
 }
 
 /**
- * A form that the API validates. Errors of a field are shown at the field, the others above the form. The first bad
- * field gets the focus, and the input stays. A value that the browser cannot parse, such as a date without its time, is
- * reported in the same way and not submitted, because it would be sent as empty.
+ * A form that the API validates. Errors of a field are shown at the field, other errors above the form. The first
+ * invalid field gets the focus, and the input stays.
+ * A value that the browser cannot parse, such as a date without a time, is reported in the same way. The form is not
+ * submitted then, because it would send the value as empty.
  */
 export function Form({
   error,
@@ -103,12 +107,12 @@ export function Form({
   );
 }
 
-/** The text of a field, trimmed. */
+/** Returns the value of a text field, trimmed. */
 export function textOf(values: FormData, name: string): string {
   return String(values.get(name) ?? '').trim();
 }
 
-/** The lines of a field that are not empty. */
+/** Returns the lines of a text field that are not empty, trimmed. */
 export function linesOf(values: FormData, name: string): string[] {
   return textOf(values, name)
     .split('\n')
@@ -116,7 +120,7 @@ export function linesOf(values: FormData, name: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** The time of a `datetime-local` field, in the browser's zone, as ISO 8601; null when it is empty. */
+/** Returns the value of a `datetime-local` field as ISO 8601, read in the browser's time zone. Null if it is empty. */
 export function timeOf(values: FormData, name: string): string | null {
   return isoOf(textOf(values, name));
 }

@@ -17,7 +17,7 @@ interface NavItem {
   readonly group: string;
 }
 
-/** The frame of every page: the signed-in person, the navigation, and the page. */
+/** The frame of every page: the header with the signed-in person, the navigation menu, and the page itself. */
 export function Layout({ items, children }: { items: readonly NavItem[]; children: ReactNode }) {
   const [path] = useLocation();
   const [isOpen, setIsOpen] = useState(false);
@@ -30,7 +30,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
     shownPath.current = path;
     setIsOpen(false);
     scrollTo(0, 0);
-    // On a new page, screen readers start at its beginning, not at a link that is gone.
+    // Moves the focus to the new page, so that screen readers start at its beginning.
     main.current?.focus();
   }, [path]);
   return (
@@ -132,7 +132,7 @@ function WhoIsHere() {
   );
 }
 
-/** The title of a page, and its actions. */
+/** The title of a page, with its action buttons as children. */
 export function PageHeader({ title, children }: { title: ReactNode; children?: ReactNode }) {
   return (
     <div className="row spread">

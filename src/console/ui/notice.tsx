@@ -3,7 +3,7 @@ import './notice.css';
 
 export type Tone = 'info' | 'good' | 'warn' | 'bad';
 
-/** A note in the page. Screen readers announce a bad one when it appears. */
+/** A note on a page. Screen readers announce a note with the tone `bad` at once. */
 export function Notice({ tone = 'info', children }: { tone?: Tone; children: ReactNode }) {
   return (
     <div className={`notice notice-${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>

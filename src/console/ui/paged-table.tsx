@@ -6,10 +6,13 @@ import { type Column, DataTable } from './data-table.tsx';
 import { Pager } from './pager.tsx';
 import { EmptyState } from './states.tsx';
 
-/** Rows of a page. */
+/** Number of rows on a page of a list. */
 export const PAGE_SIZE = 50;
 
-/** A page of a Relay list as a table with links to other pages, or the reason why it is empty. */
+/**
+ * Shows one page of a Relay list as a table with a pager. An empty list shows `empty`; an empty filtered list offers to
+ * show all rows.
+ */
 export function PagedTable<Row>({
   of,
   caption,
@@ -27,7 +30,7 @@ export function PagedTable<Row>({
   columns: readonly Column<Row>[];
   keyOf: (row: Row) => string;
   hrefOf?: (row: Row) => string;
-  /** Shown when the list is empty without a filter. */
+  /** Shown when the list is empty and no filter is set. */
   empty: ReactNode;
 }) {
   const isNarrowed = useNarrowing().size > 0;

@@ -7,12 +7,15 @@ interface PageInfo {
   readonly endCursor: string | null;
 }
 
-/** The cursor in the address, so that the browser's back button returns to the page. */
+/** Returns the cursor in the URL. It is in the URL so that the browser's back button returns to the page of rows. */
 export function useAfter(): string | null {
   return useSearchParams()[0].get('after');
 }
 
-/** Buttons for the previous and the next page of a Relay list. The browser history keeps the cursors before. */
+/**
+ * Buttons for the previous and the next page of a Relay list. The state of the browser's history entry keeps the
+ * cursors of the earlier pages.
+ */
 export function Pager({ pageInfo, totalCount }: { pageInfo: PageInfo; totalCount?: number }) {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();

@@ -2,7 +2,7 @@ import { hasPasskeys, usePasskeySteps } from '../lib/passkeys.ts';
 import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
 
-/** Uses a passkey; nothing where the browser takes none. */
+/** A button that runs `steps` with a passkey. Renders nothing if the browser does not support passkeys here. */
 export function PasskeyButton({ steps }: { steps: () => Promise<void> }) {
   const { isPending, error, run } = usePasskeySteps(steps);
   if (!hasPasskeys()) return null;

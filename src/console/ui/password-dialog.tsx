@@ -3,7 +3,7 @@ import { CodeBlock } from './code.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { Notice } from './notice.tsx';
 
-/** Shows a new person's one-time password for the only time. */
+/** Shows the one-time password of a new person. The password cannot be shown again. */
 export function PasswordDialog({
   title,
   email,
@@ -14,7 +14,9 @@ export function PasswordDialog({
   title: string;
   email: string;
   password: string;
-  /** Whether the person gets a mail, so that the password is needed only if the mail does not arrive. */
+  /**
+   * True if the person also gets an email with a link. They then need the password only if the email does not arrive.
+   */
   isMailed?: boolean;
   onClose: () => void;
 }) {

@@ -6,7 +6,7 @@ import { useIsOperator, useViewer } from '../lib/session.tsx';
 import { Button } from './button.tsx';
 import './states.css';
 
-/** Shown for an empty list, with what to do next. */
+/** Shown instead of an empty list. The children say what to do next. */
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="state">
@@ -27,7 +27,7 @@ export function Loading() {
   );
 }
 
-/** An error, with the id of the request if the gateway sent one. */
+/** Shows an error with a retry button, and with the request id if the gateway sent one. */
 export function ErrorState({ error, onRetry }: { error: Error; onRetry: () => void }) {
   const requestId = error instanceof ApiError && !error.isLostConnection ? error.requestId : undefined;
   return (
@@ -44,7 +44,7 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry: () => vo
   );
 }
 
-/** Shown on a page, or for an action, that the person's role does not allow. */
+/** Says that the person's role does not allow the page or the action `what`. */
 export function NoPermission({ what, isForOperators = false }: { what: string; isForOperators?: boolean }) {
   const { role } = useViewer();
   const isOperator = useIsOperator();
@@ -61,7 +61,7 @@ export function NoPermission({ what, isForOperators = false }: { what: string; i
   );
 }
 
-/** Renders the answer of a query, or its loading or error state. */
+/** Renders the result of a query, or its loading or error state. */
 export function Loaded<Result>({
   query,
   children,
@@ -70,9 +70,9 @@ export function Loaded<Result>({
   children: (data: NonNullable<ApiQuery<Result>['data']>) => ReactNode;
 }) {
   const { data, error } = query;
-  // The sign-in over the page then loads the answer.
+  // The sign-in dialog covers the page; the query runs again after the sign-in.
   const isSignedOut = error?.code === 'UNAUTHENTICATED';
-  // An answer from before an outage stays on the page; the banner says that it may be old.
+  // During an outage the page keeps its old data. The banner says that it may be outdated.
   if (data && (!error || error.passes || isSignedOut)) return children(data);
   if (!error || isSignedOut) return <Loading />;
   if (error.code === 'FORBIDDEN') return <NoPermission what="see this" />;
@@ -82,11 +82,14 @@ export function Loaded<Result>({
 
 interface PageBoundaryProps {
   readonly children: ReactNode;
-  /** Address of the page. An error at one address does not stay at another. */
+  /** The URL path of the page. When it changes, the error is cleared. */
   readonly address: string;
 }
 
-/** Catches errors of a page, such as a chunk of the console that a new version has replaced. */
+/**
+ * Catches errors of a page. Example: the page's chunk cannot be loaded, because a new version of the console replaced
+ * it.
+ */
 export class PageBoundary extends Component<PageBoundaryProps, { error?: Error | undefined }> {
   override state: { error?: Error | undefined } = {};
   static getDerivedStateFromError(error: Error) {

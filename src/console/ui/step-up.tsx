@@ -15,7 +15,10 @@ import { Form, textOf } from './form.tsx';
 import { PasskeyButton } from './passkey-button.tsx';
 import { Loaded } from './states.tsx';
 
-/** Asks in place for a code or the password when a request needs it. The request then goes on. */
+/**
+ * Shows a dialog for a code, passkey or password when a request needs a confirmation of the identity. The request then
+ * continues.
+ */
 export function StepUp() {
   return useStepUpAsked() ? <StepUpDialog /> : null;
 }

@@ -7,8 +7,8 @@ interface Tab {
 }
 
 /**
- * Tabs with the keys of the ARIA pattern: arrows, Home and End. Only the chosen tab is rendered, unless `keepsAll`:
- * then the input in the others stays.
+ * Tabs with the keys of the ARIA tabs pattern: arrows, Home and End. Only the chosen tab is rendered. With `keepsAll`
+ * the other tabs stay in the page, hidden, so that they keep their input.
  */
 export function Tabs({
   label,

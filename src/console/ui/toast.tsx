@@ -6,15 +6,15 @@ const SHOWN_MS = 8_000;
 
 interface Toast {
   readonly text: string;
-  /** Undoes the action. A failure is reported. */
+  /** Reverts the action. If it rejects, the toast shows the error. */
   readonly undo?: () => Promise<unknown>;
 }
 
 const ToastContext = createContext<(toast: Toast) => void>(() => {});
 
 /**
- * Reports what was done, in a corner and to screen readers, with an undo if there is one. It stays for some seconds,
- * and while the pointer or the focus is on it.
+ * Returns a function that shows a short message about a finished action, with an undo button if `undo` is given. Screen
+ * readers announce it. It disappears after some seconds, but not while the pointer or the focus is on it.
  */
 export function useToast(): (toast: Toast) => void {
   return useContext(ToastContext);

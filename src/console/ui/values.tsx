@@ -9,7 +9,7 @@ export function Money({ amount, currency }: { amount: number; currency: string }
 }
 
 let nowMs = Date.now();
-/** One clock for all times on the page. */
+/** Subscribes to the clock, so that relative times on the page are updated. */
 function onTick(listener: () => void): () => void {
   const timer = setInterval(() => {
     nowMs = Date.now();
@@ -18,7 +18,7 @@ function onTick(listener: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** The distance of `at`, with the exact time on hover; `otherwise` when `at` is null. */
+/** Shows `at` as a relative time, with the exact time on hover. Shows `otherwise` when `at` is null. */
 export function Time({ at, otherwise = 'never' }: { at: string | null; otherwise?: string }) {
   useSyncExternalStore(onTick, () => nowMs);
   if (at === null) return <span className="quiet">{otherwise}</span>;
@@ -30,7 +30,7 @@ export function Time({ at, otherwise = 'never' }: { at: string | null; otherwise
   );
 }
 
-/** Names and values of one thing. */
+/** Shows names and their values as a description list. */
 export function KeyValues({ items }: { items: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="key-values">
