@@ -13,7 +13,7 @@ interface Retention {
   readonly messageDays: number | null;
 }
 
-/** A number of days as text. */
+/** Formats a number of days of retention. Null means that messages are never deleted. */
 export function daysText(days: number | null): string {
   if (days === null) return 'kept for ever';
   return days === 1 ? 'kept for a day' : `kept for ${formatNumber(days)} days`;
@@ -24,14 +24,14 @@ const daysOf = (values: FormData, name: string) => {
   return text === '' ? null : Number(text);
 };
 
-/** Sets the retention of an account after a confirmation, because deleted messages are lost. */
+/** Sets the retention of an account. It asks for confirmation first, because a shorter retention deletes messages. */
 export function RetentionForm({
   of,
   accountId = null,
   refetches = [],
 }: {
   of: Retention;
-  /** For operators; the own account when absent. */
+  /** Operators give the account to change. Null means the own account. */
   accountId?: string | null;
   refetches?: readonly AnyDocument[];
 }) {
@@ -89,7 +89,7 @@ export function RetentionForm({
             </>
           }
           confirmLabel="Change retention"
-          // The fields show the error.
+          // The form's fields show the error, so the dialog closes after a failure too.
           onConfirm={() => set.mutateAsync({ accountId, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
         />

@@ -9,7 +9,7 @@ import { AccountSettings, type AccountSettingsQuery } from './settings.generated
 
 type Account = NonNullable<AccountSettingsQuery['account']>;
 
-/** The account: its name, the limits of its plan, and its retention. */
+/** The page of the account: its name, the limits of its plan, and its retention. */
 export default function SettingsPage() {
   const query = useApiQuery(AccountSettings, {});
   return (

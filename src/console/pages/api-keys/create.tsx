@@ -12,7 +12,7 @@ import { ApiKeys, CreateApiKey } from './api-keys.generated.ts';
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
 import { NewKeyDialog } from './new-key-dialog.tsx';
 
-/** Creates a key and shows it once. Operators create it for the account in the address. */
+/** Creates an API key and shows it once. Operators create it for the account whose id is in the URL. */
 export default function CreateApiKeyPage() {
   const { account } = useViewer();
   const named = useFilter('account');
@@ -27,7 +27,7 @@ export default function CreateApiKeyPage() {
   );
 }
 
-/** For operators: names the account that gets the key. */
+/** For operators: shows the form with the name of the account that will own the key. */
 function CreateKeyFor({ id }: { id: string }) {
   const query = useApiQuery(OperatedAccount, { id });
   const back = `/accounts/${id}`;
@@ -46,13 +46,13 @@ function CreateKey({
   back,
   pageOf,
 }: {
-  /** For operators; null means the own account. */
+  /** Operators give the account that will own the key. Null means the own account. */
   accountId: string | null;
-  /** Name of that account. */
+  /** Name of the account `accountId`, for the texts of the form. */
   owner?: string;
-  /** The page after a cancel. */
+  /** Path of the page to open after a cancel. */
   back: string;
-  /** The page of the new key. */
+  /** Returns the path of the page to open for the new key. */
   pageOf: (keyId: string) => string;
 }) {
   const [, navigate] = useLocation();

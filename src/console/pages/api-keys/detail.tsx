@@ -28,7 +28,7 @@ import { ScopeUse } from './scope-use.tsx';
 
 type Key = NonNullable<ApiKeyDetailQuery['apiKey']>;
 
-/** One key: its properties, and changing, rotating and revoking it. */
+/** The page of one API key: its properties, and forms to change, rotate and revoke it. */
 export default function ApiKeyPage() {
   const { keyId } = useParams<{ keyId: string }>();
   const query = useApiQuery(ApiKeyDetail, { id: keyId });
@@ -106,7 +106,7 @@ function Edit({ of: key }: { of: Key }) {
             ),
         });
       },
-      // The form shows the error.
+      // The form shows the error from `update.error`.
       () => undefined,
     );
   };
@@ -114,7 +114,7 @@ function Edit({ of: key }: { of: Key }) {
     <section className="card stack" aria-labelledby="edit">
       <h2 id="edit">Edit</h2>
       <Form
-        // Shows the stored values after an undo.
+        // An undo changes the React key, so that the form is rendered again with the stored values.
         key={undone}
         label="Change the key"
         error={update.error}
@@ -137,7 +137,7 @@ function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {
   const descendants = livingOf(key.descendants);
   const count = countOfKeys(descendants.length);
   if (!isActive && descendants.length === 0) return null;
-  // An ended key has only its descendants left to revoke.
+  // A revoked or expired key cannot be revoked itself. The keys that it created or rotated still can.
   const withDescendants = !isActive || isChecked;
   const consequence = (
     <div className="stack">

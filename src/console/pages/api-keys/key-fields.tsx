@@ -14,7 +14,7 @@ interface KeyProperties {
   readonly expiresAt: string | null;
 }
 
-/** The fields of a new and of a changed key. */
+/** The fields of an API key, for a new key and for a change. */
 export function KeyFields({ of }: { of?: KeyProperties }) {
   const isDeveloper = useViewer().role === 'DEVELOPER';
   const scopes = Object.entries(SCOPE_TEXTS).map(([value, text]) => {
@@ -50,9 +50,9 @@ export function KeyFields({ of }: { of?: KeyProperties }) {
   );
 }
 
-/** The values of the fields as the API takes them; `before` is what they were filled with. */
+/** Converts the form's values to the input of the API. `before` is the key that filled the fields. */
 export function keyPropertiesOf(values: FormData, before?: Pick<KeyProperties, 'expiresAt'>): KeyProperties {
-  // The field has no seconds: sending its value back unchanged would move the end earlier.
+  // The field has no seconds. If it is unchanged, keep the stored time: the field's value would end the key earlier.
   const end = before?.expiresAt ?? null;
   const isSameEnd = end !== null && textOf(values, 'expiresAt') === localTime(end);
   return {

@@ -7,18 +7,18 @@ interface NamedKey {
   readonly revokedAt: string | null;
 }
 
-/** The keys that have not ended. */
+/** Returns the keys that are neither revoked nor expired. */
 export function livingOf<Key extends NamedKey>(keys: readonly Key[]): readonly Key[] {
   const now = new Date();
   return keys.filter((key) => statusOf(key, now) === 'ACTIVE');
 }
 
-/** A number of keys as text. */
+/** Formats a number of keys: `1 key`, `2 keys`. */
 export function countOfKeys(count: number): string {
   return count === 1 ? '1 key' : `${count} keys`;
 }
 
-/** The keys that a confirmation is about. */
+/** The list of the keys that a confirmation will revoke. */
 export function KeyNames({ keys }: { keys: readonly NamedKey[] }) {
   return (
     <ul>

@@ -1,7 +1,7 @@
 import { usePermission, useViewer } from '../../lib/session.tsx';
 import type { KeyRowFragment, Scope } from './api-keys.generated.ts';
 
-/** What each scope allows a program, the broadest last. */
+/** The text for each scope. The broadest scope is last. */
 export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
   SEND_SMS: 'Send SMS, and ask what one would cost.',
   SEND_EMAIL: 'Send email.',
@@ -19,13 +19,16 @@ export const ENVIRONMENTS = [
   { value: 'PRODUCTION', label: 'Production: messages are sent and charged' },
 ] as const;
 
-/** The status of a key at `now`. */
+/** Returns the status of a key at the time `now`: `ACTIVE`, `REVOKED` or `EXPIRED`. */
 export function statusOf(key: Pick<KeyRowFragment, 'revokedAt' | 'expiresAt'>, now: Date): string {
   if (key.revokedAt !== null) return 'REVOKED';
   return key.expiresAt !== null && new Date(key.expiresAt) <= now ? 'EXPIRED' : 'ACTIVE';
 }
 
-/** True if the signed-in person may change this key: a DEVELOPER only keys they made, none with FULL_ACCESS. */
+/**
+ * True if the signed-in person may change this key. A DEVELOPER may change only keys that they created, and none with
+ * FULL_ACCESS.
+ */
 export function useMayManage(key: Pick<KeyRowFragment, 'createdBy' | 'scopes'>): boolean {
   const { id, role } = useViewer();
   const isPermitted = usePermission('apiKey.update');

@@ -11,7 +11,7 @@ const limitOf = (values: FormData, name: string) => {
   return text === '' ? null : Number(text);
 };
 
-/** For operators: the rate limits of a key of any account. */
+/** For operators: sets the rate limits of any account's API key. */
 export default function KeyLimitsPage() {
   const toast = useToast();
   const set = useApiMutation(SetRateLimit, {

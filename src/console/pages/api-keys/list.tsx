@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<KeyRowFragment>[] = [
   { header: 'Key id', cell: ({ keyId }) => <code>{keyId}</code> },
 ];
 
-/** All keys of the account. */
+/** The list of the account's API keys. */
 export default function ApiKeysPage() {
   const keys = useApiQuery(ApiKeys, {});
   const mayCreate = usePermission('apiKey.create');

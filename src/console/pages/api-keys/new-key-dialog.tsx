@@ -4,7 +4,7 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import type { CreateApiKeyMutation } from './api-keys.generated.ts';
 
-/** Shows a new key and its signing secret, for the only time. */
+/** Shows a new API key and its signing secret. Neither can be shown again. */
 export function NewKeyDialog({
   created: { key, signingSecret },
   onClose,

@@ -13,7 +13,7 @@ const OVERLAPS = [
   { value: '0', label: 'not at all: it ends at once' },
 ];
 
-/** Replaces a key by one with the same properties, which is shown once. */
+/** Replaces an API key by a new one with the same properties, and shows the new key once. */
 export function RotateForm({ of: key }: { of: KeyRowFragment }) {
   const [, navigate] = useLocation();
   const rotate = useApiMutation(RotateApiKey);

@@ -6,7 +6,7 @@ import type { ApiKeyDetailQuery } from './api-keys.generated.ts';
 
 type Use = NonNullable<ApiKeyDetailQuery['apiKey']>['scopeUse'][number];
 
-/** The scopes that a key has used, and those it does not need. */
+/** Shows which of its scopes a key has used, and which ones it does not need. */
 export function ScopeUse({ uses }: { uses: readonly Use[] }) {
   return (
     <section className="stack" aria-label="Use of the scopes">

@@ -18,7 +18,7 @@ type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
 
 const ACTIONS_ID = 'audit-actions';
 const PEOPLE_ID = 'audit-people';
-/** Suggestions; any other action can be typed. */
+/** Actions that the filter suggests. Other actions can be typed. */
 const ACTIONS = [
   ...['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke', 'apiKey.setRateLimit'],
   ...['webhook.register', 'webhook.update', 'webhook.rotateSecret', 'webhook.delete', 'webhook.disable'],
@@ -27,7 +27,7 @@ const ACTIONS = [
   ...['account.create', 'account.topUp', 'account.setPlan', 'account.setRetention'],
 ];
 
-/** The audit log of the account; for operators, of all accounts. */
+/** The audit log of the account. Operators see the log of all accounts. */
 export default function AuditLogPage() {
   const filter: AuditLogFilter = {
     action: useFilter('action'),
@@ -84,7 +84,7 @@ export default function AuditLogPage() {
   );
 }
 
-/** Suggests the people of the account. */
+/** Suggests the people of the account as actors of the filter. */
 function People() {
   const people = useApiQuery(PeopleQuery, {});
   return (

@@ -3,7 +3,9 @@ import './changes.css';
 
 type Values = Readonly<Record<string, unknown>> | null;
 
-/** What an entry of the audit log changed, member by member: the old value struck out, then the new one. */
+/**
+ * Shows the fields that an audit entry changed. The old value of a field is struck through, and the new one follows.
+ */
 export function Changes({ before, after }: { before: Values; after: Values }) {
   const was = flattened(before);
   const became = flattened(after);
@@ -44,7 +46,7 @@ function Became({ text }: { text: string }) {
   );
 }
 
-/** The members of an object; nested members have a dotted name. */
+/** Returns the fields of an object by name. The field of a nested object has a dotted name, such as `plan.name`. */
 function flattened(values: Values): ReadonlyMap<string, unknown> {
   const entries = Object.entries(values ?? {}).flatMap(([name, value]) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -54,7 +56,7 @@ function flattened(values: Values): ReadonlyMap<string, unknown> {
   return new Map(entries);
 }
 
-/** A value as text. */
+/** Formats a value as text. An empty value becomes `nothing`. */
 function textOf(value: unknown): string {
   if (value === undefined || value === null || value === '') return 'nothing';
   if (Array.isArray(value)) return value.length === 0 ? 'nothing' : value.map(textOf).join(', ');

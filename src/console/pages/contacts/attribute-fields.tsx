@@ -4,11 +4,11 @@ import './attribute-fields.css';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-/** An attribute's value for a text field: text as it is, anything else as JSON. */
+/** Converts an attribute's value to the text of its field: a string stays as it is, other types become JSON. */
 export const textOfValue = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value);
 
-/** Fields for the attributes: rows of a name and a value. */
+/** The fields for a contact's attributes, one row with name and value for each attribute. */
 export function AttributeFields({ of }: { of: Attributes }) {
   const [rows, setRows] = useState(() =>
     Object.entries(of).map(([name, value], id) => ({ id, name, value: textOfValue(value) })),
@@ -55,8 +55,8 @@ export function AttributeFields({ of }: { of: Attributes }) {
 }
 
 /**
- * The attributes in the fields. New values are text. A value that was not text in `before` keeps its type if it still
- * parses.
+ * Converts the form's fields to attributes. A new value is a string. A value that was not a string in `before` is
+ * parsed as JSON; if that fails, it becomes a string.
  */
 export function attributesOf(values: FormData, before: Attributes): Record<string, unknown> {
   const texts = values.getAll('attributeValue').map(String);

@@ -3,7 +3,7 @@ import { linesOf, textOf } from '../../ui/form.tsx';
 import { AttributeFields, attributesOf } from './attribute-fields.tsx';
 import type { ContactRowFragment, CreateContactInput } from './contacts.generated.ts';
 
-/** The fields of a new and of a changed contact. */
+/** The fields of a contact, for a new contact and for a change. */
 export function ContactFields({ of }: { of?: ContactRowFragment }) {
   return (
     <>
@@ -29,7 +29,7 @@ export function ContactFields({ of }: { of?: ContactRowFragment }) {
   );
 }
 
-/** The values of the fields as the API takes them; `before` is what they were filled with. */
+/** Converts the form's values to the input of the API. `before` is the contact that filled the fields. */
 export function contactOf(values: FormData, before?: ContactRowFragment): CreateContactInput {
   return {
     name: textOf(values, 'name') || null,

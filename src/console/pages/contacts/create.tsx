@@ -8,7 +8,7 @@ import { useToast } from '../../ui/toast.tsx';
 import { ContactFields, contactOf } from './contact-fields.tsx';
 import { Contacts, CreateContact } from './contacts.generated.ts';
 
-/** Adds a contact. */
+/** The page that adds a contact. */
 export default function CreateContactPage() {
   const toast = useToast();
   const [, navigate] = useLocation();

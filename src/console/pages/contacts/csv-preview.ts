@@ -2,17 +2,17 @@ import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../../../domain
 import { type Column, readColumns } from '../../../domain/contacts/import-columns.ts';
 import { DomainError } from '../../../domain/errors.ts';
 
-/** Characters of the text that the preview parses; the gateway parses all of it. */
+/** Number of characters that the preview parses. The gateway parses the whole text. */
 const LOOKED_AT = 65_536;
 const EXAMPLES = 3;
 
-/** How the gateway will parse a CSV text, or what is wrong with its first rows. */
+/** The columns of a CSV text as the gateway will read them, or the error in its first rows. */
 export interface CsvPreview {
   readonly columns: readonly (Column & { readonly examples: readonly string[] })[];
   readonly fault: string | null;
 }
 
-/** Parses the beginning of a CSV text; null when it is empty. */
+/** Parses the first `LOOKED_AT` characters of a CSV text. Returns null if they are empty. */
 export function previewOf(csv: string): CsvPreview | null {
   const { rows: read, fault } = readRows(csv.slice(0, LOOKED_AT), csv.length <= LOOKED_AT);
   const [header, ...rows] = read;
@@ -34,7 +34,7 @@ export function previewOf(csv: string): CsvPreview | null {
   }
 }
 
-/** The rows with content, up to the first fault, and that fault. Cells are trimmed and unquoted. */
+/** Returns the rows that are not empty, up to the first error, and that error. Cells are trimmed and unquoted. */
 function readRows(text: string, isWhole: boolean): { rows: readonly string[][]; fault: string | null } {
   const rows: string[][] = [];
   const delimiter = delimiterOf(text);
@@ -51,7 +51,7 @@ function readRows(text: string, isWhole: boolean): { rows: readonly string[][]; 
     cell.lastIndex = at;
     const [whole = '', quoted, close, bare = ''] = cell.exec(text) ?? [];
     at += whole.length;
-    // The part that was cut off may close the quote.
+    // An open quote is an error only in a whole text. In a shortened one, the missing part may close it.
     if (close === '') return isWhole ? refuse(QUOTE_NOT_CLOSED) : { rows, fault: null };
     const next = text[at] ?? '\n';
     if (close && next !== delimiter && !/[\r\n]/.test(next)) return refuse(TEXT_AFTER_QUOTE);

@@ -25,7 +25,7 @@ import {
 import { nameOf } from './name-of.ts';
 import { Tags } from './tags.tsx';
 
-/** One contact: its values, changing and deleting it. */
+/** The page of one contact: its values, and forms to change and delete it. */
 export default function ContactPage() {
   const { id } = useParams<{ id: string }>();
   const query = useApiQuery(ContactDetail, { id });
@@ -82,8 +82,8 @@ function Contact({ of }: { of: ContactRowFragment }) {
 }
 
 /**
- * Saves the form and offers an undo. `version` changes with an undo, and the fields then show the stored values. After
- * a save they keep what was typed meanwhile.
+ * Saves the form and offers an undo. An undo increases `version`, so that the fields show the stored values. A save
+ * does not increase it: the person may have typed more meanwhile.
  */
 function useSave(of: ContactRowFragment) {
   const toast = useToast();

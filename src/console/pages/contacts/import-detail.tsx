@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<RowFault>[] = [
   { header: 'What is wrong', cell: ({ message }) => message },
 ];
 
-/** One import: its progress, live, and the rows that failed. */
+/** The page of one import: its live progress and the rows that failed. */
 export default function ContactImportPage() {
   const { id } = useParams<{ id: string }>();
   const [isOver, setIsOver] = useState(false);

@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<CsvPreview['columns'][number]>[] = [
   },
 ];
 
-/** How the columns of a CSV text will be read. */
+/** Shows how the gateway will read the columns of a CSV text. */
 export function ImportPreview({ of: { columns, fault } }: { of: CsvPreview }) {
   return (
     <section className="stack" aria-label="How the columns are understood">

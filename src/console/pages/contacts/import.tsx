@@ -15,7 +15,7 @@ import { ImportPreview } from './import-preview.tsx';
 import { ContactImports, ImportContacts } from './imports.generated.ts';
 import { type ReadFile, readTextFile } from './read-text-file.ts';
 
-/** Starts an import of a file or a pasted text, and previews its columns. */
+/** Starts an import of a file or a pasted text. Before that, it shows a preview of the columns. */
 export default function ImportContactsPage() {
   const [, navigate] = useLocation();
   const environment = useEnvironment();

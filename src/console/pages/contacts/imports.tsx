@@ -14,7 +14,7 @@ import { ContactImports, type ImportRowFragment } from './imports.generated.ts';
 
 const ASK_EVERY_MS = 5_000;
 
-/** The imports of the last 30 days. */
+/** The list of the imports of the last 30 days. */
 export default function ContactImportsPage() {
   const imports = useApiQuery(
     ContactImports,

@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<ContactRowFragment>[] = [
   { header: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} />, isWhole: true },
 ];
 
-/** The account's contacts, with search, tag filter and pages. */
+/** The list of contacts, with search, tag filter and pages. */
 export default function ContactsPage() {
   const variables = {
     first: PAGE_SIZE,

@@ -1,6 +1,6 @@
 import type { ContactRowFragment } from './contacts.generated.ts';
 
-/** The name to show for a contact: its name, else phone, email or external id. */
+/** Returns the name to show for a contact: its name, else its phone number, email address or external id. */
 export function nameOf({ name, phone, email, externalId }: ContactRowFragment): string {
   return name ?? phone ?? email ?? externalId ?? 'Contact';
 }

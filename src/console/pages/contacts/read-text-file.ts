@@ -1,13 +1,18 @@
-/** The text of a file. */
+/** A text file and its content. */
 export interface ReadFile {
   readonly name: string;
   readonly bytes: number;
   readonly text: string;
-  /** True if the file was not UTF-8: it was read in the encoding of spreadsheets on Windows. */
+  /**
+   * True if the file was not valid UTF-8, so that it was read as Windows-1252, the encoding of spreadsheets on Windows.
+   */
   readonly isGuessed: boolean;
 }
 
-/** Reads a text file in the encoding of its byte order mark, else as UTF-8, else as Windows-1252. */
+/**
+ * Reads a text file. A byte order mark decides the encoding. Without one, the file is UTF-8, or Windows-1252 if it is
+ * not valid UTF-8.
+ */
 export async function readTextFile(file: File): Promise<ReadFile> {
   const bytes = await file.arrayBuffer();
   const read = { name: file.name, bytes: file.size };
@@ -20,7 +25,9 @@ export async function readTextFile(file: File): Promise<ReadFile> {
   }
 }
 
-/** UTF-16, which spreadsheets call Unicode text, if the byte order mark says so. */
+/**
+ * Returns the UTF-16 encoding that the byte order mark names, or undefined. Spreadsheets call UTF-16 "Unicode text".
+ */
 function markedEncodingOf([first, second]: Uint8Array): string | undefined {
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';

@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import { useInEnvironment } from '../../lib/environment.ts';
 
-/** Tags as links to the contacts that have them. */
+/** Shows tags as links. A link opens the list of contacts that have the tag. */
 export function Tags({ of }: { of: readonly string[] }) {
   const inEnvironment = useInEnvironment();
   return (

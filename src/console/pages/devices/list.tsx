@@ -29,7 +29,7 @@ function shortened(token: string): string {
   return token.length <= SHOWN_OF_TOKEN ? token : `${token.slice(0, SHOWN_OF_TOKEN)}…`;
 }
 
-/** The devices that push messages can reach. */
+/** The list of devices that receive push notifications. */
 export default function DevicesPage() {
   const variables = { first: PAGE_SIZE, after: useAfter(), environment: useEnvironment() };
   const devices = useApiQuery(Devices, variables, { keepsLast: true });

@@ -14,7 +14,7 @@ import { PLATFORM_NAMES } from './platforms.ts';
 const PLATFORMS = Object.entries(PLATFORM_NAMES).map(([value, label]) => ({ value, label }));
 const KEYS_WRONG = 'must be JSON with p256dh and auth, as the subscription has them';
 
-/** Registers a device by hand. Apps register through the REST API. */
+/** Registers a device by hand. Apps register their devices through the REST API. */
 export default function RegisterDevicePage() {
   const toast = useToast();
   const [, navigate] = useLocation();
@@ -88,7 +88,7 @@ export default function RegisterDevicePage() {
   );
 }
 
-/** The keys in a JSON text; undefined without them. */
+/** Reads the Web Push keys `p256dh` and `auth` from a JSON text. Undefined if it does not have both. */
 function keysOf(text: string): DeviceKeysInput | undefined {
   try {
     const { p256dh, auth } = JSON.parse(text);

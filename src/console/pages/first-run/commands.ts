@@ -1,6 +1,6 @@
 import type { CreateApiKeyInput, RegisterWebhookInput, SendSmsInput } from './first-run.generated.ts';
 
-/** Placeholder in the commands for the password, which the page does not know. */
+/** Stands in the commands for the password, which the page does not know. */
 export const PASSWORD_PLACEHOLDER = 'YOUR_PASSWORD';
 
 /** Quotes a text as one word of a POSIX shell. */
@@ -8,17 +8,17 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A curl command, one argument a line. */
+/** Builds a curl command with one option on each line. */
 const curl = (url: string, ...options: readonly string[]) => [`curl -s ${url}`, ...options].join(' \\\n  ');
 const jsonOptions = (body: unknown) => [
   "-H 'Content-Type: application/json'",
   `-d ${quoted(JSON.stringify(body))}`,
 ];
-/** The header with the key; the shell variable KEY while the key is unknown. */
+/** The option that sends the API key. If the key is unknown, it refers to the shell variable KEY. */
 const keyOption = (key: string) =>
   key === '' ? '-H "X-Api-Key: $KEY"' : `-H ${quoted(`X-Api-Key: ${key}`)}`;
 
-/** Signs in and creates a key over GraphQL, because REST needs a key first. */
+/** The commands that sign in and create an API key. They use GraphQL, because the REST API needs an API key. */
 export function keyCommand(origin: string, email: string, input: CreateApiKeyInput): string {
   const signIn = {
     query:
@@ -36,22 +36,22 @@ export function keyCommand(origin: string, email: string, input: CreateApiKeyInp
 
 const webhooksAt = (origin: string) => `${origin}/api/v1/developers/webhooks`;
 
-/** Registers a webhook. */
+/** The command that registers a webhook. */
 export function webhookCommand(origin: string, key: string, input: RegisterWebhookInput): string {
   return curl(webhooksAt(origin), keyOption(key), ...jsonOptions(input));
 }
 
-/** Sends an SMS. */
+/** The command that sends an SMS. */
 export function smsCommand(origin: string, key: string, input: SendSmsInput): string {
   return curl(`${origin}/api/v1/developers/sms`, keyOption(key), ...jsonOptions(input));
 }
 
-/** Sends a test event to a webhook. */
+/** The command that sends a test event to a webhook. */
 export function testEventCommand(origin: string, key: string, webhookId: string): string {
   return curl(`${webhooksAt(origin)}/${webhookId}/test`, '-X POST', keyOption(key));
 }
 
-/** Lists the deliveries of a webhook. */
+/** The command that lists the deliveries of a webhook. */
 export function deliveriesCommand(origin: string, key: string, webhookId: string): string {
   return curl(`${webhooksAt(origin)}/${webhookId}/deliveries`, keyOption(key));
 }

@@ -15,10 +15,13 @@ import { SendStep } from './send-step.tsx';
 import { WebhookStep } from './webhook-step.tsx';
 import './first-run.css';
 
-/** New keys and webhooks have no live updates: a step that waits for one asks this often, in ms. */
+/** Interval, in ms, at which a step asks for a new key or webhook. Neither has live updates. */
 const ASK_EVERY_MS = 2_000;
 
-/** The way from an empty account to a delivered message and a received webhook, by buttons or from a shell. */
+/**
+ * Leads from an empty account to a delivered message and a received webhook. Each step has a button and a shell
+ * command.
+ */
 export default function FirstRunPage() {
   const query = useApiQuery(FirstRun, {});
   useLiveRefetch(FirstRunMessages, {}, [FirstRun, Session]);

@@ -11,14 +11,16 @@ import { FirstRun, FirstRunKey } from './first-run.generated.ts';
 import { NEW_KEY, type Progress } from './progress.ts';
 import { Step } from './step.tsx';
 
-/** Creates a key with the scopes that the next steps need, shows it once, and puts it into their commands. */
+/**
+ * Creates a key with the scopes that the next steps need, shows it once, and puts it into the commands of these steps.
+ */
 export function KeyStep({
   progress: { key },
   known,
   onKnown,
 }: {
   progress: Progress;
-  /** The key itself, if it was created or typed here. */
+  /** The secret key, if it was created or typed on this page, else ''. */
   known: string;
   onKnown: (key: string) => void;
 }) {

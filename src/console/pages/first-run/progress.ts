@@ -5,7 +5,7 @@ export type FirstRunData = Complete<FirstRunQuery>;
 export type Delivery = FirstRunData['deliveries']['nodes'][number];
 export type Message = FirstRunData['newest']['nodes'][number];
 
-/** The key of the first steps, with only the scopes they need. */
+/** The key that the first steps create. It has only the scopes that they need. */
 export const NEW_KEY: CreateApiKeyInput = {
   name: 'First steps',
   scopes: ['SEND_SMS', 'READ_MESSAGES', 'MANAGE_WEBHOOKS'],
@@ -13,21 +13,21 @@ export const NEW_KEY: CreateApiKeyInput = {
 };
 export const WEBHOOK_EVENTS: RegisterWebhookInput['events'] = ['sms.sent', 'sms.failed'];
 
-/** The progress of an account. Each step is judged by what exists, not by what was remembered. */
+/** Which steps an account has done. It is computed from the account's keys, webhooks and messages, not stored. */
 export interface Progress {
-  /** An active production key with the scopes of the steps, but without FULL_ACCESS. */
+  /** An active production key that has the scopes of the steps, but not FULL_ACCESS. */
   readonly key: FirstRunData['apiKeys'][number] | undefined;
   readonly webhook: FirstRunData['webhooks'][number] | undefined;
   readonly message: Message | undefined;
-  /** The newest successful delivery, else the newest one. */
+  /** The newest successful delivery. If none succeeded, the newest one. */
   readonly delivery: Delivery | undefined;
   readonly isDelivered: boolean;
   readonly isReceived: boolean;
-  /** How many of the four steps are done. */
+  /** Number of steps that are done, 0 to 4. */
   readonly done: number;
 }
 
-/** The progress at `now`, from the answer of the query. */
+/** Computes the progress at the time `now` from the result of the query. */
 export function progressOf(data: FirstRunData, now: Date): Progress {
   const key = data.apiKeys.find(
     ({ scopes, environment, revokedAt, expiresAt }) =>

@@ -10,7 +10,7 @@ import { FirstRun, FirstRunTestEvent } from './first-run.generated.ts';
 import type { Delivery, FirstRunData, Progress } from './progress.ts';
 import { Step } from './step.tsx';
 
-/** Shows what the webhook received, and what it answered. */
+/** Shows what the gateway posted to the webhook, and the response. */
 export function ReceiveStep({
   progress: { webhook, delivery, isReceived },
   apiKey,

@@ -14,7 +14,7 @@ import type { Message, Progress } from './progress.ts';
 import { Step } from './step.tsx';
 
 const SIMULATED_NUMBER = '+256700123456';
-/** Not a number, so that no stranger gets a test message. */
+/** A placeholder instead of a number, so that no stranger receives a test message. */
 const NUMBER_PLACEHOLDER = 'YOUR_NUMBER';
 const ENDINGS = [
   ['0001', 'rejected'],
@@ -23,7 +23,7 @@ const ENDINGS = [
   ['0004', 'accepted, never reported on'],
 ] as const;
 
-/** Sends an SMS and shows its progress. */
+/** Sends an SMS and shows its progress live. */
 export function SendStep({
   progress: { message, isDelivered },
   apiKey,
@@ -31,7 +31,7 @@ export function SendStep({
 }: {
   progress: Progress;
   apiKey: string;
-  /** True if the gateway uses the simulator, so no real phone gets the message. */
+  /** True if the gateway uses the simulator instead of a carrier, so that no real phone receives the message. */
   isSimulated: boolean;
 }) {
   const [to, setTo] = useState(isSimulated ? SIMULATED_NUMBER : '');
@@ -105,7 +105,7 @@ const STAGES = [
   ['DELIVERED', 'Delivered'],
 ] as const;
 
-/** The newest message and its stages. */
+/** Shows the newest message with the times of its stages: accepted, sent, delivered. */
 function Sent({ message: { id, status, to, cost, currency, createdAt, recipients } }: { message: Message }) {
   const recipient = recipients[0];
   const times = [createdAt, recipient?.sentAt, recipient?.deliveredAt];
@@ -131,7 +131,7 @@ function Sent({ message: { id, status, to, cost, currency, createdAt, recipients
   );
 }
 
-/** The time since it was accepted, such as `after 1.02 s`. */
+/** Formats the time since the message was accepted, such as `after 1.0 s`. */
 function afterText(from: string, at: string): string {
   const ms = Date.parse(at) - Date.parse(from);
   if (ms <= 0) return 'at once';

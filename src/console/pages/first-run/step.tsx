@@ -2,8 +2,9 @@ import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Badge } from '../../ui/badge.tsx';
 
 /**
- * One of the four steps: its description, state, button and the same as a command. When it was done here, the button
- * disappears and its heading gets the focus, because the result (such as a key shown once) is below.
+ * One of the four steps, with a description, a state, a button and the same action as a shell command. After the person
+ * has used the button, it disappears and the heading gets the focus. The result, such as a key that is shown once, is
+ * below the heading.
  */
 export function Step({
   number,
@@ -16,7 +17,7 @@ export function Step({
   number: number;
   title: string;
   isDone: boolean;
-  /** True if this page did it just now. */
+  /** True if the step was done on this page since it was opened. */
   isDoneHere?: boolean;
   children: ReactNode;
   commands: ReactNode;

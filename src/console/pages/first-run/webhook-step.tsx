@@ -13,7 +13,7 @@ import { Step } from './step.tsx';
 
 const OWN_EXAMPLE = 'https://example.com/webhooks';
 
-/** Registers a webhook for the outcomes of messages. */
+/** Registers a webhook for the events `sms.sent` and `sms.failed`. */
 export function WebhookStep({
   progress: { webhook },
   apiKey,
@@ -21,7 +21,7 @@ export function WebhookStep({
 }: {
   progress: Progress;
   apiKey: string;
-  /** The gateway's own receiver; null without one. */
+  /** URL of the gateway's built-in webhook receiver, or null if it has none. */
   simulatorUrl: string | null;
 }) {
   const [url, setUrl] = useState(simulatorUrl ?? '');

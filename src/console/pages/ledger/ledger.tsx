@@ -21,7 +21,7 @@ const LIVE = [Ledger];
 
 type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
 
-/** The ledger, newest first, of all time or a period, and its export. */
+/** The ledger, newest entry first, with a filter for the period and a CSV export. */
 export default function LedgerPage() {
   const span = { from: useTimeFilter('from'), to: useTimeFilter('to') };
   const isWhole = span.from === null && span.to === null;

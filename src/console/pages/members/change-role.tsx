@@ -12,7 +12,7 @@ import { Members, SetMemberRole } from './members.generated.ts';
 import type { AccountRole } from './role-facts.ts';
 import { RoleSelect } from './role-select.tsx';
 
-/** Changes the role of a person, with an undo. */
+/** Changes the role of a person, and offers an undo. */
 export function ChangeRole({ of }: { of: Member }) {
   const [isOpen, setIsOpen] = useState(false);
   const toast = useToast();
@@ -20,7 +20,7 @@ export function ChangeRole({ of }: { of: Member }) {
   const [keepKeys, setKeepKeys] = useState(false);
   const set = useApiMutation(SetMemberRole, { refetches: [Members, ApiKeys] });
   const change = (role: AccountRole) => {
-    // The undo restores the role. Revoked keys stay revoked, and no further key is revoked.
+    // The undo restores the role. Keys that the change revoked stay revoked, and the undo revokes no other keys.
     const undo = () => set.mutateNext({ userId: of.id, role: of.role, keepKeys: true });
     set.mutate(
       { userId: of.id, role, keepKeys },

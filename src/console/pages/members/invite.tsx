@@ -12,7 +12,7 @@ import type { AccountRole } from './role-facts.ts';
 import { RoleSelect } from './role-select.tsx';
 import { RoleTable } from './role-table.tsx';
 
-/** Invites a person to the account and shows their one-time password. */
+/** Invites a person to the account and shows the person's one-time password. */
 export default function InviteMemberPage() {
   const [, navigate] = useLocation();
   const invite = useApiMutation(InviteMember, { refetches: [Members, People] });

@@ -5,13 +5,16 @@ import type { AccountRole } from './role-facts.ts';
 
 type Key = Member['apiKeys'][number];
 
-/** The keys of a person that exceed a role and are revoked with it; all keys without a role. */
+/**
+ * Returns the keys of a person that allow more than `role`, and that the gateway revokes when the person gets this
+ * role. Null means removal: all keys.
+ */
 export function keysBeyond({ apiKeys }: Member, role: AccountRole | null): readonly Key[] {
   if (role === 'OWNER' || role === 'ADMIN') return [];
   return livingOf(apiKeys).filter(({ scopes }) => role !== 'DEVELOPER' || scopes.includes('FULL_ACCESS'));
 }
 
-/** Asks whether to revoke or keep the keys. Renders nothing without keys. */
+/** Asks whether to revoke or keep these keys. Renders nothing if there are none. */
 export function KeysBeyond({
   keys,
   isKept,

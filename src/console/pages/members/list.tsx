@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Member>[] = [
 ];
 const ACTS: Column<Member> = { header: 'Actions', cell: (member) => <Acts of={member} />, isWhole: true };
 
-/** Shows that an invitation is pending. */
+/** Shows whether a person has accepted the invitation, and otherwise until when it is valid. */
 function Membership({ openUntil }: { openUntil: string | null }) {
   if (openUntil === null) return <span className="quiet">accepted</span>;
   return (
@@ -40,7 +40,7 @@ function Membership({ openUntil }: { openUntil: string | null }) {
   );
 }
 
-/** The people of the account and their roles. */
+/** The list of the account's people and their roles. */
 export default function MembersPage() {
   const query = useApiQuery(Members, {});
   const { role } = useViewer();
@@ -74,7 +74,7 @@ export default function MembersPage() {
 
 function Acts({ of }: { of: Member }) {
   const viewer = useViewer();
-  // People cannot remove themselves; another owner or admin can.
+  // People cannot remove themselves. Another owner or admin can do it.
   if (of.id === viewer.id) return <span className="quiet">This is you</span>;
   if (of.role === 'OWNER' && viewer.role !== 'OWNER') {
     return <span className="quiet">Only owners change owners</span>;
@@ -91,7 +91,7 @@ function Remove({ of: member }: { of: Member }) {
   const { id, email, invitationExpiresAt } = member;
   const toast = useToast();
   const [keepKeys, setKeepKeys] = useState(false);
-  // A person with a pending invitation may already have made keys, so they are asked about.
+  // A pending invitation is revoked without a question, except if the person has keys: then the dialog asks about them.
   const isPending = invitationExpiresAt !== null && keysBeyond(member, null).length === 0;
   const remove = useApiMutation(RemoveMember, {
     refetches: [Members, People, ApiKeys],

@@ -1,4 +1,4 @@
-/** The roles of an account, the most powerful first. */
+/** The roles of an account. The most powerful one is first. */
 export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER'] as const;
 export type AccountRole = (typeof ACCOUNT_ROLES)[number];
 
@@ -6,10 +6,10 @@ const EVERYBODY: readonly AccountRole[] = ACCOUNT_ROLES;
 const WRITERS: readonly AccountRole[] = ['OWNER', 'ADMIN', 'DEVELOPER'];
 const MANAGERS: readonly AccountRole[] = ['OWNER', 'ADMIN'];
 
-/** What a role lets a person do. A test checks each line against the operations. */
+/** One thing that a role allows, such as sending. A test compares each fact with the operations' permissions. */
 export interface RoleFact {
   readonly what: string;
-  /** The operations that it needs. */
+  /** The operations that a role needs for it. */
   readonly operations: readonly string[];
   readonly roles: readonly AccountRole[];
 }

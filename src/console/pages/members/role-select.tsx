@@ -12,7 +12,7 @@ const MEANINGS: Readonly<Record<AccountRole, string>> = {
   VIEWER: 'reads',
 };
 
-/** The roles that the signed-in person may give. */
+/** Selects one of the roles that the signed-in person may give. */
 export function RoleSelect({ chosen, onChoose }: { chosen: Role; onChoose?: (role: AccountRole) => void }) {
   const { role } = useViewer();
   const options = ACCOUNT_ROLES.filter((each) => each !== 'OWNER' || role === 'OWNER').map((value) => ({

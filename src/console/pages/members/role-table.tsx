@@ -2,7 +2,7 @@ import { formatName } from '../../lib/format.ts';
 import { DataTable } from '../../ui/data-table.tsx';
 import { ACCOUNT_ROLES, ROLE_FACTS } from './role-facts.ts';
 
-/** What each role may do. */
+/** A table of what each role may do. */
 export function RoleTable() {
   return (
     <section className="stack" aria-labelledby="roles">

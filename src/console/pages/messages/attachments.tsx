@@ -3,14 +3,14 @@ import { Field } from '../../ui/field.tsx';
 import { counted } from './message-text.ts';
 import { fieldFault } from './send-form.tsx';
 
-/** Limit for all attachments of an email together. */
+/** Maximum size of all attachments of an email together, in bytes. */
 const MAX_BYTES = 7 * 1024 * 1024;
 const MIB = 1024 * 1024;
 
 const totalOf = (files: readonly File[]) => files.reduce((sum, { size }) => sum + size, 0);
 const sizeOf = (bytes: number) => `${(bytes / MIB).toFixed(bytes < MIB / 10 ? 2 : 1)} MiB`;
 
-/** The file field, with how much of the limit the files use. */
+/** The file field of the form. It shows how much of the size limit the files use. */
 export function AttachmentsField() {
   const [files, setFiles] = useState<readonly File[]>([]);
   const bytes = totalOf(files);
@@ -34,7 +34,7 @@ export function AttachmentsField() {
   );
 }
 
-/** The chosen files as the API takes them. Throws `ApiError` when they are too large together. */
+/** Converts the chosen files to the input of the API. Throws `ApiError` if they are larger than the limit together. */
 export async function attachmentsOf(values: FormData) {
   const files = values
     .getAll('attachments')

@@ -2,7 +2,7 @@ import { formatName } from '../../lib/format.ts';
 import { KeyValues } from '../../ui/values.tsx';
 import type { Message } from './message-text.ts';
 
-/** The text of a message and the channel's further fields. */
+/** Shows the text of a message and the other fields of its channel. */
 export function Content({ of: message }: { of: Message }) {
   const more = Object.entries(message.payload ?? {}).flatMap(([name, value]) => {
     const text = textOf(value);
@@ -21,7 +21,7 @@ export function Content({ of: message }: { of: Message }) {
   );
 }
 
-/** `replyTo` as `Reply to`. */
+/** Makes a label of a field's name: `replyTo` becomes `Reply to`. */
 function labelOf(name: string): string {
   return formatName(name.replace(/[A-Z]/g, (letter) => `_${letter}`));
 }

@@ -2,7 +2,7 @@ import { formatMoney } from '../../lib/format.ts';
 import { Money } from '../../ui/values.tsx';
 import { counted, type Message } from './message-text.ts';
 
-/** The cost of a message and how it is calculated. */
+/** Shows the cost of a message and how it was calculated. */
 export function Cost({ of: message }: { of: Message }) {
   const { cost, currency, recipients } = message;
   const isCanceled = recipients.every(({ error }) => error?.code === 'canceled');
@@ -28,7 +28,7 @@ export function Cost({ of: message }: { of: Message }) {
   );
 }
 
-/** Why money came back: the recipients with a refund. */
+/** Explains a refund: the number of recipients that were refunded because they were rejected. */
 function refundedWords(recipients: Message['recipients']): string {
   const count = recipients.filter(({ refunded }) => refunded > 0).length;
   return `${counted(count, 'recipient was', 'recipients were')} rejected`;

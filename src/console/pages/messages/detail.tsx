@@ -19,7 +19,7 @@ import { CancelMessage, MessageDetail, MessageHistory, Messages } from './messag
 import { Recipients } from './recipients.tsx';
 import './messages.css';
 
-/** One message, live: its content, recipients, timeline and cost. */
+/** The page of one message, with live updates: its content, recipients, timeline and cost. */
 export default function MessagePage() {
   const { id } = useParams<{ id: string }>();
   return <MessageOf key={id} id={id} />;

@@ -11,7 +11,7 @@ import { type Again, listIn, ofChannel, textIn } from './resend.ts';
 import { SendEmail } from './send.generated.ts';
 import { fieldFault, SendForm } from './send-form.tsx';
 
-/** Sends an email with text, HTML or both, and files. */
+/** The form that sends an email with text, HTML or both, and with attachments. */
 export function EmailForm({ again }: { again: Again | undefined }) {
   const before = ofChannel(again, 'EMAIL');
   const [to, setTo] = useState(before?.to.join(', ') ?? '');

@@ -22,11 +22,11 @@ const FIGURES: Readonly<Record<Figure, string>> = {
   devicesRemoved: 'Devices removed as gone',
 };
 
-/** The properties and figures of a message. */
+/** Shows the properties of a message and its figures, such as the number of recipients. */
 export function Facts({ of: message }: { of: Message }) {
   const figures = Object.entries(FIGURES).flatMap(([name, label]) => {
     const value = message.metadata[name as Figure];
-    // Counts of 0 skipped or removed recipients are not shown.
+    // A count of 0 skipped or removed recipients is not worth a line.
     if (value === null || (value === 0 && /(Skipped|Removed)$/.test(name))) return [];
     return [[label, typeof value === 'number' ? formatNumber(value) : value] as const];
   });
@@ -51,12 +51,12 @@ export function Facts({ of: message }: { of: Message }) {
   );
 }
 
-/** Omits the properties that the message does not have. */
+/** Drops the properties that the message does not have. */
 function shownOf(items: readonly (readonly [string, ReactNode])[]) {
   return items.filter(([, value]) => value !== null && value !== '');
 }
 
-/** A time as distance and as date. */
+/** Shows a time both as relative time and as exact time. */
 function Exactly({ at }: { at: string }) {
   return (
     <>

@@ -1,6 +1,8 @@
 import { type UnicodeCharacter, unicodeCharacters } from '../../../domain/messages/sms-text.ts';
 
-/** Characters that GSM-7 lacks, and GSM-7 characters that look alike. */
+/**
+ * Maps a character that GSM-7 lacks to the GSM-7 character that looks like it. One such character makes the SMS longer.
+ */
 const TWINS: ReadonlyMap<string, string> = new Map(
   [
     ["'", '‘’‚‛′´ʼ'],
@@ -15,12 +17,12 @@ const TWINS: ReadonlyMap<string, string> = new Map(
   ].flatMap(([twin = '', characters = '']) => [...characters].map((each) => [each, twin] as const)),
 );
 
-/** The GSM-7 character to use instead; undefined without a similar one. */
+/** Returns the similar GSM-7 character, or undefined if there is none. */
 function twinOf(char: string): string | undefined {
   return TWINS.get(char);
 }
 
-/** The text with `only` replaced, or with every character replaced that has a similar one in GSM-7. */
+/** Replaces characters by the similar ones of GSM-7: all of them, or only the character `only`. */
 export function withTwins(text: string, only?: string): string {
   return [...text]
     .map((char) => (only === undefined || char === only ? (twinOf(char) ?? char) : char))
@@ -33,7 +35,7 @@ export interface Offender {
   readonly twin: string | undefined;
 }
 
-/** The characters that force UCS-2, each once, replaceable ones first. */
+/** Returns each character that forces the encoding UCS-2, once. Replaceable characters are first. */
 export function offendersIn(characters: readonly UnicodeCharacter[]): readonly Offender[] {
   const offenders = [...Map.groupBy(characters, ({ char }) => char)].map(([char, all]) => ({
     char,
@@ -45,12 +47,12 @@ export function offendersIn(characters: readonly UnicodeCharacter[]): readonly O
 
 export interface Piece {
   readonly text: string;
-  /** Index of the piece in the text. */
+  /** Index of the piece's first character in the text. */
   readonly index: number;
   readonly isOffender: boolean;
 }
 
-/** Splits a text into pieces that are in GSM-7 and pieces that are not. */
+/** Splits a text into pieces. All characters of a piece are in GSM-7, or none is. */
 export function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let end = 0;

@@ -11,7 +11,7 @@ import { Time } from '../../ui/values.tsx';
 import { LocalPages } from './local-pages.tsx';
 import { MessageHistory, MessagePayloads } from './messages.generated.ts';
 
-/** The timeline of a message. */
+/** The timeline of a message: what happened when. */
 export function Timeline({ id }: { id: string }) {
   const query = useApiQuery(MessageHistory, { id });
   return (
@@ -87,7 +87,7 @@ export function Events({ id }: { id: string }) {
   );
 }
 
-/** Loaded when it is opened, because the envelopes of 1,000 events are large. */
+/** Shows one envelope. It loads the envelopes only when it is opened, because those of 1,000 events are large. */
 function Payload({ id, index, type }: { id: string; index: number; type: string }) {
   const [isOpen, setIsOpen] = useState(false);
   const query = useApiQuery(MessagePayloads, { id }, { isEnabled: isOpen });

@@ -12,7 +12,7 @@ import { MessageKeys } from './messages.generated.ts';
 const any = (label: string) => ({ value: '', label });
 const SIZES = PAGE_SIZES.map((size) => ({ value: size === 20 ? '' : String(size), label: String(size) }));
 
-/** The filters of the list. Selects apply at once, typed values on submit. */
+/** The filters of the list of messages. A select applies at once, typed values apply on submit. */
 export function ListFilters({
   state,
   isFiltered,
@@ -29,7 +29,7 @@ export function ListFilters({
   };
   const [typed, setTyped] = useState(shown);
   const { search, from, to } = shown;
-  // The address also changes by the browser's back button and when the filters are cleared.
+  // The URL can change without this form, by the browser's back button for example. The fields must follow it.
   useEffect(() => setTyped({ search, from, to }), [search, from, to]);
   const mayListKeys = usePermission('apiKey.list');
   const keys = useApiQuery(MessageKeys, {}, { isEnabled: mayListKeys }).data?.apiKeys ?? [];

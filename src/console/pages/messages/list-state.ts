@@ -6,13 +6,13 @@ import type { Channel, Environment, MessageFilter, MessageStatus } from './messa
 
 export const PAGE_SIZES = [20, 50, 100] as const;
 
-/** The filters in the address; an empty text means no filter. */
+/** The values of the filters in the URL. An empty string means no filter. */
 export interface ListState {
   readonly channel: string;
   readonly status: string;
   readonly environment: string;
   readonly key: string;
-  /** ISO times. */
+  /** The period, as ISO 8601 times. */
   readonly from: string;
   readonly to: string;
   readonly search: string;
@@ -23,7 +23,7 @@ const NAMES = ['channel', 'status', 'environment', 'key', 'from', 'to', 'search'
 const knownIn = <Value extends string>(names: Readonly<Record<Value, string>>, text: string) =>
   text in names ? (text as Value) : undefined;
 
-/** The filters and page in the address, and functions to change them. A change returns to the first page. */
+/** Returns the filters and the page in the URL, and functions to change them. A changed filter opens the first page. */
 export function useListState() {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();

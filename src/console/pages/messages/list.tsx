@@ -47,7 +47,7 @@ function StatusOf({ message }: { message: MessageRowFragment }) {
   );
 }
 
-/** All messages of the account, newest first, with filters, search and live updates. */
+/** The list of the account's messages, newest first, with filters, search and live updates. */
 export default function MessagesPage() {
   const { state, filter, first, isFiltered, change } = useListState();
   const after = useAfter();
@@ -95,7 +95,8 @@ function Rows({
 }) {
   const { rows, newCount } = useLiveRows(page.nodes, filter, { isFirst, isLoaded });
   const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
-  // The rows of the last filter stay until the new ones arrive; until then the new count is hidden.
+  // Rows of the old filter stay until the new rows arrive. Meanwhile the count is hidden, because it would not match
+  // them.
   const total = count === undefined || !isLoaded ? '' : `${formatNumber(count)} in all, `;
   if (rows.length === 0 && !isLoaded) return <Loading />;
   return (

@@ -12,16 +12,16 @@ import {
 type Row = MessageRowFragment;
 type Change = Pick<Row, 'id' | 'status' | 'createdAt'>;
 
-/** Changes are rendered together at this interval, in ms. */
+/** Interval at which live changes are rendered, in ms. Changes of the same interval are rendered together. */
 const SHOW_EVERY_MS = 250;
-/** New messages above this number are not counted. */
+/** The counter of new messages stops at this number. */
 export const MOST_COUNTED = 999;
-/** Order of statuses, because a status only moves forward. */
+/** Order of the statuses. A change with a lower rank is old, because a status only moves forward. */
 const RANK = { PENDING: 0, SENT: 1, DELIVERED: 2, FAILED: 2 } as const;
 
 /**
- * The rows of a page with live changes, and the number of messages that arrived since the page was loaded. New messages
- * are counted, not inserted, so that rows do not move while somebody reads them.
+ * Returns the rows of a page with live changes, and the number of messages that arrived since the page was loaded. New
+ * messages are only counted, not inserted: rows must not move while somebody reads them.
  */
 export function useLiveRows(
   rows: readonly Row[],
@@ -44,11 +44,12 @@ export function useLiveRows(
       const relevant = [...before, ...changed].filter(([id, change]) => ids.has(id) || isNew(change));
       return new Map(relevant.slice(-(MOST_COUNTED + ids.size)));
     });
-    // With no rows, nothing can move.
+    // An empty list has no rows that could move, so new messages are loaded at once.
     if (page.isLoaded && rows.length === 0 && page.isFirst) void refetch(Messages, MessagesCount);
   });
   useEffect(() => () => clearTimeout(timer.current), []);
-  // Without the status filter: a message that leaves the status stays on the page and must be updated.
+  // The subscription has no status filter: a message that changes to another status stays on the page and must be
+  // updated.
   const { status: _, ...told } = filter;
   useLive(MessagesLive, { filter: told }, ({ messageUpdated }) => {
     waiting.current.set(messageUpdated.id, messageUpdated);

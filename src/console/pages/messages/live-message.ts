@@ -3,14 +3,14 @@ import { useLive } from '../../lib/live.ts';
 import { refetch } from '../../lib/queries.ts';
 import { MessageDeliveries, MessageDetail, MessageHistory, MessageLive } from './messages.generated.ts';
 
-/** Minimum interval of refetches, in ms, because a message to many recipients changes often. */
+/** Minimum time between two refetches, in ms. A message to many recipients changes often. */
 const REFETCH_EVERY_MS = 1_000;
-/** Events reach webhooks a moment after the message changed. */
+/** How long the webhook deliveries are refetched after a message changed, in ms. Webhooks receive the events later. */
 const SETTLES_IN_MS = 20_000;
 
 /**
- * Keeps the page of a message up to date. Returns true while its webhook deliveries may still change although the
- * message does not.
+ * Refetches the page of a message when the message changes. Returns true while its webhook deliveries may still change
+ * after the message's last change.
  */
 export function useLiveMessage(id: string): boolean {
   const [isSettling, setIsSettling] = useState(true);

@@ -2,14 +2,14 @@ import { type ReactNode, useState } from 'react';
 import { formatNumber } from '../../lib/format.ts';
 import { Button } from '../../ui/button.tsx';
 
-/** Pages through rows that are all loaded, so that rendering stays fast. */
+/** Shows loaded rows in pages, because rendering all of them at once would be slow. */
 export function LocalPages<Row>({
   label,
   rows,
   pageSize,
   children,
 }: {
-  /** What the rows are, such as `Recipients`. */
+  /** Label of the rows, such as `Recipients`. */
   label: string;
   rows: readonly Row[];
   pageSize: number;

@@ -1,6 +1,6 @@
 import type { Channel, Environment, MessageDetailQuery, MessageStatus } from './messages.generated.ts';
 
-/** A message with the fields of its page. */
+/** A message with all fields that its page shows. */
 export type Message = NonNullable<MessageDetailQuery['message']>;
 
 /** The name of each channel. */
@@ -21,18 +21,18 @@ export const ENVIRONMENT_NAMES: Readonly<Record<Environment, string>> = {
   SANDBOX: 'Sandbox',
 };
 
-/** The entries of a record of names as options of a select. */
+/** Converts a record of values and their names to the options of a select. */
 export function optionsOf<Value extends string>(names: Readonly<Record<Value, string>>) {
   return Object.entries<string>(names).map(([value, label]) => ({ value, label }));
 }
 
-/** The recipients of a message in short. */
+/** Shortens a list of recipients, such as `+256700000001 and 2 more`. */
 export function whom(to: readonly string[]): string {
   const [first = 'nobody'] = to;
   return to.length > 1 ? `${first} and ${to.length - 1} more` : first;
 }
 
-/** `2 recipients`, `1 recipient`. */
+/** Formats a count with its noun: `1 recipient`, `2 recipients`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }

@@ -7,7 +7,7 @@ import { KeyValues, Money } from '../../ui/values.tsx';
 import { counted } from './message-text.ts';
 import { type Channel, type Environment, Prices } from './send.generated.ts';
 
-/** The price of a message, the balance after it, and whether the balance covers it. */
+/** Shows the price of a message, the balance after it, and whether the balance is enough. */
 export function PriceCard({
   environment,
   cost,
@@ -20,9 +20,9 @@ export function PriceCard({
   cost: number;
   currency: string;
   balance: number;
-  /** How the price is calculated. */
+  /** A text that explains how the price is calculated. */
   how: string;
-  /** True while the form has changed and the new price is not there yet. */
+  /** True if the form has changed since, and the new price has not arrived yet. */
   isOld?: boolean;
 }) {
   if (environment === 'SANDBOX') return <PriceFrame>Nothing is sent or charged in the sandbox.</PriceFrame>;
@@ -55,7 +55,7 @@ export function PriceCard({
   );
 }
 
-/** The frame of the price in every form. */
+/** The frame around the price, the same in every form. */
 export function PriceFrame({ children, isBusy = false }: { children: ReactNode; isBusy?: boolean }) {
   return (
     <section className="message-price stack" aria-label="Price" aria-live="polite" aria-busy={isBusy}>
@@ -64,7 +64,10 @@ export function PriceFrame({ children, isBusy = false }: { children: ReactNode; 
   );
 }
 
-/** The price on a channel where the text does not matter, from the current prices. */
+/**
+ * Shows the price of a message whose text does not affect the price. It is calculated in the browser from the price
+ * list.
+ */
 export function ChannelPrice({
   channel,
   environment,
@@ -74,9 +77,9 @@ export function ChannelPrice({
 }: {
   channel: Channel;
   environment: Environment;
-  /** A number, if the price depends on it. */
+  /** The recipient's phone number, on a channel whose price depends on the destination. */
   destination?: string;
-  /** Number of recipients; undefined if only the gateway knows it. */
+  /** Number of recipients. Undefined if only the gateway knows it, for example the devices of a user. */
   count: number | undefined;
   noun: string;
 }) {

@@ -13,14 +13,14 @@ const PRIORITIES = [
   { value: 'NORMAL', label: 'Normal: when it suits the device' },
 ];
 
-/** User ids are the account's own: any text is valid. */
+/** Parses a list of user ids. The account chooses its own ids, so any text is valid. */
 function parseUsers(list: string): Understood {
   const ids = list.split(', ').filter((id) => id !== '');
   const valid = [...new Set(ids)];
   return { valid, invalid: [], duplicatesRemoved: ids.length - valid.length };
 }
 
-/** Sends a push notification to users, devices, or both. */
+/** The form that sends a push notification to users, devices, or both. */
 export function PushForm({ again }: { again: Again | undefined }) {
   const before = ofChannel(again, 'PUSH');
   const [to, setTo] = useState(listIn(before?.payload, 'userIds'));

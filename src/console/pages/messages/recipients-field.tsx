@@ -4,7 +4,10 @@ import { counted } from './message-text.ts';
 
 const INVALID_SHOWN = 5;
 
-/** A typed list (lines, semicolons or commas) as the API's comma-separated list. */
+/**
+ * Converts typed recipients, separated by lines, semicolons or commas, to a list separated by commas as the API expects
+ * it.
+ */
 export function listOf(text: string): string {
   return text
     .split(/[\n;,]+/)
@@ -19,13 +22,13 @@ export interface Understood {
   readonly duplicatesRemoved: number;
 }
 
-/** The parsed recipients of the text, a moment after typing pauses. */
+/** Returns the parsed recipients of `text`. React computes them with low priority, so that typing stays fast. */
 export function useUnderstood(text: string, parse: (list: string) => Understood): Understood {
   const later = useDeferredValue(text);
   return useMemo(() => parse(listOf(later)), [later, parse]);
 }
 
-/** The field for recipients, with the number of valid ones and the list of invalid ones. */
+/** The field for recipients. It shows the number of valid recipients and lists the invalid ones. */
 export function RecipientsField({
   value,
   onChange,
@@ -37,7 +40,7 @@ export function RecipientsField({
   value: string;
   onChange: (text: string) => void;
   understood: Understood;
-  /** The noun for one recipient, such as `number`. */
+  /** The noun for one recipient, such as `number` for a phone number. */
   noun: string;
   many?: string;
   hint: string;

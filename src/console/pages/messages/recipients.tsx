@@ -10,7 +10,7 @@ import type { MessageStatus } from './messages.generated.ts';
 
 type Recipient = Message['recipients'][number];
 
-/** From this number on, the recipients can be filtered. */
+/** Number of recipients from which the list has filters. */
 const MANY = 10;
 
 const COLUMNS: readonly Column<Recipient>[] = [
@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<Recipient>[] = [
   { header: 'Provider id', cell: ({ sid }) => (sid ? <code>{sid}</code> : <span className="quiet">–</span>) },
 ];
 
-/** The recipients of a message with their status, filtered by status and text, and paged. */
+/** The list of a message's recipients and their status, with filters and pages. */
 export function Recipients({ of: { recipients } }: { of: Message }) {
   const [status, setStatus] = useState('');
   const [text, setText] = useState('');

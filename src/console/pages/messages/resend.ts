@@ -2,10 +2,10 @@ import type { Message } from './message-text.ts';
 import type { Channel } from './messages.generated.ts';
 import { fieldFault } from './send-form.tsx';
 
-/** A message that fills the form, to be sent again as a new message. */
+/** An earlier message whose content fills the form, so that it can be sent again as a new message. */
 export type Again = Message;
 
-/** The message, if it belongs to this channel. */
+/** Returns the message if it was sent on this channel, else undefined. */
 export function ofChannel(again: Again | undefined, channel: Channel): Again | undefined {
   return again?.channel === channel ? again : undefined;
 }
@@ -22,7 +22,7 @@ export function listIn(payload: Payload, name: string): string {
   return Array.isArray(value) ? value.join(', ') : '';
 }
 
-/** An object or array as JSON; empty text for an empty one. */
+/** Formats an object or array as JSON for a text field. Returns '' if it is empty. */
 export function jsonIn(payload: Payload, name: string): string {
   const value = payload?.[name];
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return '';
@@ -30,7 +30,8 @@ export function jsonIn(payload: Payload, name: string): string {
 }
 
 /**
- * The JSON in a field; undefined if the field is empty. Throws `ApiError` that names the field if it does not parse.
+ * Parses the JSON of a field. Returns undefined if the field is empty. Throws an `ApiError` for this field if the text
+ * is not valid JSON of this kind.
  */
 export function parseJson<Kind extends 'object' | 'array'>(
   name: string,

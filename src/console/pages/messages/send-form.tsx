@@ -17,38 +17,40 @@ const ENVIRONMENTS = [
   { value: 'SANDBOX', label: 'Sandbox: it is checked and recorded, nothing is sent or charged' },
 ];
 
-/** The fields of every send. */
+/** The fields that every channel sends. */
 export interface SendCommon {
   readonly environment: Environment;
   readonly scheduledFor: string | null;
   readonly idempotencyKey: string;
 }
 
-/** A refusal of one field by the console itself. */
+/** Makes an error for one field of the form, found by the console itself. */
 export function fieldFault(path: string, message: string): ApiError {
   return new ApiError('BAD_USER_INPUT', message, { fields: [{ path, message }] });
 }
 
-/** The message that the send created, or that an earlier send with the same idempotency key created. */
+/** The created message. If the idempotency key was used before, it is the message of the earlier request. */
 interface Sent {
   readonly id: string;
   readonly createdAt: string;
 }
 
-/** The whole content of a form as text; a file by name, size and time. */
+/**
+ * Returns a text that identifies the form's whole content. A file is identified by name, size and modification time.
+ */
 function contentOf(values: FormData): string {
   const facts = ([name, value]: [string, FormDataEntryValue]) =>
     value instanceof File ? [name, value.name, value.size, value.lastModified] : [name, value];
   return JSON.stringify([...values].map(facts));
 }
 
-/** The acceptance time of the account's newest message, in ms since 1970; 0 without one. */
+/** Returns when the account's newest message was accepted, in ms since 1970, or 0 if there is no message. */
 async function newestAtMs(): Promise<number> {
   const [newest] = (await request(NewestMessage, {})).messages.nodes;
   return newest ? Date.parse(newest.createdAt) : 0;
 }
 
-/** The error with the field names of the form. */
+/** Returns the error with the form's field names instead of the API's paths. `names` maps one to the other. */
 function renamed(error: ApiError, names: Readonly<Record<string, string>>): ApiError {
   const { code, message, requestId, retryAfterSeconds } = error;
   const fields = error.fields.map((fault) => {
@@ -59,8 +61,8 @@ function renamed(error: ApiError, names: Readonly<Record<string, string>>): ApiE
 }
 
 /**
- * The shared part of the forms of all channels: environment, schedule, the idempotency key that prevents a second send
- * after a lost answer, and the way to the page of the message.
+ * The part that the forms of all channels share: environment, schedule, idempotency key, and the redirect to the page
+ * of the message. The idempotency key prevents a second message when the person sends again after a lost response.
  */
 export function SendForm({
   label,
@@ -72,26 +74,27 @@ export function SendForm({
   children,
 }: {
   label: string;
-  /** Sends the message. Throws `ApiError`. */
+  /** Sends the message. Rejects with `ApiError` on failure. */
   send: (values: FormData, common: SendCommon) => Promise<Sent>;
   environment?: Environment | undefined;
-  /** Renders the price. */
+  /** Renders the price for the chosen environment. */
   price: (environment: Environment) => ReactNode;
-  /** Names of fields by the API's path, if they differ. */
+  /** The form's field name for an API path, where the two differ. */
   fieldNames?: Readonly<Record<string, string>>;
-  /** Renders more about a refusal than its message. */
+  /** Renders an explanation of an error in addition to its message. */
   explain?: (error: ApiError) => ReactNode;
   children: ReactNode;
 }) {
   const [, navigate] = useLocation();
   const [keys] = useState(() => new SendKeys());
-  // For each content sent under a typed idempotency key: the newest message before the first try.
+  // For each content that was sent with a typed idempotency key: the time of the newest message before the first
+  // attempt. If the response has a message that is not newer, the key was used before and nothing was sent.
   const [newestBefore] = useState(() => new Map<string, number>());
   const [earlierId, setEarlierId] = useState<string>();
   const [environment, setEnvironment] = useState(given);
   const [fault, setFault] = useState<Error>();
   const [isBusy, setIsBusy] = useState(false);
-  // A second click can come before the button looks busy.
+  // A ref, because a second click can come before the state `isBusy` is rendered.
   const isSending = useRef(false);
   const submit = async (values: FormData) => {
     if (isSending.current) return;

@@ -15,7 +15,10 @@ import './messages.css';
 
 const CHANNELS = Object.keys(CHANNEL_NAMES) as Channel[];
 
-/** The send forms. In the address, `channel` opens a tab and `from` names the message that fills it. */
+/**
+ * The forms that send messages, one tab for each channel. The query parameter `channel` opens a tab; `from` is the id
+ * of a message that fills the form.
+ */
 export default function SendPage() {
   const [params] = useSearchParams();
   const from = params.get('from');

@@ -7,7 +7,10 @@ import { counted } from './message-text.ts';
 
 const MAX_LENGTH = 1_000;
 
-/** Encoding, segments and billing units, updated with every key press, and the characters that cost segments. */
+/**
+ * Shows encoding, segments and billing units while the person types. It also shows the characters that force UCS-2, and
+ * so more segments.
+ */
 export function SmsCounter({ text, onReplace }: { text: string; onReplace: (text: string) => void }) {
   const { encoding, segments, billingUnits, length } = describeText(text);
   return (
@@ -79,7 +82,7 @@ function codePointOf(char: string): string {
   return `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** An invisible character as its code point. */
+/** Shows an invisible character as its code point. */
 function visible(char: string): string {
   return /^[\p{Z}\p{C}]$/u.test(char) ? codePointOf(char) : char;
 }

@@ -13,7 +13,7 @@ import { SmsCounter } from './sms-counter.tsx';
 
 const ASK_AFTER_MS = 400;
 
-/** Sends an SMS. Segments update with every key press, the price a moment later. */
+/** The form that sends an SMS. The number of segments changes with each key press, the price when typing pauses. */
 export function SmsForm({ again }: { again: Again | undefined }) {
   const before = ofChannel(again, 'SMS');
   const [to, setTo] = useState(before?.to.join(', ') ?? '');
@@ -66,7 +66,7 @@ export function SmsForm({ again }: { again: Again | undefined }) {
   );
 }
 
-/** The gateway's price, requested when typing pauses. */
+/** Shows the price that the gateway calculates. It is requested when typing pauses. */
 function Estimate({
   to,
   message,
@@ -103,7 +103,7 @@ function Estimate({
   );
 }
 
-/** The value after it has not changed for a moment. */
+/** Returns the last value that did not change for `ASK_AFTER_MS`. */
 function useSettled(value: { to: string; message: string }): { to: string; message: string } {
   const { to, message } = value;
   const [settled, setSettled] = useState(value);

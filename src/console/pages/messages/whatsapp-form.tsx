@@ -27,7 +27,7 @@ const FIELD_NAMES = {
   'media.caption': 'caption',
 };
 
-/** Sends a WhatsApp message to one number: free text, an approved template, or a file. */
+/** The form that sends a WhatsApp message to one number: free text, an approved template, or a file. */
 export function WhatsAppForm({ again }: { again: Again | undefined }) {
   const before = ofChannel(again, 'WHATSAPP');
   const payload = before?.payload;
@@ -126,7 +126,10 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
   );
 }
 
-/** The fields of one type of message. Their input stays while another type is shown. */
+/**
+ * The fields of one message type. They are hidden, not removed, while another type is chosen, so that they keep their
+ * input.
+ */
 function Part({ isShown, children }: { isShown: boolean; children: ReactNode }) {
   return (
     <div hidden={!isShown}>

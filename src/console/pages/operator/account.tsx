@@ -18,7 +18,7 @@ import {
 } from './operator.generated.ts';
 import { TopUp } from './top-up.tsx';
 
-/** For operators: one account with its balance, plan and retention. */
+/** For operators: the page of one account with its balance, plan and retention. */
 export default function AccountPage() {
   const { id } = useParams<{ id: string }>();
   const query = useApiQuery(OperatedAccount, { id });
@@ -71,7 +71,7 @@ function AccountPlan({ of }: { of: AccountRowFragment }) {
       <Loaded query={plans}>
         {({ plans: all }) => (
           <Form
-            // Shows the stored plan, also after an undo.
+            // A new plan changes the React key, so that the form shows the stored plan, also after an undo.
             key={of.plan?.name}
             label="Plan of the account"
             error={set.error}

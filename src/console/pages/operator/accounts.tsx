@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<AccountRowFragment>[] = [
   { header: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
 
-/** For operators: every account. */
+/** For operators: the list of all accounts. */
 export default function AccountsPage() {
   const variables = { first: PAGE_SIZE, after: useAfter(), search: useFilter('search') };
   const accounts = useApiQuery(Accounts, variables, { keepsLast: true });

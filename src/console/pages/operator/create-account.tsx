@@ -7,7 +7,7 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { PasswordDialog } from '../../ui/password-dialog.tsx';
 import { Accounts, CreateAccount } from './operator.generated.ts';
 
-/** For operators: creates an account with its owner, whose password is shown once. */
+/** For operators: creates an account and its owner, and shows the owner's one-time password. */
 export default function CreateAccountPage() {
   const [, navigate] = useLocation();
   const create = useApiMutation(CreateAccount, { refetches: [Accounts] });

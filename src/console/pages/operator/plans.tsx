@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<PlanRowFragment>[] = [
   { header: 'Sessions', cell: ({ sessionPerMinute }) => sessionLimitOf(sessionPerMinute), isNumber: true },
 ];
 
-/** For operators: the plans, which limit requests of keys and people. */
+/** For operators: the list of plans. A plan limits the requests of API keys and of people. */
 export default function PlansPage() {
   const query = useApiQuery(Plans, {});
   return (
@@ -112,7 +112,7 @@ function PlanForm({ plans }: { plans: readonly PlanRowFragment[] }) {
           title={`Change the plan ${asked.name}?`}
           consequence="This plan exists. The new limits apply to every account on it within a second."
           confirmLabel="Change plan"
-          // The fields show the error.
+          // The form's fields show the error, so the dialog closes after a failure too.
           onConfirm={() => set.mutateAsync({ input: asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
         />

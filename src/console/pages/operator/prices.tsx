@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<Price>[] = [
   },
 ];
 
-/** The prices of messages; operators set them. */
+/** The list of message prices. Operators can change them. */
 export default function PricesPage() {
   const query = useApiQuery(Prices, {});
   const currency = useViewer().account?.currency;
@@ -78,7 +78,7 @@ function PriceForm({ prices }: { prices: readonly Price[] }) {
   });
   const before = asked && prices.find((price) => keyOf(price) === keyOf(asked));
   const submit = (values: FormData) => {
-    // Without these fields there is nothing to confirm.
+    // The confirmation shows the currency and the amount, so they are checked before it opens.
     const missing = ['currency', 'amount'].filter((name) => textOf(values, name) === '');
     const fields = missing.map((path) => ({ path, message: 'is needed' }));
     set.reset();
@@ -116,7 +116,7 @@ function PriceForm({ prices }: { prices: readonly Price[] }) {
           title="Set this price?"
           consequence={`${CHANNEL_NAMES[asked.channel]} to ${whereOf(asked.prefix)} costs ${asked.amount} ${asked.currency} for every account in that currency from now on; ${before ? `it is ${before.amount} ${before.currency} now` : 'there is no such price yet'}.`}
           confirmLabel="Set it"
-          // The fields show the error.
+          // The form's fields show the error, so the dialog closes after a failure too.
           onConfirm={() => set.mutateAsync({ input: asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
         />

@@ -10,10 +10,10 @@ import { Providers, type ProvidersQuery } from './operator.generated.ts';
 
 type Provider = NonNullable<ProvidersQuery['providers']>[number];
 
-/** Processes publish the health of their providers every few seconds, without live updates. */
+/** Interval of refetches, in ms. Provider health has no live updates; processes publish it every few seconds. */
 const ASK_EVERY_MS = 10_000;
 
-/** Push routes begin with the platform and a colon. */
+/** Formats a route. A route for push is a platform followed by a colon, which is dropped. */
 const routeOf = (prefix: string) => prefix.replace(/:$/, '') || 'all others';
 
 const COLUMNS: readonly Column<Provider>[] = [
@@ -50,7 +50,7 @@ function LastError({ of: { detail, lastError, lastErrorAt } }: { of: Provider })
   );
 }
 
-/** For operators: the health of carriers and providers, as each worker process sees it. */
+/** For operators: the health of carriers and providers, as each worker process measures it. */
 export default function ProvidersPage() {
   const query = useApiQuery(Providers, {}, { refetchEveryMs: ASK_EVERY_MS });
   return (

@@ -33,7 +33,10 @@ interface Payment {
 
 const REFERENCE_NEEDED = 'is needed: with it the same payment is booked once, however often it is sent';
 
-/** Why an amount cannot be booked. Checked before the confirmation, which would show it rounded. */
+/**
+ * Returns why an amount cannot be booked, or undefined. It runs before the confirmation, which would show the amount
+ * rounded.
+ */
 function faultOfAmount(amount: number, currency: string): string | undefined {
   try {
     return toMinor(amount, currency) > 0 ? undefined : 'must be more than 0';
@@ -43,7 +46,7 @@ function faultOfAmount(amount: number, currency: string): string | undefined {
   }
 }
 
-/** The payments of an account, and a form to book another. */
+/** Lists the payments of an account, and has a form to book another one. */
 export function TopUp({ of }: { of: AccountRowFragment }) {
   const payments = useApiQuery(TopUps, { accountId: of.id });
   return (
@@ -65,7 +68,10 @@ export function TopUp({ of }: { of: AccountRowFragment }) {
   );
 }
 
-/** Books a payment after a confirmation. One reference books once, and the page says whether it did. */
+/**
+ * Books a payment after a confirmation. The gateway books a reference only once, and the form says whether it booked
+ * now or earlier.
+ */
 function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Booked[] }) {
   const [asked, setAsked] = useState<Payment>();
   const [fault, setFault] = useState<ApiError>();
@@ -130,7 +136,7 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
             </>
           }
           confirmLabel="Book it"
-          // The fields show the error.
+          // The form's fields show the error, so the dialog closes after a failure too.
           onConfirm={() => topUp.mutateAsync({ accountId: of.id, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
         />

@@ -22,7 +22,7 @@ import { RecentMessages } from './recent-messages.tsx';
 import { UsageChart } from './usage-chart.tsx';
 import { ENVIRONMENTS, GROUPS } from './usage-summary.ts';
 
-/** The account's messages, cost and problems, live. */
+/** The overview of an account, with live updates: messages, cost and problems. */
 export function AccountOverview({ accountId }: { accountId: string }) {
   const messages = useApiQuery(OverviewMessages, {});
   const webhooks = useApiQuery(OverviewWebhooks, {});
@@ -81,7 +81,7 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
   );
 }
 
-/** The choices are in the address, so that a reload or a link shows the same. */
+/** Returns the choices of the page. They are in the URL, so that a reload or a shared link shows the same. */
 function useChoices() {
   const [params, setParams] = useSearchParams();
   return {

@@ -5,7 +5,7 @@ interface Option {
   readonly label: string;
 }
 
-/** A few options as adjacent buttons, of which one is chosen. */
+/** A row of buttons that selects one of a few options. */
 export function Choice<Given extends Option>({
   label,
   options,

@@ -12,7 +12,7 @@ import {
 } from './overview.generated.ts';
 
 const RECENT_MS = 24 * 3_600_000;
-/** Page size of the query, for each status. */
+/** Maximum number of deliveries that the query returns for each status. */
 const MOST = 50;
 
 type Health = Complete<OverviewWebhooksQuery>;
@@ -27,7 +27,7 @@ interface Failing {
   readonly lastAt: string | null;
 }
 
-/** Webhooks that the gateway disabled, or that missed events in the last 24 hours. */
+/** Lists the webhooks that the gateway disabled, and those with failed or retried deliveries in the last 24 hours. */
 export function FailingWebhooks() {
   const health = useApiQuery(OverviewWebhooks, {});
   useLiveRefetch(OverviewDeliveryChanged, {}, [OverviewWebhooks]);

@@ -9,11 +9,11 @@ import { type Environment, OverviewSpending } from './overview.generated.ts';
 import { daysLeft, lastWeek } from './periods.ts';
 import { summaryOf, type UsageRow } from './usage-summary.ts';
 
-/** A balance that lasts fewer days is marked. */
+/** A balance that lasts fewer days than this is shown with a warning. */
 const LOW_DAYS = 3;
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
-/** Messages, delivery rate and cost of a period, and how long the balance lasts. */
+/** Shows the messages, delivery rate and cost of a period, and how long the balance will last. */
 export function Figures({
   usage,
   period,
@@ -21,9 +21,9 @@ export function Figures({
   environment,
 }: {
   usage: readonly UsageRow[];
-  /** Name of the period. */
+  /** Name of the period, such as `7 days`. */
   period: string;
-  /** Start of the period. */
+  /** Start of the period, as ISO 8601. */
   from: string;
   environment: Environment;
 }) {
@@ -79,7 +79,7 @@ function Figure({ name, note, children }: { name: string; note: ReactNode; child
   );
 }
 
-/** How long the balance lasts at the usage of the last seven days. */
+/** Formats how many days the balance will last. Undefined means that nothing was charged in the last seven days. */
 function lastsText(days: number | undefined): string {
   if (days === undefined) return 'not used in the last 7 days';
   if (days < 1) return 'lasts less than a day';

@@ -6,13 +6,13 @@ import { Notice } from '../../ui/notice.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { noteFirstRunOffered } from '../first-run/offer.ts';
 
-/** Redirects to the first steps, once for an account in a browser. */
+/** Redirects to the first steps. It happens once for an account in a browser. */
 export function LeadToFirstSteps({ accountId }: { accountId: string }) {
   useEffect(() => noteFirstRunOffered(accountId), [accountId]);
   return <Redirect to="/start" replace />;
 }
 
-/** Shown for an account that has sent nothing. */
+/** Shown instead of figures for an account that has not sent a message. */
 export function NothingSent() {
   const mayWalk = usePermission('webhook.register');
   return (
@@ -31,7 +31,7 @@ export function NothingSent() {
   );
 }
 
-/** Warns that no webhook reports the outcomes of messages. */
+/** Warns that no webhook is registered, so that no program receives the outcomes of messages. */
 export function NoWebhook() {
   const mayWalk = usePermission('webhook.register');
   return mayWalk ? (

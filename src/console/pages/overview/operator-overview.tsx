@@ -12,7 +12,7 @@ import { OverviewPlatform, type OverviewPlatformQuery } from './overview.generat
 type Account = NonNullable<OverviewPlatformQuery['accounts']>['nodes'][number];
 type Provider = NonNullable<OverviewPlatformQuery['providers']>[number];
 
-/** Processes publish at this interval, in ms, without live updates. */
+/** Interval of refetches, in ms. Provider health has no live updates. */
 const PROVIDERS_EVERY_MS = 15_000;
 
 const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
@@ -48,7 +48,7 @@ const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
   },
 ];
 
-/** The platform for its operators: health of carriers, and the newest accounts. */
+/** The overview for operators: health of the carriers, and the newest accounts. */
 export function OperatorOverview() {
   const query = useApiQuery(OverviewPlatform, {}, { refetchEveryMs: PROVIDERS_EVERY_MS });
   return (

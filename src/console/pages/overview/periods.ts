@@ -9,7 +9,7 @@ interface PeriodKind {
   readonly value: string;
   readonly label: string;
   readonly interval: Exclude<UsageInterval, 'MONTH'>;
-  /** Number of hours or days, including the current one. */
+  /** Number of hours or days in the period. The current hour or day counts. */
   readonly length: number;
 }
 
@@ -20,16 +20,19 @@ export const PERIODS = [
 ] as const satisfies readonly PeriodKind[];
 export type PeriodName = (typeof PERIODS)[number]['value'];
 
-/** A span of whole hours or days in UTC that ends with the current one. */
+/** A range of whole hours or whole days in UTC. It ends with the current hour or day. */
 export interface Period {
   readonly interval: PeriodKind['interval'];
   readonly from: string;
   readonly to: string;
-  /** Start and label of each interval: hours in the browser's zone, days in UTC. */
+  /** Start and label of each hour or day. Labels of hours are in the browser's time zone, those of days in UTC. */
   readonly slots: readonly { readonly at: string; readonly label: string }[];
 }
 
-/** The period with this name at `now`. It stays the same within the hour or day. */
+/**
+ * Returns the period with this name at the time `now`. The result only changes with the next hour or day, so the query
+ * stays cached.
+ */
 export function periodOf(name: PeriodName, now: Date): Period {
   const { interval, length } = PERIODS.find(({ value }) => value === name)!;
   const stepMs = interval === 'HOUR' ? HOUR_MS : DAY_MS;
@@ -42,13 +45,13 @@ export function periodOf(name: PeriodName, now: Date): Period {
   return { interval, from: slots[0]!.at, to: new Date(end).toISOString(), slots };
 }
 
-/** The last seven times 24 hours, to the hour. */
+/** Returns the last 7 × 24 hours, up to the end of the current hour. */
 export function lastWeek(now: Date): { readonly from: string; readonly to: string } {
   const end = (Math.floor(now.getTime() / HOUR_MS) + 1) * HOUR_MS;
   return { from: new Date(end - 7 * DAY_MS).toISOString(), to: new Date(end).toISOString() };
 }
 
-/** How many days a balance lasts at the cost of the last seven days; undefined if that was 0. */
+/** Returns how many days a balance lasts at the cost of the last seven days. Undefined if that cost was 0. */
 export function daysLeft(balance: number, costOfWeek: number): number | undefined {
   return costOfWeek > 0 ? (balance * 7) / costOfWeek : undefined;
 }

@@ -6,7 +6,7 @@ import { Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, whom } from '../messages/message-text.ts';
 import { OverviewMessages } from './overview.generated.ts';
 
-/** The newest messages of all channels. */
+/** The list of the newest messages of all channels. */
 export function RecentMessages() {
   const query = useApiQuery(OverviewMessages, {});
   return (

@@ -6,7 +6,7 @@ import { OverviewUsage, type OverviewUsageQueryVariables } from './overview.gene
 import type { Period } from './periods.ts';
 import { barsOf, GROUPS, type Group } from './usage-summary.ts';
 
-/** Messages of each hour or day of a period, by status, channel or key. */
+/** A bar chart of the messages in each hour or day of a period, by status, channel or key. */
 export function UsageChart({
   asked,
   slots,

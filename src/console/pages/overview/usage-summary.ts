@@ -6,7 +6,7 @@ import type { Period } from './periods.ts';
 
 export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
 
-/** The environments to choose from. Sandbox messages are apart, because they reach nobody. */
+/** The environments to choose from. Their messages are counted separately, because sandbox messages reach nobody. */
 export const ENVIRONMENTS = [
   { value: 'PRODUCTION', label: ENVIRONMENT_NAMES.PRODUCTION },
   { value: 'SANDBOX', label: ENVIRONMENT_NAMES.SANDBOX },
@@ -34,11 +34,11 @@ export interface Summary {
   readonly messages: number;
   readonly cost: number;
   readonly failed: number;
-  /** Delivered ÷ (delivered + failed), 0 to 1; undefined while nothing is finished. */
+  /** Delivered ÷ (delivered + failed), from 0 to 1. Undefined if no message is delivered or failed. */
   readonly deliveryRate: number | undefined;
 }
 
-/** The totals of a period, from its usage by status. */
+/** Adds up the totals of a period from its usage by status. */
 export function summaryOf(rows: readonly UsageRow[]): Summary {
   const delivered = sum(rows.filter(({ status }) => status === 'DELIVERED'));
   const failed = sum(rows.filter(({ status }) => status === 'FAILED'));
@@ -51,7 +51,10 @@ export function summaryOf(rows: readonly UsageRow[]): Summary {
   };
 }
 
-/** One bar for each slot, stacked by status, channel or key; the four busiest have their own series. */
+/**
+ * Returns one stacked bar for each hour or day. By channel or key, the four busiest have their own series, and the rest
+ * share one.
+ */
 export function barsOf(
   rows: readonly UsageRow[],
   group: UsageGroup,
@@ -86,7 +89,7 @@ function busiestKinds(rows: readonly UsageRow[], group: UsageGroup) {
     color: COLORS[index]!,
   }));
   const labels = new Set<string>();
-  // Two keys may have the same name, but the chart needs different labels.
+  // Two keys may have the same name, but each series of the chart needs its own label.
   const told = alone.map((kind) => {
     const label = labels.has(kind.label) ? `${kind.label} (${kind.key.slice(0, 6)})` : kind.label;
     labels.add(label);

@@ -29,12 +29,12 @@ const COLUMNS: readonly Column<Token>[] = [
   { header: 'Actions', cell: (token) => <Acts of={token} />, isWhole: true },
 ];
 
-/** Reads, which is what most programs need. */
+/** Operations that only read. Most programs need only these. */
 const READS = /\.(list|find|get|slice|query|ledger|health|types|headers)\w*$/;
-/** What a token may not do, or what a program does not need. */
+/** Operations that an access token must not run, or that only make sense for a person. */
 const OF_PEOPLE = /^(session|secondFactor|accessToken|permission)\.|^member\.changePassword$/;
 
-/** Tokens for programs that query GraphQL. */
+/** The access tokens of the person. Programs use them to call the GraphQL API. */
 export function AccessTokensSection() {
   const query = useApiQuery(AccessTokens, {});
   const [isOpen, setIsOpen] = useState(false);

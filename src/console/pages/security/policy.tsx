@@ -5,7 +5,7 @@ import { Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { SecurityPolicy, SetSecurityPolicy } from './security.generated.ts';
 
-/** For owners: whether the members of the account must have a second factor. */
+/** For owners: sets whether the account's members must have a second factor. */
 export function PolicySection() {
   const query = useApiQuery(SecurityPolicy, {});
   const toast = useToast();

@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Factor>[] = [
   { header: 'Actions', cell: (factor) => <Remove of={factor} />, isWhole: true },
 ];
 
-/** Authenticator apps, passkeys and recovery codes. */
+/** The person's second factors: authenticator apps, passkeys and recovery codes. */
 export function FactorsSection() {
   const query = useApiQuery(OwnFactors, {});
   const isFree = usePermission('session.list');
@@ -94,11 +94,11 @@ function Remove({ of: { id, name } }: { of: Factor }) {
   );
 }
 
-/** Shows the QR code, asks for a code of the app, and shows the recovery codes. */
+/** Adds an authenticator app: shows the QR code, asks for a code of the app, and shows the recovery codes. */
 function AddTotp() {
   const start = useApiMutation(StartTotp);
   const confirm = useApiMutation(ConfirmTotp);
-  // The page changes with the session, so it is loaded when the codes have been read.
+  // A refetch of the session changes the page, so it waits until the person has read the recovery codes.
   const finish = () => {
     void refetch(OwnFactors, RecoveryCodesLeft, Sessions, Session);
     start.reset();
@@ -137,7 +137,7 @@ function AddTotp() {
   );
 }
 
-/** Makes a passkey on this device, and shows the recovery codes that come with the first factor. */
+/** Adds a passkey on this device. With the first factor it also shows the recovery codes. */
 function AddPasskey() {
   const [codes, setCodes] = useState<readonly string[]>([]);
   const toast = useToast();
@@ -166,7 +166,7 @@ function AddPasskey() {
   );
 }
 
-/** How many recovery codes are left, and new ones. */
+/** Shows how many recovery codes are left, and creates new ones. */
 function RecoveryCodes() {
   const query = useApiQuery(RecoveryCodesLeft, {});
   const renew = useApiMutation(RenewRecoveryCodes, { refetches: [RecoveryCodesLeft] });

@@ -5,7 +5,7 @@ import { PolicySection } from './policy.tsx';
 import { FactorsSection } from './second-factors.tsx';
 import { SessionsSection } from './sessions.tsx';
 
-/** How the person signs in: second factors, sessions and access tokens; for owners, what the account requires. */
+/** The page for second factors, sessions and access tokens. Owners also set the security policy of the account. */
 export default function SecurityPage() {
   return (
     <>

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Session>[] = [
   },
 ];
 
-/** Where the person is signed in. */
+/** The list of the person's sessions. */
 export function SessionsSection() {
   const query = useApiQuery(Sessions, {});
   const toast = useToast();

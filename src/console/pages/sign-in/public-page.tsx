@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect } from 'react';
 import './sign-in.css';
 
-/** The frame of a page for people without a session. */
+/** The frame of a page that needs no session. */
 export function PublicPage({ title, children }: { title: string; children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Messaging gateway`;

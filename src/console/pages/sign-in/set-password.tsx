@@ -8,7 +8,7 @@ import { Form, textOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { PublicPage } from './public-page.tsx';
 
-/** Asks for a mail with a link to choose another password. */
+/** Asks for an email with a link to set a new password. */
 export function ForgotPasswordPage() {
   const request = useApiMutation(RequestPasswordReset);
   const isSent = request.data?.requestPasswordReset;
@@ -51,7 +51,7 @@ export function AcceptInvitationPage() {
   return <SetPassword title="Accept the invitation" document={AcceptInvitation} />;
 }
 
-/** Sets a password with the token of the address. */
+/** Sets a password. The token in the URL proves that the person received the email. */
 function SetPassword({
   title,
   document,
@@ -60,7 +60,7 @@ function SetPassword({
   document: typeof ResetPassword | typeof AcceptInvitation;
 }) {
   const [token] = useState(() => new URLSearchParams(location.search).get('token') ?? '');
-  // The token stays neither in the address nor in the history of the browser.
+  // Removes the token from the URL and the browser's history, because it is a secret.
   useEffect(() => history.replaceState(null, '', location.pathname), []);
   const set = useApiMutation(document as typeof ResetPassword);
   const ended = set.error?.fields.find(({ path }) => path === 'token');

@@ -19,7 +19,7 @@ import { Form, textOf } from '../../ui/form.tsx';
 import { PasskeyButton } from '../../ui/passkey-button.tsx';
 import { PublicPage } from './public-page.tsx';
 
-/** Explains an error to a person who signs in. */
+/** Returns an error text that fits a person who signs in. */
 function explain(error: ApiError): ApiError {
   if (error.code !== 'RATE_LIMITED') return error;
   const minutes = Math.max(1, Math.ceil((error.retryAfterSeconds ?? 900) / 60));
@@ -30,7 +30,7 @@ function explain(error: ApiError): ApiError {
   );
 }
 
-/** The sign-in page. `next` in the address is the page after it. */
+/** The sign-in page. The query parameter `next` is the path to open afterwards. */
 export function SignInPage() {
   return (
     <PublicPage title="Sign in">
@@ -46,10 +46,10 @@ export function SignInPage() {
   );
 }
 
-/** The sign-in over a page whose session has ended. The page keeps its input. */
+/** The sign-in dialog over a page whose session has expired. The page keeps its input. */
 export function SignInAgain({ email }: { email: string }) {
   const password = useRef<HTMLInputElement>(null);
-  // The dialog focuses its first field, the email, which is filled: a password typed there would be readable.
+  // The email field is filled, and `Dialog` focuses it as the first field. A password typed there would be readable.
   useEffect(() => password.current?.focus(), []);
   return (
     <Dialog title="Your session has ended" onClose={() => undefined} mustAnswer>
@@ -102,14 +102,14 @@ function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<
   );
 }
 
-/** The second step of a sign-in. */
+/** The second step of a sign-in: asks for a code or a passkey. */
 function CodeForm({
   challenge,
   passkey,
   onBack,
 }: {
   challenge: string;
-  /** What a passkey of the person answers. */
+  /** WebAuthn options for a passkey. Undefined if the person has no passkey. */
   passkey: PasskeyJson | undefined;
   onBack: () => void;
 }) {

@@ -15,7 +15,7 @@ import {
 
 const SHOWN = [WebhookDetail, Webhooks];
 
-/** Stops deliveries after a confirmation: those that wait for a retry fail. */
+/** Pauses a webhook after a confirmation. Deliveries that wait for a retry fail. */
 export function PauseButton({ of: webhook }: { of: WebhookRowFragment }) {
   const update = useApiMutation(UpdateWebhook, { refetches: SHOWN });
   return (
@@ -35,7 +35,7 @@ export function PauseButton({ of: webhook }: { of: WebhookRowFragment }) {
   );
 }
 
-/** Starts deliveries again. */
+/** Resumes a paused or disabled webhook. */
 export function ResumeButton({ of: webhook }: { of: WebhookRowFragment }) {
   const toast = useToast();
   const update = useApiMutation(UpdateWebhook, {

@@ -3,7 +3,7 @@ import { formatAbsolute } from '../../lib/format.ts';
 
 const TICK_MS = 1_000;
 
-/** Counts down to a time, such as `in 12 s`; then `due now`. */
+/** Counts down to the time `to`, such as `in 12 s`, and then shows `due now`. */
 export function Countdown({ to }: { to: string }) {
   const [nowMs, setNowMs] = useState(Date.now);
   useEffect(() => {

@@ -21,7 +21,7 @@ import {
 
 const STATUSES = DELIVERY_STATUSES.map((status) => status.toUpperCase() as DeliveryStatus);
 
-/** The deliveries of a webhook, newest first, in pages. The filters are in the address. */
+/** The deliveries of a webhook, newest first, in pages. The URL holds the filters. */
 export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
   const asked = useFilter('status');
   const status = STATUSES.find((each) => each === asked) ?? null;

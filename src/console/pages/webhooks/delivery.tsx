@@ -18,7 +18,7 @@ import { DeliveryDetail, type DeliveryDetailQuery, DeliveryUpdated } from './web
 type Delivery = NonNullable<DeliveryDetailQuery['webhookDelivery']>;
 type Attempt = Delivery['attemptLog'][number] & { readonly number: number };
 
-/** One delivery: its payload, and each attempt with its result. */
+/** The page of one delivery: its payload, and each attempt with its result. */
 export default function DeliveryPage() {
   const { deliveryId } = useParams<{ deliveryId: string }>();
   const query = useApiQuery(DeliveryDetail, { id: deliveryId });

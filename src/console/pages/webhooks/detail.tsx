@@ -25,7 +25,7 @@ import {
   type WebhookRowFragment,
 } from './webhooks.generated.ts';
 
-/** One webhook with its deliveries, and changing, testing, pausing and deleting it. */
+/** The page of one webhook: its deliveries, and forms to change, test, pause and delete it. */
 export default function WebhookPage() {
   const { webhookId } = useParams<{ webhookId: string }>();
   const query = useApiQuery(WebhookDetail, { id: webhookId });

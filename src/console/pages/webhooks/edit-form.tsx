@@ -14,7 +14,7 @@ import {
   Webhooks,
 } from './webhooks.generated.ts';
 
-/** Changes a webhook, with an undo. */
+/** Changes a webhook, and offers an undo. */
 export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
   const toast = useToast();
   const query = useApiQuery(EventTypes, {});
@@ -24,7 +24,8 @@ export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
   const before: WebhookProperties = { url, events, description, maxRetries };
   const save = (properties: WebhookProperties) => {
     const { url: nextUrl, ...rest } = properties;
-    // An unchanged URL is not sent: then the rest can change although its name does not resolve.
+    // The gateway resolves the host name of a new URL. An unchanged URL is not sent, so that the other fields can
+    // change even if its name does not resolve.
     const input = nextUrl === url ? rest : properties;
     const undo = () =>
       update.mutateNext(

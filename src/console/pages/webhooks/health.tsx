@@ -2,7 +2,7 @@ import { formatNumber } from '../../lib/format.ts';
 import { successRate } from './webhook-rules.ts';
 import type { WebhookRowFragment } from './webhooks.generated.ts';
 
-/** The success rate of a webhook's deliveries, and the numbers of succeeded, failed and waiting ones. */
+/** Shows the success rate of a webhook's deliveries, and how many succeeded, failed and wait. */
 export function Health({ of: stats }: { of: WebhookRowFragment['stats'] }) {
   const { succeeded, failed, pending } = stats;
   const rate = successRate(stats);

@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { header: 'Description', cell: ({ description }) => description ?? <span className="quiet">none</span> },
 ];
 
-/** All webhooks of the account with their state. */
+/** The list of the account's webhooks and their states. */
 export default function WebhooksPage() {
   const webhooks = useApiQuery(Webhooks, { environment: useEnvironment() });
   useLiveRefetch(DeliveryUpdated, {}, [Webhooks]);

@@ -15,13 +15,13 @@ import {
 } from './webhooks.generated.ts';
 
 const DAY_MS = 86_400_000;
-/** A new error object each time, so that the field gets the focus again. */
+/** Returns a new error object each time, because a form focuses the field only when its error changes. */
 const notPast = () => {
   const message = 'Give a time in the past.';
   return new ApiError('BAD_USER_INPUT', message, { fields: [{ path: 'since', message }] });
 };
 
-/** Queues everything that a webhook missed since a time. */
+/** Queues again all deliveries of a webhook that failed since a chosen time. */
 export function RecoverForm({ of: webhook }: { of: WebhookRowFragment }) {
   const recover = useApiMutation(RedeliverFailed, { refetches: [WebhookDetail, WebhookDeliveries] });
   const [fault, setFault] = useState<ApiError>();

@@ -3,7 +3,7 @@ import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { DeliveryDetail, Redeliver, WebhookDeliveries, WebhookDetail } from './webhooks.generated.ts';
 
-/** Retries a delivery now. */
+/** Queues a delivery again, at once. */
 export function RetryButton({ deliveryId, label }: { deliveryId: string; label: string }) {
   const toast = useToast();
   const redeliver = useApiMutation(Redeliver, {

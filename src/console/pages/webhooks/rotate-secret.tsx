@@ -5,7 +5,7 @@ import { SecretDialog } from './secret-dialog.tsx';
 import { deliveriesText } from './webhook-rules.ts';
 import { RotateWebhookSecret, type WebhookRowFragment } from './webhooks.generated.ts';
 
-/** Replaces a webhook's secret by a new one, which is shown once. */
+/** Replaces the secret of a webhook by a new one, and shows it once. */
 export function RotateSecret({ of: webhook }: { of: WebhookRowFragment }) {
   const rotate = useApiMutation(RotateWebhookSecret);
   const [secret, setSecret] = useState<string>();

@@ -3,7 +3,7 @@ import { CodeBlock } from '../../ui/code.tsx';
 import { Select } from '../../ui/field.tsx';
 import type { EventTypeList } from './webhook-fields.tsx';
 
-/** A sample envelope for each event type. */
+/** Shows a sample envelope for the chosen event type. */
 export function Samples({ of: eventTypes }: { of: EventTypeList }) {
   const [event, setEvent] = useState(eventTypes[0]?.event);
   const shown = eventTypes.find((each) => each.event === event);

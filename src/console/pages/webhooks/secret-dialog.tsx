@@ -4,7 +4,7 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { VerificationCode } from './verification-code.tsx';
 
-/** Shows a webhook's new secret for the only time, and how to verify signatures with it. */
+/** Shows a webhook's new secret and the code that verifies signatures with it. The secret cannot be shown again. */
 export function SecretDialog({
   title,
   secret,

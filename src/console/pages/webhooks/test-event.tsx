@@ -13,7 +13,7 @@ import {
   WebhookDetail,
 } from './webhooks.generated.ts';
 
-/** Posts a test event to the webhook, paused or not, and shows the answer. */
+/** Posts a test event to the webhook and shows the response. It works for a paused webhook too. */
 export function TestEvent({ webhookId }: { webhookId: string }) {
   const test = useApiMutation(SendTestEvent, { refetches: [WebhookDetail, WebhookDeliveries] });
   return (

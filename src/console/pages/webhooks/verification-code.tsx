@@ -5,7 +5,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { verifications } from './verification.ts';
 import { WebhookHeaders } from './webhooks.generated.ts';
 
-/** Code that verifies a delivery's signature, in the languages of docs/guides/webhooks.md. */
+/** Shows code that verifies the signature of a delivery, in the languages of docs/guides/webhooks.md. */
 export function VerificationCode() {
   const headers = useApiQuery(WebhookHeaders, {});
   return (
@@ -29,6 +29,6 @@ export function VerificationCode() {
 }
 
 function withCode(text: string) {
-  // Odd parts were between backquotes.
+  // The parts with an odd index were between backquotes, so they are code.
   return text.split('`').map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part));
 }

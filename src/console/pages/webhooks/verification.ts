@@ -3,15 +3,15 @@ import type { WebhookHeadersQuery } from './webhooks.generated.ts';
 
 type HeaderNames = NonNullable<WebhookHeadersQuery['webhookHeaders']>;
 
-/** How receivers verify a signature in one language. */
+/** The code that verifies a signature in one language. */
 export interface Verification {
   readonly language: string;
   readonly code: string;
-  /** Where the raw body and the header come from; code is in backquotes. */
+  /** Says where the code gets the raw body and the signature header from. It has code between backquotes. */
   readonly note: string;
 }
 
-/** The tested code of docs/guides/webhooks.md, with the header names of this gateway. */
+/** Returns the tested code of docs/guides/webhooks.md with this gateway's header names. */
 export function verifications({ signature }: HeaderNames): Verification[] {
   const underscored = (name: string) => name.toUpperCase().replaceAll('-', '_');
   const own = page

@@ -27,7 +27,7 @@ function pauses(count: number): string {
     .replace(/, (?=\d+$)/, ' and ')} seconds`;
 }
 
-/** The fields of a new and of a changed webhook. */
+/** The fields of a webhook, for a new webhook and for a change. */
 export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; eventTypes: EventTypeList }) {
   return (
     <>
@@ -69,7 +69,7 @@ export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; even
   );
 }
 
-/** The values of the fields as the API takes them. */
+/** Converts the form's values to the input of the API. */
 export function webhookPropertiesOf(values: FormData): WebhookProperties {
   return {
     url: textOf(values, 'url'),

@@ -3,7 +3,7 @@ import type { WebhookRowFragment } from './webhooks.generated.ts';
 
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
-/** The state of a webhook: paused by a person, or disabled by the gateway. */
+/** Returns the state of a webhook: `ACTIVE`, `PAUSED` by a person, or `DISABLED` by the gateway. */
 export function statusOf({
   isActive,
   disabledReason,
@@ -12,20 +12,20 @@ export function statusOf({
   return disabledReason === null ? 'PAUSED' : 'DISABLED';
 }
 
-/** The success rate of finished deliveries as text; undefined without any. */
+/** Formats the share of finished deliveries that succeeded. Undefined if no delivery is finished. */
 export function successRate({ succeeded, failed }: WebhookRowFragment['stats']): string | undefined {
   const finished = succeeded + failed;
   if (finished === 0) return undefined;
-  // Rounded down, so that one failure among many is not shown as 100 %.
+  // Rounded down, so that one failure among many deliveries is not shown as 100 %.
   return percent.format(Math.floor((succeeded / finished) * 1000) / 1000);
 }
 
-/** A duration, such as `84 ms` or `2.4 s`. */
+/** Formats a duration, such as `84 ms` or `2.4 s`. */
 export function formatDuration(ms: number): string {
   return ms < 1_000 ? `${formatNumber(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** `1 delivery`, `2 deliveries`. */
+/** Formats a number of deliveries: `1 delivery`, `2 deliveries`. */
 export function deliveriesText(count: number): string {
   return `${formatNumber(count)} ${count === 1 ? 'delivery' : 'deliveries'}`;
 }
