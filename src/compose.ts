@@ -71,21 +71,24 @@ import { SubmitMessages } from './workers/submit/submit-messages.ts';
 import { SubmitOutcomes } from './workers/submit/submit-outcomes.ts';
 import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 
-/** How long a dry run imports contacts, which it has locked. */
+/** A preview of an import runs for at most this time, in milliseconds. It locks contacts meanwhile. */
 const DRY_IMPORT_MS = 1_000;
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
 /**
- * Per origin. More than the 10 of one endpoint, because all pushes to browsers of one vendor go to one push service.
+ * Greatest number of concurrent requests of one account to one origin (scheme, host and port). This is more than the 10
+ * of one webhook endpoint, because all pushes to browsers of one vendor go to one push service.
  */
 const CONNECTIONS_PER_ACCOUNT = 1_024;
 
-/** The wired parts of one process. */
+/** The parts of one process, connected with each other. */
 export type Gateway = Awaited<ReturnType<typeof compose>>;
 
 /**
- * Wires the process and migrates the database. Throws when PostgreSQL or the master key is not available, when the
- * key does not fit the database (unless `withAnyMasterKey`), and when the clocks disagree (unless `withAnyClock`).
- * Sends and fetches nothing before `startWorking`.
+ * Builds all parts of the process, connects them and migrates the database. Starts no sending and no fetching before
+ * `startWorking` is called.
+ * - Throws if PostgreSQL or the master key is not available.
+ * - Throws if the master key does not fit the database, unless `withAnyMasterKey`.
+ * - Throws if the clocks of machine and database disagree, unless `withAnyClock`.
  */
 export async function compose(
   config: Config,
@@ -136,7 +139,7 @@ function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Lo
   }
 }
 
-/** The database connection. Starts the embedded PostgreSQL if none is configured. */
+/** Returns the database connection. Starts the embedded PostgreSQL if no DATABASE_URL is configured. */
 async function connectionOf(
   config: Config,
   logger: Logger,
@@ -155,12 +158,16 @@ async function connectionOf(
   return config.databaseUrl;
 }
 
-/** The gateway's own webhook receiver for trials. Another process may serve it. */
+/**
+ * Makes the client for the gateway's own webhook receiver, which developers use for trials. Another process may serve
+ * the receiver. Undefined in production.
+ */
 function ownReceiverOf(config: Config) {
   if (config.isProduction) return undefined;
   const receiver = new OwnReceiver();
   if (config.publicUrl !== undefined || config.port !== 0) receiver.servedAt(baseUrlOf(config));
-  // The operator chose the receiver's address, and this client connects to no other.
+  // All networks are allowed here, because the operator chose the receiver's URL and this client connects to no other
+  // URL.
   const client = createGuardedClient({
     allowedNetworks: ['0.0.0.0/0', '::/0'],
     requireHttps: false,
@@ -169,10 +176,10 @@ function ownReceiverOf(config: Config) {
   return { receiver, client };
 }
 
-/** Pushes what must be closed onto `opened`, which closes in reverse order. */
+/** Builds the parts. Every part that must be closed is pushed onto `opened`, which closes them in reverse order. */
 async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack, withAnyClock: boolean) {
   const masterKey = await masterKeyOf(config);
-  // Started later, when there is a database to ask.
+  // The clock starts later, because it needs the database connection.
   const clock = new DatabaseClock(logger);
   const now = () => clock.now();
   const client = createGuardedClient({
@@ -336,7 +343,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         if (name !== 'contact-import') return;
         const imports = new ImportContacts(dry.stores, dry.uow, csvReader, clock, ids);
         const signal = AbortSignal.timeout(DRY_IMPORT_MS);
-        // A long file is previewed up to here.
+        // The time limit ends the preview of a long file. The preview then covers the rows before that point.
         await imports.handle({ data: data as ContactImportJob }, signal).catch((error: unknown) => {
           if (!signal.aborted) throw error;
         });
@@ -363,7 +370,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     takeReports: deps.takeReports,
     takeKnownReports: reports.takeKnown.bind(reports),
     webhookHeaders: transport.headerNames,
-    /** Sets the URL of this process once it listens. */
+    /** Tells the parts under which URL this process is reachable. Call it when the server listens. */
     servedAt(baseUrl: string) {
       servedUrl = baseUrl;
       own?.receiver.servedAt(baseUrl);
@@ -374,7 +381,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     holdGate,
     readiness,
     refusals,
-    /** One round of the ledger check. Returns the number of accounts with a mismatch. */
+    /** Runs the ledger check once. Returns the number of accounts with a mismatch. */
     async checkLedgers(): Promise<number> {
       await checkLedgers(uow, logger);
       return stores.ledgerCheck.countMismatched();
@@ -414,7 +421,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         isWorker: config.isWorker,
       });
     },
-    /** Drains and closes everything. Stop the workers first. */
+    /** Finishes waiting work and closes everything. Stop the workers first. */
     async close(): Promise<void> {
       await intake.drain();
       await reports.drain();

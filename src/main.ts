@@ -7,9 +7,12 @@ import { createLogger } from './start/logger.ts';
 import { createQuickstart } from './start/quickstart.ts';
 import { isUnreachable } from './storage/postgres/faults.ts';
 
-/** Work in progress at a signal gets this long. Then it is cut off, and the queue repeats it at the next start. */
+/**
+ * After a signal, work in progress may continue for this time, in milliseconds. Then it is stopped, and the queue
+ * repeats it at the next start.
+ */
 const DRAIN_MS = 30_000;
-/** Time to close connections and PostgreSQL, also for a start in progress. */
+/** Time to close connections and PostgreSQL, in milliseconds. It also applies to a start in progress. */
 const CLOSE_MS = 10_000;
 
 class Server {
@@ -26,7 +29,10 @@ class Server {
     this.#logger = createLogger(config.logLevel ?? 'info');
   }
 
-  /** Resolves when ready, or when a signal arrives first. If it cannot start, it closes everything and rejects. */
+  /**
+   * Starts the process. Resolves when it is ready, or when a signal arrives first. If the start fails, closes
+   * everything and rejects.
+   */
   async start(): Promise<void> {
     this.#started = this.#start();
     try {
@@ -37,7 +43,7 @@ class Server {
     }
   }
 
-  /** Drains and ends the process. A second signal changes nothing. */
+  /** Finishes work in progress and ends the process. A second signal has no effect. */
   async stop(why: string, code = 0): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
@@ -46,7 +52,7 @@ class Server {
       this.#logger.error({}, 'not closed in time; what is left comes back from the queue at the next start');
       process.exit(1);
     }, DRAIN_MS + CLOSE_MS).unref();
-    // A failed start has printed its reason and closed everything.
+    // If the start failed, its error is already printed and everything is closed.
     await this.#started.catch(() => undefined);
     await this.#close();
     this.#logger.info({}, 'stopped');
@@ -56,7 +62,8 @@ class Server {
   async #start(): Promise<void> {
     this.#gateway = await compose(this.#config, this.#logger);
     if (this.#isStopping) return;
-    // Another database is at the same address now, so cached state is wrong.
+    // A new hold at this time means that another database answers at the same URL. The cached state is wrong then, so
+    // stop.
     if (this.#config.isWorker)
       this.#gateway.holdGate.onChange((hold) => hold && void this.stop(describeHold(hold), 1));
     if (this.#config.isApi) this.#http = await startHttpServer(this.#gateway, this.#config, this.#logger);
@@ -71,7 +78,7 @@ class Server {
 
   async #offerQuickstart(gateway: Gateway): Promise<void> {
     if (!this.#http || !(await gateway.stores.accounts.isEmpty())) return;
-    // Production prints no secrets. There the command line creates accounts.
+    // Production prints no secrets to stdout. There an operator creates the first account by the command line.
     if (this.#config.isProduction) {
       process.stdout.write(
         '\nThere is no account yet. Make one: npm run cli -- account create --email you@example.com --currency UGX\n',
@@ -81,7 +88,7 @@ class Server {
     try {
       process.stdout.write(await createQuickstart(gateway.operations, this.#http.url));
     } catch (error) {
-      // Another process on the same database was first and has printed the secrets.
+      // If there is an account now, another process on the same database created it first and has printed the secrets.
       if (await gateway.stores.accounts.isEmpty()) throw error;
     }
   }
@@ -103,7 +110,7 @@ async function main(): Promise<void> {
   const server = new Server(loadConfig());
   process.on('SIGTERM', () => void server.stop('SIGTERM'));
   process.on('SIGINT', () => void server.stop('SIGINT'));
-  // The reader of stdout may close it, as in `npm start | head`.
+  // The program that reads stdout may close it, as in `npm start | head`. That must not end the server.
   process.stdout.on('error', () => undefined);
   await server.start();
 }

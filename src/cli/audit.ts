@@ -67,7 +67,7 @@ async function exportTo(
       yield page.map((line) => (format === 'csv' ? `${exportCsv(line)}\r\n` : `${line}\n`)).join('');
     }
   }
-  // It holds addresses and emails of people.
+  // Only the owner may read the file, because the log contains IP addresses and email addresses of people.
   await pipeline(Readable.from(lines()), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   return { file: path, entries };
 }

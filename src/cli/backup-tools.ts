@@ -1,4 +1,4 @@
-/** What backup and restore are done by. */
+/** The functions that the commands `backup` and `restore` call. */
 export interface BackupTools {
   backUp(options: {
     readonly to: string;
@@ -21,7 +21,7 @@ export interface BackupTools {
   }): Promise<RestoreReport>;
 }
 
-/** Bytes that are done, and those that are expected. */
+/** Called with the number of bytes that are done and the number that are expected. */
 export type OnProgress = (done: number, expected: number) => void;
 
 export interface RestoreReport {

@@ -73,7 +73,10 @@ function describe(report: RestoreReport): CliAnswer {
 const SHOWN_EVERY_MS = 1_000;
 const LINE_EVERY_MS = 10_000;
 
-/** Writes progress to stderr: on one line of a terminal, else a new line every 10 s. Nothing with --json. */
+/**
+ * Returns a function that writes progress to stderr. On a terminal it rewrites one line. Otherwise it writes a new line
+ * every 10 s. With --json it writes nothing.
+ */
 function showProgress(what: string, isJson: boolean | undefined): OnProgress {
   const { stderr } = process;
   let shownAt = performance.now();

@@ -1,4 +1,4 @@
-/** Parts that all commands share. */
+/** Types and functions that all commands use. */
 import type { Command } from 'commander';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { Operations } from '../domain/operations.ts';
@@ -7,7 +7,7 @@ import type { CliAnswer } from './output.ts';
 
 export const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 
-/** What the commands need of the gateway. */
+/** The parts of the gateway that commands use. */
 export interface CliGateway {
   readonly operations: Pick<
     Operations,
@@ -27,11 +27,14 @@ export interface CliRunner {
     options?: { readonly mayMakeDatabase?: boolean },
   ): Promise<void>;
   doctor(isJson: boolean | undefined): Promise<void>;
-  /** Runs a command of the SDK's, which is a client of a running gateway. */
+  /** Runs a command of the SDK, which acts as a client of a running gateway. */
   client(args: readonly string[]): Promise<void>;
-  /** Serves language models over standard input and output, with a running gateway, until the input ends. */
+  /**
+   * Connects a language model to a running gateway: carries the Model Context Protocol over standard input and output,
+   * until the input ends.
+   */
   mcp(url: string, apiKey: string): Promise<void>;
-  /** Runs `work`, which opens no gateway, and prints the answer. */
+  /** Runs `work` without opening the gateway, and prints the answer. */
   withTools(isJson: boolean | undefined, work: (tools: BackupTools) => Promise<CliAnswer>): Promise<void>;
 }
 

@@ -4,36 +4,42 @@ import type { SecretBox } from '../domain/ports/system.ts';
 import { describeHold, type Hold } from '../domain/recovery/hold.ts';
 import { type CliAnswer, errorLine } from './output.ts';
 
-/** The parts that the doctor checks. A rejection of any of them is a finding. */
+/** The parts of the gateway that `doctor` checks. If a part rejects, `doctor` reports that as a finding. */
 export interface Patient {
   readonly migration: { readonly to: string; readonly newerThan?: string };
   readonly diagnostics: {
     readonly server: { readonly version: string; readonly isPooled: boolean };
-    /** Settings that a connection should have and has not. */
+    /** Returns the PostgreSQL settings that a connection should have and does not have. */
     settingsNotHeld(): Promise<readonly string[]>;
-    /** The number of the gateway's statements, and those that this server refuses. */
+    /**
+     * Prepares all SQL statements of the gateway on this server. Returns their number, and those that the server
+     * refuses.
+     */
     refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }>;
     hearsNotifications(): Promise<boolean>;
-    /** One sealed secret for each master key that sealed any. */
+    /** Returns one stored secret for each master key that has sealed any. */
     sealedSamples(): Promise<readonly string[]>;
   };
   readonly clock: {
     agrees(): Promise<boolean>;
-    /** The fault, as a sentence. */
+    /** Describes what is wrong with the clock, as a sentence. Undefined if nothing is wrong. */
     fault(): string | undefined;
-    /** How far this machine's clock is ahead of the database's. */
+    /** How far this machine's clock is ahead of the database's clock, in milliseconds. */
     readonly skewMs: number;
   };
-  /** Rejects when the database takes no writes. */
+  /** Writes a row. Rejects if the database accepts no writes. */
   readonly heartbeat: { beat(): Promise<void> };
   readonly queue: { check(): Promise<void>; depth(): Promise<Readonly<Record<string, number>>> };
   readonly holdGate: { readonly hold: Hold | undefined };
-  /** Checks the ledgers once. Resolves with the number of accounts whose balance is not the sum of their ledger. */
+  /**
+   * Checks all ledgers once. Resolves with the number of accounts whose balance differs from the sum of their ledger
+   * entries.
+   */
   checkLedgers(): Promise<number>;
   readonly routing: Pick<Routing, 'start' | 'stop' | 'health'>;
   readonly reports: { readonly take: ReportSink };
   readonly secrets: Pick<SecretBox, 'open'>;
-  /** The DKIM key that signs mails, if mails are signed. */
+  /** The DKIM key that signs emails. Undefined if emails are not signed. */
   readonly dkim: { readonly recordName: string; readonly record: string } | undefined;
 }
 
@@ -43,22 +49,25 @@ interface Finding {
   readonly detail: string;
 }
 
-/** The directory of the embedded PostgreSQL, and the free space on its disk. */
+/**
+ * The directory of the embedded PostgreSQL, and the free space on its disk in MB. `freeMb` is absent if the system does
+ * not tell it.
+ */
 interface Room {
   readonly place: string;
   readonly freeMb?: number;
 }
 
-/** With less free space the next messages may not fit. */
+/** Minimum free disk space, in MB. With less, the next messages may not fit. */
 const ROOM_MIN_MB = 100;
 const CARRIERS_PATIENCE_MS = 10_000;
 const CARRIERS_POLL_MS = 50;
-/** How many refused statements are named. */
+/** At most this many refused statements are named in a finding. */
 const MAX_SHOWN = 3;
 
 /**
- * Checks everything that a running gateway needs, one row each. It connects to SMSCs and mail servers and sends
- * nothing. `room` is for the embedded PostgreSQL only.
+ * Checks everything that a running gateway needs. The answer has one row for each check. Connects to SMSCs and mail
+ * servers, and sends nothing. `room` is given for the embedded PostgreSQL only.
  */
 export async function examine(patient: Patient, room: Room | undefined): Promise<CliAnswer> {
   return report([
@@ -73,7 +82,10 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
   ]);
 }
 
-/** The findings when `check` keeps the gateway from being composed. */
+/**
+ * Makes the findings for a gateway that cannot start. `check` names the part that failed. All other checks are reported
+ * as not checked.
+ */
 export function cannotStart(check: 'database' | 'carriers' | 'master key', why: string): CliAnswer {
   const checks = ['database', 'queue', 'ledger', 'sending', 'carriers', 'clock', 'master key'] as const;
   return report(
@@ -150,9 +162,10 @@ function checkSending({ holdGate: { hold } }: Patient): string {
 
 async function checkCarriers({ routing, reports }: Patient): Promise<string> {
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
-  // Reports may arrive as soon as a carrier is connected. Only stored reports are acknowledged.
+  // Delivery reports may arrive as soon as a carrier is connected. They must be stored, because a report is
+  // acknowledged only after that.
   routing.start((provider, taken) => reports.take(provider, taken));
-  // These providers connect only when they have a message to send.
+  // Providers that are already up here have not connected: they connect only when they have a message to send.
   const untried = new Set(routing.health().flatMap(({ name, state }) => (state === 'up' ? [name] : [])));
   try {
     const deadline = performance.now() + CARRIERS_PATIENCE_MS;
@@ -174,7 +187,10 @@ function describeProvider({ name, state, detail }: ProviderHealth, isUntried: bo
   return `${name} is ${how}${detail ? ` (${detail})` : ''}`;
 }
 
-/** The start has checked the key. Whether the DNS record is published can only be seen from outside. */
+/**
+ * Describes the DNS record of the DKIM key. The key itself was checked at the start. This machine cannot tell whether
+ * other servers see the record.
+ */
 function describeDkim({ recordName, record }: NonNullable<Patient['dkim']>): Finding {
   const detail = `signs mails; publish as a TXT record of ${recordName}: ${record}`;
   return { check: 'dkim', ok: true, detail };

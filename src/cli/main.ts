@@ -13,9 +13,9 @@ import { createProgram } from './program.ts';
 type OpenOptions = NonNullable<Parameters<typeof Compose>[2]> & { readonly mayMakeDatabase?: boolean };
 
 /**
- * Opens the gateway for one command, and loads it only then: help and usage errors need none of it. It logs nothing
- * unless LOG_LEVEL is set. It uses the database's time, whatever this machine's clock says, and expires and deletes
- * nothing.
+ * Opens the gateway for one command. `compose` is loaded only then, because help and usage errors do not need it. The
+ * gateway logs nothing unless LOG_LEVEL is set. It uses the database's time, even if this machine's clock is wrong. It
+ * does not start the tasks that expire and delete data.
  */
 async function open({ mayMakeDatabase = false, ...options }: OpenOptions = {}) {
   const config = loadConfig();
@@ -40,13 +40,13 @@ const runner: CliRunner = {
     process.exitCode = await runInProcess(args);
   },
   async mcp(url, apiKey) {
-    // Other commands start without the protocol's package.
+    // Load the protocol's package here, so that other commands start without it.
     const { carryMcp } = await import('./mcp.ts');
     await carryMcp(url, apiKey);
   },
   async run(isJson, work, options) {
     const gateway = await open(options);
-    // Print the answer even when closing fails: a password is shown only once.
+    // Print the answer before closing: closing may fail, and a new password is shown only once.
     try {
       await print(isJson, await work(gateway));
     } finally {
@@ -66,7 +66,7 @@ const runner: CliRunner = {
   async doctor(isJson) {
     const config = loadConfig();
     try {
-      // Before the command could create a cluster there.
+      // Check this first: opening the gateway would create a cluster in the directory.
       await requireCluster(config);
     } catch (error) {
       return print(isJson, cannotStart('database', errorLine(error, isUnreachable)));
@@ -91,7 +91,10 @@ const runner: CliRunner = {
   },
 };
 
-/** The part whose settings keep the gateway from opening. Settings that are not the database's are the carriers'. */
+/**
+ * Names the part whose settings keep the gateway from opening. A wrong setting that is not one of the database belongs
+ * to the carriers.
+ */
 function faultyPart(error: unknown): 'database' | 'carriers' {
   if (!(error instanceof ConfigError)) return 'database';
   return /^DATA(BASE_URL|_DIR) /.test(error.message) ? 'database' : 'carriers';

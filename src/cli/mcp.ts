@@ -1,13 +1,16 @@
-/** `mcp`: carries the Model Context Protocol between standard input and output and `/mcp` of a running gateway. */
+/**
+ * The command `mcp`: carries the Model Context Protocol between standard input and output and the path `/mcp` of a
+ * running gateway.
+ */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isInitializeRequest, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 
-/** JSON-RPC's code for a failure of the server. */
+/** JSON-RPC's error code for a failure of the server. */
 const SERVER_ERROR = -32_000;
 
-/** Runs until standard input ends. What cannot be delivered is answered with an error. */
+/** Runs until standard input ends. A message that cannot be delivered is answered with an error. */
 export async function carryMcp(url: string, apiKey: string): Promise<void> {
   const stdio: Transport = new StdioServerTransport();
   const http: Transport = new StreamableHTTPClientTransport(new URL('/mcp', url), {

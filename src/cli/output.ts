@@ -1,13 +1,15 @@
-/** A command's answer: `json` with `--json`, else `text`. With `failure` the exit code is 1. */
+/**
+ * The answer of a command. With `--json` it prints `json`, otherwise `text`. If `failure` is set, the exit code is 1.
+ */
 export interface CliAnswer {
   readonly json: object;
-  /** For people. Default: the members of `json`, one a line. */
+  /** Text for people. Default: the fields of `json`, one per line. */
   readonly text?: string;
-  /** One line for stderr. */
+  /** One line that is printed to stderr. */
   readonly failure?: string;
 }
 
-/** The members of an answer, one a line, with aligned names. */
+/** Prints the fields of an answer, one per line, with the values in one column. */
 export function asText(value: object): string {
   const rows = flatten('', value);
   const width = Math.max(0, ...rows.map(([name]) => name.length));
@@ -22,7 +24,7 @@ function flatten(name: string, value: unknown): [string, string][] {
   );
 }
 
-/** What an operator can do when PostgreSQL refuses, by its code. */
+/** What an operator can do about an error of PostgreSQL, by SQLSTATE code. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28000': 'Check the user in DATABASE_URL.',
   '28P01': 'Check the user and the password in DATABASE_URL.',
@@ -36,8 +38,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * One line for an error, with what the operator can do. `isUnreachable` tells the errors of a database that cannot be
- * reached.
+ * Describes an error and what the operator can do, in one line. `isUnreachable` returns true for errors which mean that
+ * the database cannot be reached.
  */
 export function errorLine(error: unknown, isUnreachable: (error: unknown) => boolean): string {
   const message = messageOf(error)
@@ -50,10 +52,10 @@ export function errorLine(error: unknown, isUnreachable: (error: unknown) => boo
 }
 
 function messageOf(error: unknown): string {
-  // After tries at several addresses only the single errors have messages.
+  // If Node tried several IP addresses, the error itself has no message. Only the errors inside it have one.
   if (error instanceof AggregateError) return [...new Set(error.errors.map(messageOf))].join(', ');
   if (!(error instanceof Error)) return String(error);
-  // Knex puts the query's text and values before the server's message. They may hold secrets.
+  // Knex puts the query and its values before the server's message. Drop them, because they may contain secrets.
   if ('severity' in error) return String(error.message.split(' - ').at(-1));
   return error.message || error.name;
 }

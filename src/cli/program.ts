@@ -11,7 +11,7 @@ import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './c
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
 
-/** Those of the SDK, which reads their options and has their help. */
+/** Commands that the SDK runs. The SDK parses their options and prints their help. */
 const CLIENT_COMMANDS = [
   ['listen', "follow an account's events and forward each to an address of this machine"],
   ['trigger', 'make a sample of an event and forward it; nothing is sent or charged'],
@@ -19,14 +19,15 @@ const CLIENT_COMMANDS = [
 ] as const;
 
 /**
- * The commands of docs/operations/command-line.md. Help and usage errors need no database: only a command that runs
- * opens the gateway.
+ * Defines the commands of docs/operations/command-line.md. Help and usage errors need no database, because only the
+ * action of a command opens the gateway.
  */
 export function createProgram(runner: CliRunner): Command {
   const program = new Command('npm run cli --')
     .description('Administration of the messaging gateway from a shell.')
     .exitOverride()
-    // The caller prints errors as one line. What is left is the help that is shown when no command is named.
+    // Print no errors here: the caller prints them as one line. What commander still writes to stderr is the help that
+    // it shows when no command is named. Write that to stdout.
     .configureOutput({ outputError: () => undefined, writeErr: (text) => process.stdout.write(text) })
     .addHelpText(
       'after',
@@ -275,7 +276,7 @@ function days(text: string): number | 'keep' {
   return text === 'keep' ? 'keep' : whole(text, RETENTION_MAX_DAYS, ', or keep');
 }
 
-/** At least one item: an empty list would mean "no restriction". */
+/** Parses a list separated by commas. Refuses an empty list, because it would mean "no restriction". */
 function list(text: string): string[] {
   const items = text
     .split(',')
@@ -287,7 +288,7 @@ function list(text: string): string[] {
 
 function keyId(text: string): string {
   const id = parseKey(text)?.keyId ?? text;
-  // InvalidArgumentError would print the text, which may be most of a secret.
+  // Do not throw InvalidArgumentError: it would print the text, which may be most of a secret.
   if (!isKeyId(id)) throw new Error('--key must be a key id such as f4f3d11fe74a826e, or a whole key.');
   return id;
 }

@@ -1,16 +1,18 @@
-/** Formats of settings: each parses the text of a variable and says what would be right. */
+/**
+ * Formats of settings. Each format parses the text of a variable. Its error message says what a valid value looks like.
+ */
 import { z } from 'zod';
 import { parseIpAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import { mailboxText, parseMailbox } from '../domain/messages/email-address.ts';
 
-/** The items of a comma list. Empty ones are dropped. */
+/** Splits text at commas. Drops empty items. */
 export const list = (value: string) =>
   value
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
 
-/** A whole number, both bounds included. */
+/** A whole number from `least` to `most`, both included. */
 export const whole = (least: number, most: number) =>
   z
     .string()
@@ -20,7 +22,7 @@ export const whole = (least: number, most: number) =>
       error: `must be a whole number from ${least} to ${most}`,
     });
 
-/** A comma list of networks. */
+/** IP networks, separated by commas. */
 export const cidrs = z
   .string()
   .transform(list)
@@ -28,7 +30,7 @@ export const cidrs = z
     error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
   });
 
-/** A comma list of origins, exactly as browsers send them. */
+/** Origins, separated by commas, exactly as browsers send them. */
 export const origins = z
   .string()
   .transform(list)
@@ -39,13 +41,14 @@ export const origins = z
 /** 32 bytes in base64. */
 export const masterKey = z
   .string()
-  // Node's decoder skips characters that are not base64, so a mistyped key would become another key.
+  // Check the characters first: Node's decoder skips characters that are not base64, so a mistyped key would become a
+  // different key.
   .regex(/^[A-Za-z0-9+/]{43}=$/, {
     error: 'must be 32 bytes in base64; make one with: openssl rand -base64 32',
   })
   .transform((text) => Buffer.from(text, 'base64'));
 
-/** Names of lost master keys, as a refused start prints them. */
+/** Names of lost master keys. A start that is refused because of a lost key prints its name. */
 export const masterKeyNames = z
   .string()
   .transform(list)
@@ -55,10 +58,10 @@ export const masterKeyNames = z
 
 const hostName = /^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
 
-/** An address or host name to listen on that can stand in a URL. */
+/** An IP address or host name to listen on. It must also be valid as the host of a URL. */
 export const listenHost = z
   .string()
-  // A host name does not end in a number: 999.1.1.1 is a mistyped address.
+  // A host name cannot end in a number. So 999.1.1.1 is a mistyped IP address, and `URL.canParse` refuses it.
   .refine(
     (text) => parseIpAddress(text) !== undefined || (hostName.test(text) && URL.canParse(`http://${text}`)),
     {
@@ -66,7 +69,7 @@ export const listenHost = z
     },
   );
 
-/** A base address, http: or https:. */
+/** The base of a URL, with http: or https:. */
 export const httpUrl = z
   .string()
   .refine((text) => /^https?:\/\/[^\s/?#@\\]+(\/[^\s?#\\]*)?$/i.test(text) && URL.canParse(text), {
@@ -80,7 +83,9 @@ export const headerText = z
 
 const routeUrls = /^(simulator:$|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
 
-/** Carriers by prefix, each prefix once (R225). The empty prefix matches all numbers. */
+/**
+ * Carriers for each prefix of phone numbers. Each prefix may appear once (R225). The empty prefix matches all numbers.
+ */
 export const smsRoutes = z.string().transform((text, context) => {
   const routes = list(text).map((item) => {
     const [prefix = '', urls] = splitOnce(item, '=');
@@ -106,7 +111,7 @@ export const smsRoutes = z.string().transform((text, context) => {
   return routes;
 });
 
-/** The simulator, or mail servers in the order of failover (R225). */
+/** The simulator, or URLs of mail servers in the order in which they are tried (R225). */
 export const emailUrls = z
   .string()
   .transform((text) => text.split('|').map((url) => url.trim()))
@@ -114,18 +119,18 @@ export const emailUrls = z
     error: 'must be simulator:, or addresses such as smtp://user:password@host:587 with | between them',
   });
 
-/** The domain that signs mails. */
+/** The domain whose DKIM key signs emails. */
 export const dkimDomain = z
   .string()
   .regex(/^([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{1,63}$/, { error: 'must be a domain such as example.com' })
   .transform((text) => text.toLowerCase());
 
-/** The name of the domain's key that signs mails. */
+/** The DKIM selector: the name under which the domain publishes its key. */
 export const dkimSelector = z.string().regex(/^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}$/, {
   error: 'must be the name under which the key is published, such as mail2026',
 });
 
-/** A mail address, with or without a name. */
+/** An email address, with or without a display name. */
 export const mailbox = z.string().transform((text, context) => {
   const parsed = parseMailbox(text);
   if (parsed) return mailboxText(parsed);

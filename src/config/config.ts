@@ -20,12 +20,15 @@ import {
   whole,
 } from './config-formats.ts';
 
-/** A setting that cannot be used. The message names each variable, its fault and what would be right. */
+/** A setting cannot be used. The message names the variable, its fault and a valid value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** The most points of a minute that the database's integers hold together with what is asked at once. */
+/**
+ * Greatest number of points per minute. The database adds the points of waiting requests to it, and both together must
+ * fit its integers.
+ */
 const POINTS_MAX = 1_000_000_000;
 const ROLES_RULE = 'must be api, worker or api,worker';
 
@@ -117,7 +120,7 @@ const SECRETS: readonly string[] = [
   'DATABASE_URL',
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
-  // It holds names, but somebody may put a key there by mistake.
+  // This variable holds names only, but somebody may put a key there by mistake.
   'MASTER_KEY_LOST',
   'SMS_ROUTES',
   'EMAIL_URL',
@@ -131,7 +134,7 @@ const SECRETS: readonly string[] = [
 ];
 const SHOWN_LENGTH = 60;
 
-/** Variables that are set together or not at all. */
+/** Groups of variables that must be set together or not at all. */
 const TOGETHER: readonly (readonly string[])[] = [
   ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_KEY'],
   ['APNS_KEY', 'APNS_KEY_ID', 'APNS_TEAM_ID', 'APNS_TOPIC'],
@@ -139,7 +142,7 @@ const TOGETHER: readonly (readonly string[])[] = [
   ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
 ];
 
-/** A line for each missing variable that another one needs. */
+/** Returns an error line for each variable that is missing from a group of which others are set. */
 function lonely(given: Readonly<Record<string, string>>): string[] {
   return TOGETHER.filter((names) => names.some((name) => given[name] !== undefined)).flatMap((names) =>
     names
@@ -149,7 +152,7 @@ function lonely(given: Readonly<Record<string, string>>): string[] {
 }
 
 function faultLine(name: string, value: string, rule: string): string {
-  // Hide the password in an address that takes none.
+  // The value may be a URL with a password that this variable does not expect. Do not print that password.
   const text = value.replace(/\/\/.*@/, '//…@').slice(0, SHOWN_LENGTH);
   const shown = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(text)}, but`;
   return `${name}${shown} ${rule}.`;
@@ -158,8 +161,8 @@ function faultLine(name: string, value: string, rule: string): string {
 export type Config = ReturnType<typeof fromVariables>;
 
 /**
- * Reads the settings (docs/operations/environment.md). The environment goes before `.env`; an empty variable counts
- * as unset. Throws `ConfigError`.
+ * Reads the settings (docs/operations/environment.md). A variable of the environment overrides the same one in `.env`.
+ * An empty variable counts as not set. Throws `ConfigError`.
  */
 export function loadConfig(): Config {
   for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value;
@@ -167,7 +170,8 @@ export function loadConfig(): Config {
 }
 
 /**
- * The variables of `.env`, which may have a byte order mark; none when there is no such file. Throws `ConfigError`.
+ * Reads the variables of `.env`, which may begin with a byte order mark. Returns none if there is no such file. Throws
+ * `ConfigError`.
  */
 function readEnvFile() {
   try {
@@ -180,7 +184,7 @@ function readEnvFile() {
   }
 }
 
-/** Checks settings given by name. Throws `ConfigError`. */
+/** Checks the settings in `environment`, by name. Throws `ConfigError`. */
 export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(
     Object.keys(variables.shape).flatMap((name) => {
@@ -220,24 +224,27 @@ function fromVariables(values: z.output<typeof variables>) {
     host: values.HOST,
     databaseUrl: values.DATABASE_URL,
     dataDir: values.DATA_DIR,
-    /** Hold the copy at the start: it sends nothing until it is released. */
+    /** Hold this copy of the data at the start: it sends nothing until an operator releases it. */
     mustHold: values.RECOVERY === 'hold',
     masterKey: values.MASTER_KEY,
     previousMasterKeys: values.MASTER_KEY_PREVIOUS,
     lostMasterKeys: values.MASTER_KEY_LOST,
     isProduction,
-    /** Operators move money and read every account: in production they need a second factor unless told otherwise. */
+    /**
+     * Who needs a second factor. In production the default is operators, because they move money and read every
+     * account.
+     */
     secondFactorPolicy:
       values.REQUIRE_SECOND_FACTOR ?? (isProduction ? ('operators' as const) : ('none' as const)),
-    /** Whether a session that began with a one-time password permits nothing but to change it. */
+    /** True if a session that began with a one-time password may do nothing except change that password. */
     restrictsOneTimePasswords: values.ONE_TIME_PASSWORDS === 'change-only',
     isApi: values.ROLES.includes('api'),
     isWorker: values.ROLES.includes('worker'),
     publicUrl: values.PUBLIC_URL?.replace(/\/+$/, ''),
     trustProxy: values.TRUST_PROXY,
-    /** Origins of dashboards that browsers may show GraphQL's answers to. */
+    /** Origins of dashboards. Browsers let these dashboards read the answers of GraphQL. */
     corsOrigins: values.CORS_ORIGINS,
-    /** Path of the documents that sessions may run in production. */
+    /** Path of a file with GraphQL documents. In production, sessions may run only these documents. */
     graphqlDocuments: values.GRAPHQL_DOCUMENTS,
     serviceName: values.SERVICE_NAME,
     defaultSenderId: values.DEFAULT_SENDER_ID,
@@ -249,10 +256,11 @@ function fromVariables(values: z.output<typeof variables>) {
       pointsPerMinute: values.RATE_LIMIT_POINTS_PER_MINUTE,
     },
     /**
-     * The most that this process keeps of delivery reports on its disk while the database is away, in MB. 0: none.
+     * Limit of the reports that this process stores on its own disk while the database is unreachable, in MB. 0: it
+     * stores none.
      */
     reportSpoolMb: values.REPORT_SPOOL_MB,
-    // In production the simulator must be named.
+    // Production never uses the simulator unless EMAIL_URL names it.
     emailUrls: values.EMAIL_URL ?? (isProduction ? [] : ['simulator:']),
     emailFrom: values.EMAIL_FROM,
     dkim:
@@ -279,7 +287,7 @@ function fromVariables(values: z.output<typeof variables>) {
             url: values.APNS_URL,
           },
     vapid: {
-      /** Undefined: a pair is generated in DATA_DIR. */
+      /** Undefined: the gateway generates a key pair in DATA_DIR. */
       keys:
         values.VAPID_PRIVATE_KEY === undefined
           ? undefined
@@ -300,7 +308,7 @@ function fromVariables(values: z.output<typeof variables>) {
     },
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
     metricsToken: values.METRICS_TOKEN,
-    /** Undefined: the server logs from `info` up, and the command line logs nothing. */
+    /** Undefined: the server logs from level `info`, and the command line logs nothing. */
     logLevel: values.LOG_LEVEL,
   };
 }

@@ -9,25 +9,28 @@ import {
 } from '../storage/embedded-postgres/embedded-postgres.ts';
 import { type Config, ConfigError } from './config.ts';
 
-/** The database in the embedded cluster. */
+/** Name of the database in the embedded PostgreSQL cluster. */
 export const GATEWAY_DATABASE = 'gateway';
 
-/** Messages of a full disk: the system's, SQLite's and PostgreSQL's. */
+/** Matches error messages of a full disk. They come from the operating system, SQLite or PostgreSQL. */
 const FULL = /ENOSPC|EDQUOT|no space left on device|quota exceeded|disk is full/i;
 
-/** The configured master key, or the one in DATA_DIR. Throws `ConfigError` when it cannot be read or created. */
+/**
+ * Returns the configured master key, or else the one in DATA_DIR. Creates it there if there is none. Throws
+ * `ConfigError` if it cannot be read or created.
+ */
 export function masterKeyOf({ masterKey, dataDir }: Config): Promise<Buffer> {
   return masterKey ? Promise.resolve(masterKey) : within(dataDir, loadOrCreateMasterKey(dataDir));
 }
 
-/** Starts the PostgreSQL in DATA_DIR. Throws `ConfigError` when the directory cannot be used. */
+/** Starts the PostgreSQL in DATA_DIR. Throws `ConfigError` if the directory cannot be used. */
 export function embeddedPostgresOf({ dataDir }: Config, logger: Logger): Promise<EmbeddedPostgres> {
   return within(dataDir, startEmbeddedPostgres({ dataDir, database: GATEWAY_DATABASE, logger }));
 }
 
 /**
- * Throws `ConfigError` when DATA_DIR has no cluster yet: a command run in the wrong directory must not create an
- * empty database.
+ * Throws `ConfigError` if DATA_DIR has no PostgreSQL cluster yet. A command that runs in the wrong directory must not
+ * create an empty database there.
  */
 export async function requireCluster({ databaseUrl, dataDir }: Config): Promise<void> {
   if (databaseUrl !== undefined || (await hasCluster(dataDir))) return;
@@ -38,14 +41,20 @@ export async function requireCluster({ databaseUrl, dataDir }: Config): Promise<
   );
 }
 
-/** The directory of DATA_DIR's cluster, and the free MB on its disk, which are undefined if the system cannot say. */
+/**
+ * Returns the directory that holds DATA_DIR's cluster, and the free space on its disk in MB. `freeMb` is absent if the
+ * system does not tell it.
+ */
 export async function roomOf(dataDir: string): Promise<{ readonly place: string; readonly freeMb?: number }> {
   const place = dirname(await clusterDirectory(dataDir));
   const disk = await statfs(place).catch(() => undefined);
   return disk ? { place, freeMb: Math.floor((disk.bavail * disk.bsize) / 2 ** 20) } : { place };
 }
 
-/** The fault when `cause` says that the disk of DATA_DIR is full; undefined for any other error. */
+/**
+ * Returns an error that explains what to do if `cause` means that the disk of DATA_DIR is full. Undefined for any other
+ * error.
+ */
 export async function faultOfFullDisk(dataDir: string, cause: unknown): Promise<ConfigError | undefined> {
   if (!FULL.test((cause as Error).message)) return undefined;
   const { place, freeMb } = await roomOf(dataDir);
@@ -58,7 +67,7 @@ export async function faultOfFullDisk(dataDir: string, cause: unknown): Promise<
   );
 }
 
-/** Adds the name of the variable to an error of the file system. */
+/** Awaits `work`. Turns an error of the file system into a `ConfigError` that names DATA_DIR. */
 async function within<T>(dataDir: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

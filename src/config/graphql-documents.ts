@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ConfigError } from './config.ts';
 
-/** Texts by id, as graphql-codegen and Relay write them; or Apollo's manifest. */
+/**
+ * The file is an object of document texts by id, as graphql-codegen and Relay write it. It may also be a manifest of
+ * Apollo.
+ */
 const FILE = z.union([
   z
     .object({ operations: z.array(z.object({ id: z.string(), body: z.string() })) })
@@ -10,7 +13,10 @@ const FILE = z.union([
   z.record(z.string(), z.string()).transform((texts) => new Map(Object.entries(texts))),
 ]);
 
-/** The documents in the file of `GRAPHQL_DOCUMENTS`, by id; undefined without one. Throws `ConfigError`. */
+/**
+ * Reads the documents in the file of `GRAPHQL_DOCUMENTS`, by id. Undefined if no file is configured. Throws
+ * `ConfigError`.
+ */
 export function readGraphqlDocuments(path: string | undefined): ReadonlyMap<string, string> | undefined {
   if (path === undefined) return undefined;
   try {

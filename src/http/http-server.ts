@@ -31,19 +31,22 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often Node looks for requests that have timed out. */
+/** How often Node looks for requests that have timed out, in milliseconds. */
 const TIMEOUT_CHECK_MS = 2_000;
 const HEADERS_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 65_000;
 /**
- * The largest body of any route (an import of contacts in GraphQL). A client that asks first (`Expect: 100-continue`)
- * is not told to send more.
+ * Largest body of any route, in bytes (an import of contacts in GraphQL). A client with `Expect: 100-continue` and a
+ * larger body is not told to send it.
  */
 const MAX_CONTINUED_BYTES = 16 * 1024 * 1024;
-/** Connections that wait to be accepted. A request beyond the load limit needs a connection to be answered 503. */
+/**
+ * Number of connections that may wait to be accepted. It is large because under overload even a refusal with 503 needs
+ * an accepted connection.
+ */
 const BACKLOG = 4_096;
 
-/** The Express app with everything that this process serves. */
+/** Makes the Express app with all routes that this process serves. */
 function createApp(
   gateway: Gateway,
   rest: Rest,
@@ -58,12 +61,12 @@ function createApp(
   app.enable('case sensitive routing');
   app.set('query parser', 'simple');
   const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
-  // A peer that has disconnected has no address.
+  // `text` is undefined if the peer has disconnected: then it has no IP address.
   app.set('trust proxy', (text: string | undefined) => {
     const address = text === undefined ? undefined : parseForwardedAddress(text);
     return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
   });
-  // The busiest route goes first: Express tries each one before it.
+  // Mount the busiest routes first, because Express tries the mounted routes one after the other.
   app.use(API_PATH, rest.router);
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', async (request, response) => {
@@ -123,21 +126,25 @@ function createApp(
   return app;
 }
 
-/** Measures how long the answer takes. */
+/** Measures the time from request to answer, in seconds. */
 function observe(metrics: Metrics, request: Request, response: Response): void {
   const startedAt = performance.now();
   response.on('finish', () => {
-    // A stream lasts as long as its client reads. That is no measure of speed.
+    // Do not measure streams: a stream lasts as long as its client reads.
     if (/^(text\/event-stream|multipart\/mixed)/.test(String(response.getHeader('Content-Type')))) return;
     metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
   });
 }
 
 const LOOPBACK = /^(::1$|127\.|::ffff:127\.)/;
-/** Headers by which a proxy forwards a request. */
+/** Headers that a proxy adds when it forwards a request. */
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'];
 
-/** Behind a proxy on this machine every request comes from loopback, so a forwarded one needs the token. */
+/**
+ * True if the request may read the metrics. With a token set, the request must carry it. Without one, only requests
+ * from this machine may read. A forwarded request does not count as local: behind a proxy on this machine every request
+ * comes from loopback.
+ */
 function mayReadMetrics(request: Request, token: string | undefined): boolean {
   if (token === undefined) {
     const isPassedOn = FORWARDED.some((header) => request.headers[header] !== undefined);
@@ -148,13 +155,19 @@ function mayReadMetrics(request: Request, token: string | undefined): boolean {
 }
 
 export interface HttpServer {
-  /** The address that clients use. */
+  /** The URL that clients use. */
   readonly url: string;
-  /** Takes no new requests. Resolves when those in flight are answered, or cut off after `timeoutMs`. */
+  /**
+   * Accepts no new requests. Resolves when the requests in progress are answered. After `timeoutMs` milliseconds their
+   * connections are closed.
+   */
   close(timeoutMs: number): Promise<void>;
 }
 
-/** Listens on the configured address. Rejects when the address is taken, and names the variable to change. */
+/**
+ * Starts listening on the configured host and port. Rejects if the port is in use. The error names the variable to
+ * change.
+ */
 export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
   const always = securityHeaders(config.isProduction);
   const rest = createRest({ ...gateway, logger, always });
@@ -176,7 +189,8 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Node's own refusal of a request without Host lacks the headers of every answer (R4).
+      // Node would refuse a request without Host itself. Its answer would lack the headers of every answer (R4), so the
+      // code below refuses it.
       requireHostHeader: false,
       IncomingMessage: withExpressPrototype(IncomingMessage, app.request),
       ServerResponse: withExpressPrototype(ServerResponse, app.response),
@@ -209,7 +223,8 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
       new Promise((resolve) => {
         graphql.drain();
         stalledReaders.closing();
-        // A kept-alive connection counts as open until its peer closes it.
+        // A kept-alive connection counts as open until its peer closes it. So close idle ones repeatedly until all are
+        // closed.
         const idle = setInterval(() => server.closeIdleConnections(), 100);
         const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
         server.close(() => {
@@ -223,8 +238,8 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
 }
 
 /**
- * Makes objects of `kind` with Express's prototype. Changing the prototype of an object that exists makes it slow for
- * good.
+ * Makes a class like `kind` whose objects have Express's prototype from the start. Changing the prototype of an
+ * existing object would make every later access to it slow.
  */
 function withExpressPrototype<Kind extends typeof IncomingMessage | typeof ServerResponse>(
   kind: Kind,
@@ -237,18 +252,19 @@ function withExpressPrototype<Kind extends typeof IncomingMessage | typeof Serve
   return Born as unknown as Kind;
 }
 
-/** The answer to the last request of each connection. */
+/** Remembers the answer to the last request of each connection. */
 function lastResponses(server: Server): WeakMap<Duplex, ServerResponse> {
   const responses = new WeakMap<Duplex, ServerResponse>();
   server.prependListener('request', (request, response) => responses.set(request.socket, response));
   return responses;
 }
 
-/** Answers what Node would answer without the headers of every answer (R4), or not at all. */
+/** Answers the requests that Node would answer without the headers of every answer (R4), or would not answer at all. */
 function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex, ServerResponse>): void {
   server.on('clientError', (error, socket) => {
     const response = responses.get(socket);
-    // After the first byte of another answer, a second one would be read as part of it.
+    // If an answer is partly sent, the client would read a second answer as a part of it. So close the connection
+    // instead.
     const isAnswering = response?.headersSent && !response.writableFinished;
     if (socket.writable && !isAnswering) rest.answerMalformed(error, socket);
     else socket.destroy();
@@ -258,7 +274,7 @@ function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex
     if (!(Number(request.headers['content-length']) > MAX_CONTINUED_BYTES)) response.writeContinue();
     server.emit('request', request, response);
   });
-  // An unknown expectation may be ignored (RFC 9110, 10.1.1).
+  // The server may ignore an unknown expectation (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 

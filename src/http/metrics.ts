@@ -3,13 +3,13 @@ import type { Gateway } from '../compose.ts';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { ProviderState } from '../domain/ports/routing.ts';
 
-/** The caller of the operations that are measured. */
+/** The caller under which the metrics run operations. */
 const METRICS: SystemCaller = { kind: 'system', name: 'metrics' };
 const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** The process's metrics, named by the conventions of Prometheus. */
+/** Creates the metrics of this process. The names follow the conventions of Prometheus. */
 export function createMetrics(
   gateway: Pick<
     Gateway,
@@ -37,7 +37,7 @@ export function createMetrics(
     registers: [registry],
     async collect() {
       this.reset();
-      // The other metrics need no database.
+      // Without the database this metric is empty. The other metrics still work.
       const depths = await gateway.queue.depth().catch(() => ({}));
       for (const [queue, count] of Object.entries(depths)) this.set({ queue }, count);
     },
@@ -49,8 +49,8 @@ export function createMetrics(
     registers: [registry],
     async collect() {
       this.reset();
-      // Workers share the health of their providers: this process may have no worker, and a worker may have no
-      // /metrics.
+      // Ask the database for the health of providers, which all workers store there. This process may have no worker,
+      // and a worker process may serve no /metrics.
       const said = await gateway.operations.providers.health.run(METRICS, {}).catch(() => []);
       for (const [provider, own] of Map.groupBy(said, ({ name }) => name))
         this.set({ provider }, own.every(({ state }) => CAN_TAKE.has(state)) ? 1 : 0);

@@ -1,23 +1,30 @@
 /**
- * Whether this process could accept a message now: the database commits a small write to its disk and has room for
- * more, the queue answers, and a worker in this process looks for jobs. With a wrong clock the process still accepts,
- * by the database's time, but is `degraded`: it expires and deletes nothing (R222).
+ * Checks whether this process could accept a message now. Three parts must work: the database, the queue and the
+ * worker.
+ * - The database commits a small write to its disk and has space for more.
+ * - The queue answers.
+ * - A worker in this process looks for jobs.
+ * If this machine's clock is wrong, the process still accepts messages by the database's time, but it is `degraded`: it
+ * expires and deletes nothing (R222).
  */
 import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { UNAVAILABLE_TEXTS } from '../domain/refusal-monitor.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 
-/** A verdict serves all callers for this long. */
+/** A verdict is reused for this time, in milliseconds. */
 const FRESH_MS = 1_000;
-/** A verdict holds this long however many requests are refused. */
+/**
+ * Minimum age of a verdict, in milliseconds, before a refused request can make it stale. It limits checks when many
+ * requests are refused.
+ */
 const UNDOUBTED_MS = 100;
-/** A part that takes longer is not ready. */
+/** A part that does not answer within this time, in milliseconds, counts as not ready. */
 const TIMEOUT_MS = 3_000;
 
 export interface ReadinessPart {
   readonly name: 'database' | 'queue' | 'worker';
-  /** Rejects when the part does not work. */
+  /** Checks the part. Rejects if the part does not work. */
   readonly look: () => Promise<void>;
 }
 
@@ -25,34 +32,35 @@ export type Verdict =
   | {
       readonly isReady: true;
       readonly degraded?: { readonly check: 'clock'; readonly reason: string };
-      /** It serves reads and sends nothing. */
+      /** Set if this copy of the data is held: the process answers reads and sends nothing. */
       readonly held?: { readonly reason: string };
     }
-  /** `reason` is for the operator and names no internals. */
+  /** `reason` is text for the operator. It names no internals. */
   | { readonly isReady: false; readonly check: ReadinessPart['name']; readonly reason: string };
 
 interface ReadinessOptions {
   readonly parts: readonly ReadinessPart[];
-  /** The refusal that an infrastructure fault maps to. */
+  /** Returns the refusal for an infrastructure fault. Undefined for any other error. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  /** The fault of this machine's clock, as a sentence. */
+  /** Describes what is wrong with this machine's clock, as a sentence. Undefined if nothing is wrong. */
   readonly clockFault: () => string | undefined;
-  /** Why this copy of the data is held, in a sentence. */
+  /** Says why this copy of the data is held, as a sentence. Undefined if it is not held. */
   readonly whyHeld: () => string | undefined;
   readonly logger: Logger;
   readonly timeoutMs?: number;
 }
 
 /**
- * Checks on demand. One check runs at a time; its verdict serves everybody who asks meanwhile and for a second after.
+ * Checks when somebody asks. Only one check runs at a time. Its verdict is given to everybody who asks during the check
+ * or within a second after it.
  */
 export class Readiness {
   readonly #options: ReadinessOptions;
   readonly #outage: OutageLog;
   #verdict: Promise<Verdict> | undefined;
-  /** When the verdict was reached (performance.now, ms); undefined while a check runs. */
+  /** Time at which the verdict was reached (performance.now, ms). Undefined while a check runs. */
   #reachedAt: number | undefined;
-  /** Whether a check that timed out still waits for its answer. Another one would only wait beside it. */
+  /** True while a check that timed out still waits for its part. A new check would only wait for the same part. */
   #isLooking = false;
 
   constructor(options: ReadinessOptions) {
@@ -60,7 +68,7 @@ export class Readiness {
     this.#outage = new OutageLog(options.logger, 'not ready', 'ready again');
   }
 
-  /** Resolves within the time limit. Never rejects. */
+  /** Returns the verdict. Resolves within the time limit and never rejects. */
   check(): Promise<Verdict> {
     const isFresh = this.#reachedAt === undefined || performance.now() - this.#reachedAt < FRESH_MS;
     if (this.#verdict && (isFresh || this.#isLooking)) return this.#verdict;
@@ -71,13 +79,13 @@ export class Readiness {
     return this.#verdict;
   }
 
-  /** A request was refused because of the database: check anew when somebody next asks. */
+  /** Call this when a request was refused because of the database. The next `check` then looks again. */
   doubt(): void {
     if (this.#reachedAt !== undefined && performance.now() - this.#reachedAt > UNDOUBTED_MS)
       this.#reachedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** One part after the other: each depends on those before it. */
+  /** Checks the parts one after the other, because each part needs the parts before it. */
   async #judge(): Promise<Verdict> {
     for (const { name, look } of this.#options.parts) {
       try {
@@ -116,13 +124,13 @@ export class Readiness {
         reject(serviceUnavailable(`No answer within ${timeoutMs} ms.`, 1, 'database_silent'));
       timer = setTimeout(late, timeoutMs);
     });
-    // It may reject after the time limit.
+    // It may reject after the time limit, when nobody waits for it any more. Avoid an unhandled rejection.
     looked.catch(() => undefined);
     await Promise.race([looked, timeout]).finally(() => clearTimeout(timer));
   }
 }
 
-/** The reason when nothing more is known of a part. */
+/** The reason that is shown if the error itself gives none. */
 const WORDS: Readonly<Record<ReadinessPart['name'], string>> = {
   database: 'the database refuses a write; the log says why',
   queue: 'the job queue does not work; the log says why',

@@ -1,15 +1,17 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How long a client may read nothing of its answer. After each read the time begins anew. */
+/**
+ * Time after which a connection without traffic is closed, in milliseconds. Each read by the client starts it again.
+ */
 const PATIENCE_MS = 30_000;
-/** The same while the server closes. */
+/** The same time limit while the server closes, in milliseconds. */
 const CLOSING_PATIENCE_MS = 5_000;
 
 /**
- * Destroys connections of `server` whose client reads nothing: what waits for it would be held as long as the client
- * stays. A slow reader gets its whole answer. While `isAnswering` says that an answer is being made, a connection may
- * be silent. `closing` shortens the time.
+ * Destroys connections of `server` whose client has stopped reading. Otherwise the gateway would hold the data for it
+ * as long as the client stays. A slow reader still gets its whole answer. While `isAnswering` returns true, the gateway
+ * is still making an answer, so a silent connection stays open. `closing` shortens the time limit.
  */
 export function dropStalledReaders(
   server: Server,
@@ -17,13 +19,13 @@ export function dropStalledReaders(
   { patienceMs = PATIENCE_MS, closingPatienceMs = CLOSING_PATIENCE_MS } = {},
 ): { closing(): void } {
   const sockets = new Set<Socket>();
-  // Node emits `timeout` for a connection without traffic. Bytes that the client has read since count as traffic.
+  // Node emits `timeout` for a connection without traffic. Bytes that the client reads count as traffic.
   server.timeout = patienceMs;
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  // With a listener, Node leaves idle kept-alive connections to it as well.
+  // With this listener Node no longer closes idle kept-alive connections itself. So the listener closes them too.
   server.on('timeout', (socket) => {
     if (socket.writableLength > 0 || !isAnswering(socket)) socket.destroy();
   });

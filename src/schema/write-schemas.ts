@@ -5,7 +5,9 @@ import { createOperations } from '../domain/operations.ts';
 import { schemaText } from '../graphql/schema.ts';
 import { openApiDocument } from '../rest/openapi/document.ts';
 
-/** Stands for all dependencies. The operations made from it are read for their scopes and roles, and never run. */
+/**
+ * Stands in for all dependencies. The operations that are made from it never run. Only their scopes and roles are read.
+ */
 const nothing: unknown = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing });
 
 const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -14,7 +16,9 @@ const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
   'schema.graphql': schemaText,
 };
 
-/** `npm run schema`. The files are committed; tests fail when they differ from what this writes. */
+/**
+ * The script of `npm run schema`. The files are committed, and tests fail if they differ from what this script writes.
+ */
 await mkdir('schema', { recursive: true });
 for (const [name, make] of Object.entries(FILES)) {
   await writeFile(`schema/${name}`, await make());

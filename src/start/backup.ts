@@ -10,7 +10,7 @@ import { type BackupResult, takeBaseBackup } from '../storage/backup/base-backup
 import { checkBackup, restoreIntoDataDir, restoreIntoDirectory } from '../storage/backup/restore.ts';
 import type { DatabaseConnection } from '../storage/postgres/sql.ts';
 
-/** Bytes done and expected. */
+/** Called with the number of bytes that are done and the number that are expected. */
 export type OnProgress = (done: number, expected: number) => void;
 
 export interface BackupOptions {
@@ -20,14 +20,14 @@ export interface BackupOptions {
   readonly onProgress: OnProgress;
 }
 
-/** Copies the database while the gateway serves (docs/operations/backup.md). */
+/** Copies the database while the gateway runs (docs/operations/backup.md). */
 export async function backUp(config: Config, logger: Logger, options: BackupOptions): Promise<BackupResult> {
   return withDatabase(config, logger, async (connection) =>
     takeBaseBackup({
       connection,
       to: options.to,
       embeddedOn: config.databaseUrl === undefined ? `${process.platform}-${process.arch}` : null,
-      // The embedded server has little memory to write out, so a fast checkpoint is cheap.
+      // The embedded server has only a small cache to write to disk, so a fast checkpoint costs little.
       isFast: options.isFast || config.databaseUrl === undefined,
       masterKey: nameOf(await masterKeyOf(config)),
       keys: options.withKeys ? await keysOf(config) : {},
@@ -53,7 +53,7 @@ async function withDatabase<T>(
 
 const nameOf = (masterKey: Buffer): string => sealedUnder(createSecretBox(masterKey).seal(''));
 
-/** The keys in DATA_DIR or the environment. */
+/** Returns the keys to include in a backup, from DATA_DIR or the environment. */
 async function keysOf(config: Config): Promise<Record<string, Buffer>> {
   const keys: Record<string, Buffer> = {
     'master.key': Buffer.from(`${(await masterKeyOf(config)).toString('base64')}\n`),
@@ -66,9 +66,9 @@ async function keysOf(config: Config): Promise<Record<string, Buffer>> {
 export interface RestoreOptions {
   readonly from: string;
   readonly until: Date | undefined;
-  /** Directory for the operator's own PostgreSQL, instead of DATA_DIR. */
+  /** Directory for a PostgreSQL that the operator runs. Undefined: restore into DATA_DIR. */
   readonly to: string | undefined;
-  /** Only read and check the backup. */
+  /** True: only read and check the backup, restore nothing. */
   readonly isCheck: boolean;
   readonly onProgress: OnProgress;
 }
@@ -77,13 +77,15 @@ export interface RestoreReport {
   readonly base: string;
   readonly description: BackupDescription;
   readonly lastChangeAt: string | null;
-  /** Where the files are; null after a check. */
+  /** Directory of the restored files. Null after a check. */
   readonly directory: string | null;
-  /** Whether the configured master key is that of the backup; null without one. */
+  /**
+   * True if the master key, configured or in DATA_DIR, is the one of the backup. Null if there is no master key yet.
+   */
   readonly isMasterKeyRight: boolean | null;
 }
 
-/** Restores or checks a backup. Throws an Error with the reason if it cannot, and leaves nothing behind. */
+/** Restores or checks a backup. If it cannot, throws an Error with the reason and leaves no files behind. */
 export async function restore(
   config: Config,
   logger: Logger,
@@ -115,7 +117,7 @@ async function masterKeyIn(dataDir: string): Promise<Buffer | undefined> {
   return text === undefined ? undefined : Buffer.from(text.trim(), 'base64');
 }
 
-/** Writes the keys of a backup into DATA_DIR. Existing keys stay. */
+/** Writes the keys of a backup into DATA_DIR. Keys that exist there are not overwritten. */
 async function keepKeys({ dataDir }: Config, keys: Readonly<Record<string, Buffer>>): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   for (const [name, content] of Object.entries(keys)) {

@@ -4,10 +4,12 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 
 /**
- * Checks that the master key fits the database. `samples` has one stored secret for each key that sealed any.
+ * Checks that the master key fits the database. `samples` has one stored secret for each master key that has sealed
+ * any.
  *
- * If none can be opened, the key is wrong, and new secrets would be sealed under a second key: throws `ConfigError`.
- * If only some can be opened, as during a change of the key, it warns. Keys in MASTER_KEY_LOST are ignored.
+ * If none of them can be opened, the key is wrong, and new secrets would be sealed under a second key. So it throws
+ * `ConfigError`. If only some can be opened, as during a change of the key, it logs a warning. Keys in MASTER_KEY_LOST
+ * are ignored.
  */
 export function checkMasterKey(
   config: Pick<Config, 'masterKey' | 'dataDir' | 'lostMasterKeys'>,

@@ -1,4 +1,4 @@
-/** The configured push and WhatsApp routes. */
+/** Makes the routes for push and WhatsApp from the configuration. */
 import { join } from 'node:path';
 import type { GuardedClient } from '../channels/guarded-http/guarded-client.ts';
 import { PushSettingFault, pushRoutes } from '../channels/push/push-routes.ts';
@@ -11,7 +11,7 @@ import { type Config, ConfigError } from '../config/config.ts';
 import { loadOrCreate } from '../crypto/load-or-create.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 
-/** The push routes, and the VAPID key for browsers. Throws `ConfigError`. */
+/** Returns the push routes, and the public VAPID key that browsers need to subscribe. Throws `ConfigError`. */
 export async function pushOf(
   config: Config,
   logger: Logger,
@@ -20,7 +20,7 @@ export async function pushOf(
 ): Promise<{ routes: Route[]; vapidPublicKey: string | undefined }> {
   const { fcm, apns, vapid, isProduction } = config;
   const keys = await vapidKeysOf(config, logger);
-  // In production the simulator must be configured explicitly.
+  // Production never uses the simulator unless the configuration names it.
   const hasSimulator = !isProduction && fcm === undefined && apns === undefined;
   try {
     const web = keys && { keys, subject: vapid.subject };
@@ -41,7 +41,7 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
       const path = join(config.dataDir, 'vapid.json');
       return readVapidKeys(path, await loadOrCreate(path, makeVapidKeys));
     } catch (error) {
-      // Without a writable DATA_DIR the gateway starts all the same, without Web Push.
+      // If DATA_DIR is not writable, the gateway still starts, but without Web Push.
       if (typeof (error as { code?: unknown }).code !== 'string') throw error;
       logger.warn({ err: error }, 'no VAPID keys: Web Push needs a writable DATA_DIR or VAPID_PUBLIC_KEY');
       return undefined;
@@ -55,7 +55,7 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
   }
 }
 
-/** The WhatsApp route and the parser of the platform's callbacks. */
+/** Returns the route for WhatsApp and the parser of WhatsApp's callbacks. */
 export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger, now: () => Date) {
   const { provider: settings, appSecret, verifyToken } = whatsApp;
   const simulatorName = 'whatsapp-simulator';

@@ -1,7 +1,10 @@
 import { pino } from 'pino';
 import type { Logger } from '../domain/ports/logger.ts';
 
-/** JSON lines on stderr. Errors are logged without the values of a failed query, which may be secret. */
+/**
+ * Makes a logger that writes JSON lines to stderr. It logs errors without the values of a failed query, because they
+ * may be secret.
+ */
 export function createLogger(level: string): Logger {
   return pino(
     {
@@ -18,7 +21,7 @@ export function createLogger(level: string): Logger {
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code = 'code' in error ? { code: error.code } : {};
-  // Knex puts the statement with its values before " - " in the message.
+  // Knex puts the statement and its values before " - " in the message. Keep only the text after it.
   const message =
     error.message.includes(' - ') && 'severity' in error ? error.message.split(' - ').at(-1) : error.message;
   return { type: error.name, message, ...code, stack: error.stack?.split('\n').slice(1, 8).join('\n') };
