@@ -1,12 +1,13 @@
 /**
- * Builds what is missing in dist or older than anything it is made from: the compilers take a second or more to find
- * that there is nothing to do, this a few milliseconds. A folder's own time shows deleted files. With names
- * (`server`, `console`, `explorer`, `docs`), only those. Stops where Node is too old to run what is built.
+ * Builds the parts of dist that are missing or older than their sources. Checking the times takes a few milliseconds,
+ * while the compilers need a second or more to find out that nothing has changed. The time of a folder changes when a
+ * file in it is deleted. Arguments (`server`, `console`, `explorer`, `docs`) limit the build to these parts. Ends with
+ * an error if Node is too old to run the result.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 
-/** The oldest Node with everything that the gateway uses (crypto.argon2). */
+/** The oldest version of Node that has everything the gateway uses (crypto.argon2). */
 const OLDEST_NODE = { major: 24, minor: 7 };
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < OLDEST_NODE.major || (major === OLDEST_NODE.major && minor < OLDEST_NODE.minor)) {
@@ -19,7 +20,7 @@ if (major < OLDEST_NODE.major || (major === OLDEST_NODE.major && minor < OLDEST_
 }
 
 const CONSOLE = 'src/console';
-/** `built` is written after a build without errors, so that a failed build is repeated. */
+/** The parts of dist. `built` is a file that is written after a successful build. So a failed build is repeated. */
 const TARGETS = [
   {
     name: 'server',
@@ -75,7 +76,7 @@ for (const { name, built, sources, without, command } of TARGETS) {
     execFileSync(process.execPath, command, { stdio: 'inherit' });
     writeFileSync(built, '');
   } catch (error) {
-    // The compiler has printed the error.
+    // The compiler has already printed the error.
     process.exit(error.status ?? 1);
   }
 }

@@ -1,7 +1,8 @@
 /**
- * Types for the console's GraphQL: beside each `x.graphql` of src/console an `x.generated.ts` with the types of its
- * variables and results, taken from schema/schema.graphql, and each operation as text with the fragments that it uses.
- * `npm run console-types` writes them; a test fails when they differ from what this would write.
+ * Generates types for the console's GraphQL. Beside each `x.graphql` of src/console it makes an `x.generated.ts`. That
+ * file has the types of variables and results, taken from schema/schema.graphql, and the text of each operation with
+ * the fragments that it uses. `npm run console-types` writes the files. A test fails if they differ from what this
+ * script would write.
  */
 
 import { createHash } from 'node:crypto';
@@ -27,7 +28,10 @@ const CONFIG = {
   },
 };
 
-/** The generated files, text by path. Throws with file and fault if a document does not match the schema. */
+/**
+ * Makes the generated files: a map from path to text. Throws if a document does not fit the schema. The error names the
+ * file and the fault.
+ */
 export async function consoleTypes() {
   const schemaNode = parse(readFileSync('schema/schema.graphql', 'utf8'));
   const schema = buildASTSchema(schemaNode);
@@ -53,7 +57,7 @@ export async function consoleTypes() {
   return files;
 }
 
-/** An operation as the console sends it. */
+/** Returns the text of an operation exactly as the console sends it. */
 function sentText(separate) {
   return stripIgnoredCharacters(print(separate));
 }
@@ -76,7 +80,7 @@ function textOf(path, document, types) {
     const text = JSON.stringify(sentText(separate));
     return `export const ${name}: Document<${type}, ${type}Variables> = {\n  name: '${name}',\n  text: ${text},\n};\n`;
   });
-  // The plugin's helper for @defer, which no document uses.
+  // Remove the plugin's helper type for @defer, because no document uses @defer.
   const used = types.replace(/\/\*\* Internal type.*\*\/\nexport type Incremental.*\n/, '');
   const from = library.startsWith('.') ? library : `./${library}`;
   return [

@@ -1,24 +1,27 @@
 /**
- * `npm run package`: writes `messaging-gateway-VERSION.tgz`, the built gateway without compilers. After unpacking, `npm
- * ci` and `npm start` run it without compiling. Its packages are those of package-lock.json.
+ * The script of `npm run package`. It writes `messaging-gateway-VERSION.tgz`: the built gateway without compilers.
+ * After unpacking, `npm ci` and `npm start` run it without a build. It uses the package versions of package-lock.json.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Dependencies that only a build needs. In a clone they are no devDependencies, because `npm start` builds. */
+/**
+ * Dependencies that only a build needs. They are not devDependencies, because in a clone `npm start` builds the
+ * gateway.
+ */
 const ONLY_TO_BUILD =
   /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|graphiql|@graphiql\/.*|markdown-it|highlight\.js|@tanstack\/.*|@radix-ui\/.*)$/;
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
 
-/** The package.json of the built gateway, made from the source's. */
+/** Makes the package.json of the built gateway from the one of the sources. */
 export function builtManifest(source) {
   const { name, version, description, license, type, engines, scripts, optionalDependencies } = source;
   const needed = Object.entries(source.dependencies).filter(
     ([dependency]) => !ONLY_TO_BUILD.test(dependency),
   );
-  // Speaks of React, which is not there.
+  // Drop this override: it concerns React, which the package does not contain.
   const { graphiql: _, ...overrides } = source.overrides;
   return {
     name,
@@ -52,7 +55,7 @@ function pack() {
     const manifest = builtManifest(JSON.parse(readFileSync('package.json', 'utf8')));
     writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     cpSync('package-lock.json', join(stage, 'package-lock.json'));
-    // Removes unneeded packages from the lock file, without the network.
+    // Removes packages that are not needed from the lock file, without network access.
     npm(['install', '--package-lock-only', '--offline', '--ignore-scripts'], stage);
     renameSync(join(stage, 'package-lock.json'), join(stage, 'npm-shrinkwrap.json'));
     const tarball = `${manifest.name}-${manifest.version}.tgz`;

@@ -1,6 +1,6 @@
 /**
- * Runs the integration and contract suites on each supported PostgreSQL in turn, and prints a table.
- * Numbers choose versions. Other arguments, such as paths of tests, go to jest.
+ * Runs the integration and contract suites on each supported version of PostgreSQL, one after the other, and prints a
+ * table. Numbers among the arguments choose versions. All other arguments, such as paths of tests, are passed to jest.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -40,7 +40,7 @@ for (const { version, passed, failed, isOk } of rows) {
 }
 process.exit(rows.every(({ isOk }) => isOk) ? 0 : 1);
 
-/** Suites that could not be loaded count as failed tests. */
+/** Returns the numbers of passed and failed tests. A suite that could not be loaded counts as a failed test. */
 function resultsIn(file) {
   try {
     const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(

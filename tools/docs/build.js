@@ -1,6 +1,6 @@
 /**
- * Builds the pages at `/docs`: docs/guides/*.md and schema/openapi.json become dist/docs, which src/rest/pages/docs.ts
- * serves. Every page exists as HTML and as Markdown, each compressed beside itself.
+ * Builds the pages at `/docs`. It turns docs/guides/*.md and schema/openapi.json into dist/docs, which
+ * src/rest/pages/docs.ts serves. Every page is written as HTML and as Markdown, each with compressed copies beside it.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,19 +12,19 @@ import { referencePages } from './reference.js';
 
 const OUT = 'dist/docs';
 const ASSETS = join(import.meta.dirname, 'assets');
-/** A quarter of the time of the best quality, for 3 % more bytes. */
+/** This quality takes a quarter of the time of the best one. The files are 3 % larger. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 
 /**
- * All pages in reading order: `{path, title, summary, section, markdown, html, headings}`. `path` is below `/docs`, ''
- * for the first.
+ * Returns all pages in reading order: `{path, title, summary, section, markdown, html, headings}`. `path` is the path
+ * below `/docs`. The first page has an empty path.
  */
 export async function docsPages() {
   const guides = await readGuides();
   return [...guides.map((guide) => ({ ...guide, ...render(guide.markdown) })), ...referencePages()];
 }
 
-/** A page for readers without a browser: the Markdown with links that work outside the site. */
+/** Returns the Markdown of a page, for readers without a browser. Its links are changed to work outside the site. */
 const plain = (page) =>
   `${page.markdown.replaceAll(/\]\((\/docs[^)#\s]*)/g, ']($1.md')}`.replaceAll('.md.md', '.md');
 
@@ -35,7 +35,7 @@ function llms(pages) {
   return `# Messaging gateway\n\n> SMS, email, push and WhatsApp behind one REST and one GraphQL API, on your own machines.\n\n## Guides and reference\n\n${lines.join('\n')}\n\n## More\n\n- [All pages in one file](/docs/llms-full.txt)\n- [OpenAPI 3.1 document](/api/v1/openapi.json)\n`;
 }
 
-/** What the search looks through: a row for each section of a page. */
+/** The data that the search reads: one row for each section of a page. */
 const searchIndex = (pages) =>
   pages.flatMap(({ path, title, sections }) =>
     sections.map(({ id, heading, text }) => [
@@ -70,7 +70,7 @@ async function build() {
     writeFileSync(`${place}.br`, brotliCompressSync(content, BROTLI));
     writeFileSync(`${place}.gz`, gzipSync(content));
   }
-  // Files that a test reads at this moment stay whole: each is replaced by a rename.
+  // Replace each file by a rename, so that a test that reads it at this moment never sees half a file.
   for (const name of readdirSync(stage, { recursive: true, withFileTypes: true })) {
     if (!name.isFile()) continue;
     const from = join(name.parentPath, name.name);

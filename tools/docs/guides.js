@@ -1,10 +1,10 @@
-/** The guides of docs/guides in reading order, and a page for each error code of docs/guides/errors.md. */
+/** Reads the guides of docs/guides in reading order, and makes a page for each error code of docs/guides/errors.md. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERROR_RESPONSES } from '../../src/rest/error-response.ts';
 
 const GUIDES = 'docs/guides';
-/** Pages in reading order by the section of the menu that shows them. */
+/** Names of the pages in reading order, by section of the menu. */
 const ORDER = {
   'Get started': ['index', 'quickstart', 'authentication', 'testing'],
   'Send and follow': ['sending', 'prices', 'states', 'idempotency', 'errors'],
@@ -12,7 +12,7 @@ const ORDER = {
   'Go live': ['going-live', 'changelog'],
 };
 
-/** Title and first sentence of a page. */
+/** Returns the title and the first sentence of a page. */
 function headOf(markdown, name) {
   const [, title] = /^# (.+)$/m.exec(markdown) ?? [];
   const [, first] = /^# .+\n\n([\s\S]+?)\n\n/m.exec(markdown) ?? [];
@@ -38,14 +38,17 @@ export async function readGuides() {
 const fileOf = (name) => join(GUIDES, `${name}.md`);
 const read = (name) => readFileSync(fileOf(name), 'utf8');
 
-/** Links between files, which work where the repository is read, become links between pages. */
+/** Turns links between Markdown files, which work in the repository, into links between pages. */
 function linked(markdown) {
   return markdown.replaceAll(/\]\((?!https?:|#|\/)([\w-]+)\.md(#[\w-]+)?\)/g, (_, name, anchor = '') => {
     return `](/docs${name === 'index' ? '' : `/${name}`}${anchor})`;
   });
 }
 
-/** A page for each `### code` of the page of errors. The table says its status where REST answers with it. */
+/**
+ * Makes a page for each `### code` of docs/guides/errors.md. If REST answers with this code, the page also names its
+ * HTTP status.
+ */
 function errorPages(markdown) {
   return [...markdown.matchAll(/^### `(\w+)`\n\n([\s\S]*?)(?=^#|(?![\s\S]))/gm)].map(([, code, text]) => {
     const status = ERROR_RESPONSES[code]?.status;

@@ -1,4 +1,7 @@
-/** The frame around every page: menu, search, contents, previous and next. It holds no script and no style. */
+/**
+ * Makes the HTML around every page: menu, search, table of contents, previous and next. It contains no inline script or
+ * style, because the pages' security policy forbids them.
+ */
 import { escapeHtml } from './markdown.js';
 
 const hrefOf = (path) => `/docs${path === '' ? '' : `/${path}`}`;

@@ -1,4 +1,6 @@
-/** Markdown to HTML: code is coloured by classes, since the pages' policy allows no style in them. */
+/**
+ * Converts Markdown to HTML. Code is coloured by CSS classes, because the pages' security policy forbids inline styles.
+ */
 import hljs from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
 import go from 'highlight.js/lib/languages/go';
@@ -28,7 +30,7 @@ const GRAMMARS = {
 };
 for (const [name, grammar] of Object.entries(GRAMMARS)) hljs.registerLanguage(name, grammar);
 
-/** What tabs show. */
+/** Labels of the tabs, by language. */
 const LABELS = {
   ...{ sh: 'curl', ts: 'TypeScript', js: 'JavaScript', python: 'Python', php: 'PHP', go: 'Go', java: 'Java' },
   ...{ json: 'JSON', graphql: 'GraphQL', http: 'HTTP', html: 'HTML', text: 'Text' },
@@ -42,7 +44,10 @@ export const slugOf = (text) =>
     .replaceAll(/[^a-z0-9_]+/g, '-')
     .replaceAll(/^-|-$/g, '');
 
-/** A code block with its copy button. `marks` are the words after the language: `output` for what a command prints. */
+/**
+ * Makes a code block with a copy button. `marks` are the words after the language of the fence. `output` marks what a
+ * command prints.
+ */
 function codeBlock(language, code, marks = []) {
   const coloured = hljs.getLanguage(language) ? hljs.highlight(code, { language }).value : escapeHtml(code);
   const isOutput = marks.includes('output');
@@ -50,7 +55,7 @@ function codeBlock(language, code, marks = []) {
   return `<div class="code${isOutput ? ' output' : ''}">${label}<button type="button" class="copy">Copy</button><pre tabindex="0"><code>${coloured}</code></pre></div>`;
 }
 
-/** Blocks of several languages that say the same, one of them shown. */
+/** Makes tabs from code blocks that show the same example in several languages. One of them is visible. */
 export function codeTabs(blocks) {
   const tabs = blocks.map(
     ({ language }, index) =>
@@ -92,7 +97,10 @@ function createMarkdown() {
 }
 const markdown = createMarkdown();
 
-/** Fences of different languages, one directly after the other, become tabs. Output never does. */
+/**
+ * Groups code blocks of different languages that directly follow each other into tabs. Blocks of output are never
+ * grouped.
+ */
 function groupFences(tokens) {
   for (let first = 0; first < tokens.length; first++) {
     if (!isSample(tokens[first])) continue;
@@ -118,7 +126,7 @@ function groupFences(tokens) {
 const languageOf = (token) => token.info.split(' ')[0];
 const isSample = (token) => token?.type === 'fence' && !token.info.split(' ').includes('output');
 
-/** HTML of a page, its headings of the second level, and its text by section for the search. */
+/** Returns the HTML of a page, its second-level headings, and its text by section for the search. */
 export function render(text) {
   const tokens = markdown.parse(text, {});
   groupFences(tokens);
@@ -138,7 +146,7 @@ export function render(text) {
   return { html: markdown.renderer.render(tokens, markdown.options, {}), headings, sections };
 }
 
-/** One line of Markdown, such as a description in the API document. */
+/** Converts one line of Markdown, such as a description in the OpenAPI document. */
 export const renderInline = (text) => markdown.renderInline(text);
-/** Several paragraphs of Markdown. */
+/** Converts several paragraphs of Markdown. */
 export const renderText = (text) => markdown.render(text);

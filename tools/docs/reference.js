@@ -1,11 +1,14 @@
-/** The reference of the REST API from schema/openapi.json: a page for each tag, with samples and a form to try it. */
+/**
+ * Makes the reference of the REST API from schema/openapi.json: a page for each tag, with code samples and a form to
+ * try each request.
+ */
 import { readFileSync } from 'node:fs';
 import { nameOf } from '../../sdk/python.js';
 import { readTable } from '../../sdk/table.js';
 import { codeTabs, escapeHtml, renderInline, renderText, slugOf } from './markdown.js';
 
 const SECTION = 'API reference';
-/** Deeper members are named by their type only. */
+/** Greatest depth of fields that are listed. Of deeper fields only the type is named. */
 const MAX_DEPTH = 4;
 
 export function referencePages() {
@@ -48,7 +51,7 @@ const page = (
   ...{ path, title, summary, section: SECTION, isListed: true, markdown, html, headings, sections },
 });
 
-/** What the SDKs call an operation. */
+/** Returns the SDK's method for each operation, by HTTP method and path. */
 function sdkMethods() {
   const found = new Map();
   for (const { name: resource, operations } of readTable().resources) {
@@ -115,7 +118,9 @@ function readOperation(document, route, method, operation, methods) {
   return { ...facts, samples: samplesOf(facts, methods.get(`${method} ${route}`)) };
 }
 
-/** Codes with their statuses, from the enums of the documented errors. */
+/**
+ * Returns the error codes of an operation with their statuses. The codes are the enum values of its documented errors.
+ */
 function errorsOf(responses, resolve) {
   return Object.entries(responses)
     .filter(([status]) => Number(status) >= 400)
@@ -128,7 +133,7 @@ function errorsOf(responses, resolve) {
     });
 }
 
-/** The members of a schema with their types, constraints and members in turn. */
+/** Lists the fields of a schema with their types, constraints and nested fields. */
 function membersOf(document, schema, depth = 0) {
   const found = flattened(document, schema);
   const inner = found.type === 'array' ? flattened(document, found.items ?? {}) : found;
@@ -146,7 +151,9 @@ function membersOf(document, schema, depth = 0) {
   });
 }
 
-/** A schema without references, its parts put together. Of alternatives the first that is an object counts. */
+/**
+ * Resolves references and merges the parts of a schema. Of several alternatives it uses the first that is an object.
+ */
 function flattened(document, schema) {
   if (schema.$ref) {
     const name = schema.$ref.split('/').at(-1);
@@ -304,7 +311,7 @@ function membersHtml(members) {
   return `<ul class="members">${rows.join('')}</ul>`;
 }
 
-/** A form that site.js sends. */
+/** Makes the HTML of a form. site.js sends its request. */
 function tryIt({ id, method, route, parameters, hasBody, example }) {
   const inputs = parameters
     .filter((each) => each.in !== 'header')

@@ -1,10 +1,10 @@
-// Search, tabs, copying, the theme, and "try it". The pages can be read without it.
+// Search, tabs, copy buttons, the theme, and the "try it" forms. The pages can be read without this script.
 const LANGUAGE = 'docs-language';
 const KEY = 'docs-key';
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const byId = (id) => document.getElementById(id);
 
-// The language that was chosen last is shown wherever a page has it.
+// Shows the language that the reader chose last in all tabs that have it.
 function choose(language) {
   for (const tabs of all('.tabs')) {
     const names = all('[role=tab]', tabs).map((tab) => tab.dataset.language);
@@ -23,7 +23,7 @@ for (const tab of all('[role=tab]')) {
     const before = tab.getBoundingClientRect().top;
     localStorage.setItem(LANGUAGE, tab.dataset.language);
     choose(tab.dataset.language);
-    // Tabs further up may have changed their height.
+    // Tabs further up may have changed their height. Scroll, so that the clicked tab stays in place.
     window.scrollBy(0, tab.getBoundingClientRect().top - before);
   });
   tab.addEventListener('keydown', (event) => {
@@ -67,7 +67,7 @@ menuButton.addEventListener('click', () => {
   menuButton.setAttribute('aria-expanded', String(isOpen));
 });
 
-// Search: rows of [address, page, heading, text], fetched when the search is opened first.
+// Search. Each row is [URL, page, heading, text]. The rows are fetched when the search is opened for the first time.
 const dialog = byId('search');
 const input = dialog.querySelector('input');
 const results = dialog.querySelector('ol');
@@ -92,7 +92,8 @@ dialog.addEventListener('click', (event) => {
   if (event.target === dialog) dialog.close();
 });
 
-// Every word must be in the row: most in the page's title, then in the heading, then in the text.
+// Scores a row. Every word must be in the row, otherwise the score is 0. Headings count most, then page titles, then
+// text.
 function score([, title, heading, text], words) {
   let sum = 0;
   for (const word of words) {
@@ -146,7 +147,7 @@ input.addEventListener('keydown', (event) => {
   }
 });
 
-// "Try it": the key stays in this tab.
+// "Try it" forms. The API key is kept in this browser tab only.
 for (const form of all('.try form')) {
   form.elements.key.value = sessionStorage.getItem(KEY) ?? '';
   form.addEventListener('submit', async (event) => {
