@@ -1,6 +1,6 @@
 /**
  * The callers of operations, and their access rights. Every operation takes the caller first and declares the access
- * that it requires. The code at the edges (REST, GraphQL, command line) only identifies the caller.
+ * that it requires. REST, GraphQL and the command line only identify the caller.
  *
  * **API key**: a program that uses REST. **Member**: a person of one account, who uses GraphQL. **Operator**: a person
  * who manages all accounts. **System**: the gateway itself and its command line.
@@ -219,7 +219,7 @@ export function accountEnvironmentOf(caller: Caller, chosen?: Environment): Acco
 
 /**
  * Returns the environment to show, for lists that show one environment. Undefined if the caller may not see the
- * requested environment; the list is then empty.
+ * requested environment. The list is then empty.
  */
 export function listedEnvironment(
   caller: Caller,

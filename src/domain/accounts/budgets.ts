@@ -121,8 +121,8 @@ export class Budgets {
   }
 
   /**
-   * Takes the estimated points of a query, all or none (R280). If they do not fit, the verdict says so; nothing is
-   * thrown.
+   * Takes the estimated points of a query, all or none (R280). Returns a verdict with `isAllowed` false if they do not
+   * fit. It does not throw.
    */
   takePoints(payer: Payer, points: number): Promise<PointVerdict> {
     return this.#points.take(bucketOf(payer), this.pointsPerMinute, points);

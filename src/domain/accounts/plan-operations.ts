@@ -50,7 +50,9 @@ export function planOperations(deps: Dependencies) {
       return after;
     }),
 
-    /** Assigns a plan to an account. A null `plan` removes it; the RATE_LIMIT_* variables then apply. */
+    /**
+     * Assigns a plan to an account. A null `plan` removes the account's plan, so that the RATE_LIMIT_* variables apply.
+     */
     assign: operation(
       'account.setPlan',
       { ...OPERATORS, stepUp: true },

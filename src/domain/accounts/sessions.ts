@@ -140,10 +140,10 @@ export class Sessions {
   /**
    * Starts a session if the password is right and, for a person with a second factor, the `code` is right.
    *
-   * Throws `second_factor_required` with a challenge if the code is missing. Throws the same `unauthorized` for an
-   * unknown email address and for a wrong password, and throws `unauthorized` for a wrong code and an expired one-time
-   * password (R252). Throws `rate_limit_exceeded` after ten failures in 15 minutes for the email address, the IP
-   * address or the person's codes.
+   * Throws `second_factor_required` with a challenge if the code is missing. Throws `unauthorized` for a wrong code and
+   * for an expired one-time password (R252). An unknown email address and a wrong password throw the same
+   * `unauthorized`. Throws `rate_limit_exceeded` after ten failures in 15 minutes for the email address, the IP address
+   * or the person's codes.
    */
   async signIn(email: string, password: string, client: Client, code?: string): Promise<SignedIn> {
     const found = await this.checkPassword(email, password, client);

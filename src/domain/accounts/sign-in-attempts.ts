@@ -24,8 +24,8 @@ const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
 /**
- * What is guessed: the password of an email address (`email`, or `device` from a known device), or the codes of a
- * person (`code`, with the person's id).
+ * What is guessed. `email`: the password of an email address. `device`: the same, from a device that has signed in
+ * before. `code`: the codes of a person, with the person's id as `value`.
  */
 interface AttemptSubject {
   readonly kind: 'email' | 'code' | 'device';

@@ -75,8 +75,8 @@ export interface AnalyticsBucket extends AnalyticsFigures, AnalyticsValues {
   readonly ledgerSeq: number | null;
   readonly previous: AnalyticsFigures | null;
   /**
-   * Returns the times of the bucket; the database is asked at the first call. Undefined if the buckets are grouped by
-   * status or error, because times are not counted by these.
+   * Returns the times of the bucket. It reads them from the database only when it is called. Undefined if the buckets
+   * are grouped by status or error, because times are not counted by these.
    */
   readonly times: (() => Promise<AnalyticsTimes>) | undefined;
 }

@@ -70,8 +70,8 @@ export interface RevokedTree {
 interface Granter {
   readonly caller: Caller;
   /**
-   * Set if the caller is an API key: the key itself, and the rate limits of its account's plan, which apply to keys
-   * without their own.
+   * Set if the caller is an API key. `key` is the key itself. `plan` has the rate limits that apply to keys without
+   * their own.
    */
   readonly own?: { readonly key: ApiKey; readonly plan: PlannedRate };
 }
@@ -132,7 +132,7 @@ export function apiKeyOperations(deps: Dependencies) {
 
     /**
      * Creates a key within the caller's own limits (R202). If the caller is a key with its own rate limit, the new key
-     * gets the same rate limit. Throws `forbidden`; the text names the limit that was exceeded.
+     * gets the same rate limit. Throws `forbidden` with a text that names the exceeded limit.
      */
     create: operation(
       'apiKey.create',

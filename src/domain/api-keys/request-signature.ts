@@ -10,8 +10,8 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 /** Largest difference between the timestamp and the server's clock, in seconds (R134, R191). */
 const MAX_SKEW_SECONDS = 120;
 
-// Exactly ten digits. The signed fields have no separator, so with another length a digit could move between the path
-// and the timestamp (…/x + 1700… or …/x1 + 700…).
+// Exactly ten digits. The signed fields have no separator. With another length, a digit could move between path and
+// timestamp without changing the signature (…/x + 1700… or …/x1 + 700…).
 const TIMESTAMP = /^\d{10}$/;
 const SIGNATURE = /^[0-9a-f]{64}$/;
 
@@ -57,8 +57,8 @@ export function verifyRequestSignature(request: SignedRequest): SignatureVerdict
 }
 
 /**
- * Returns what is wrong with the headers; undefined if nothing is. The check does not need the body. If it fails, the
- * caller need not read and hash the body.
+ * Returns what is wrong with the headers; undefined if nothing is. The caller reads and hashes the body only if this
+ * check finds nothing.
  */
 export function signatureHeadersFault(
   timestamp: string,

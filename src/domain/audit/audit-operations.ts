@@ -38,10 +38,9 @@ function withMaskedUrl(part: AuditEntry['before']): AuditEntry['before'] {
 export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stores' | 'auditHeads'>) {
   return {
     /**
-     * Checks the whole hash chain: every entry is unchanged and in its place, and none is missing at the end. To find
-     * missing entries, the check compares the end with two signed heads: the one in the database, and the last one that
-     * this process stored in DATA_DIR. An operator who stores `head` elsewhere can later prove that nothing before it
-     * was rewritten.
+     * Checks the whole hash chain: every entry is unchanged and in its place, and none is missing at the end. Two
+     * signed heads show where the end must be: the one in the database, and the last one that this process stored in
+     * DATA_DIR. An operator who stores `head` elsewhere can later prove that nothing before it was rewritten.
      */
     verify: operation(
       'audit.verify',

@@ -31,9 +31,9 @@ const RETRY_SECONDS = 5;
 export function contactImportOperations({ stores, uow, csv, clock, ids }: Dependencies) {
   return {
     /**
-     * Accepts a CSV text; a worker imports it later. Throws `validation_error` if the text is no CSV, if its header has
-     * no column that identifies contacts, or if it has no rows or too many. Throws `payload_too_large` for too many
-     * bytes. Throws `rate_limit_exceeded` if too many imports of the account are unfinished.
+     * Accepts a CSV text, which a worker imports later. Throws `validation_error` if the text is no CSV, has no rows or
+     * too many, or has no column that identifies contacts. Throws `payload_too_large` for too many bytes. Throws
+     * `rate_limit_exceeded` if too many imports of the account are unfinished.
      */
     start: operation(
       'contact.import',

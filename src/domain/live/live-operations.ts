@@ -15,8 +15,8 @@ import { type Pace, REFETCH, type Shown, type Watch } from './watch.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 /**
- * Pace of deliveries with objects: at most 500 objects a second, which a dashboard can still show. Each delivery needs
- * one query. With more changes, the client is told to refetch instead.
+ * Pace of subscriptions to objects: at most 500 objects a second, which a dashboard can still show. Each delivery needs
+ * one query. If more than that changes for long, the client gets `REFETCH` instead.
  */
 const OBJECTS: Pace = { most: 50, everyMs: 100 };
 const TICKS: Pace = { most: Number.POSITIVE_INFINITY, everyMs: 1_000 };

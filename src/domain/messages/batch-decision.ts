@@ -1,6 +1,6 @@
 import type { Channel, PreparedMessage } from './message.ts';
 
-/** A refused message: its cost exceeds the balance that was left when its turn in the batch came. */
+/** A refused message: its cost exceeds the balance that the messages before it in the batch left. */
 interface UnaffordableMessage {
   readonly prepared: PreparedMessage;
   readonly balanceMinor: number;

@@ -106,7 +106,7 @@ function splitAtCommas(text: string): string[] {
 }
 
 /**
- * Parses a list of email addresses. `valid` has each address once, ignoring case; `invalid` has the elements that are
+ * Parses a list of email addresses. `valid` has each address once, ignoring case. `invalid` has the elements that are
  * no email address.
  */
 export function parseAddresses(list: string | readonly string[]): {

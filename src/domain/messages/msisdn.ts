@@ -98,8 +98,8 @@ function possibleLengths(): ReadonlyMap<string, number> {
     }
     lengths.set(callingCode, bits);
   }
-  // The plans of satellite and freephone codes cannot be read here. Allow every length (all bits are set); the library
-  // decides.
+  // The plans of satellite and freephone codes cannot be read here. Allow every length for them (all bits are set), so
+  // that the library decides.
   for (const callingCode of Object.keys(metadata.nonGeographic)) lengths.set(callingCode, -1);
   return lengths;
 }
@@ -147,8 +147,8 @@ function callingCodeEnd(number: Msisdn): number | undefined {
  * are ignored. `valid.length + invalid.length + duplicatesRemoved` is the number of the other elements read.
  *
  * Stops after the first valid number over `limit`, so a longer `valid` means too many recipients. Also stops after more
- * than twice `limit` different spellings with a `+`: the library takes 20 µs for each, and a request body has room for
- * 100,000.
+ * than twice `limit` different spellings with a `+`. The library takes 20 µs for each of them, and a request body has
+ * room for 100,000.
  */
 export function parseRecipients(input: string, limit = Number.POSITIVE_INFINITY): ParsedRecipients {
   const valid = new Set<string>();

@@ -73,9 +73,7 @@ export function createSendContext(deps: Dependencies): SendContext {
 
 /** The members that the requests of all channels have. */
 export interface SendRequest {
-  /**
-   * For members, who choose the environment; the default is production. An API key always sends in its own environment.
-   */
+  /** Members choose the environment, by default production. An API key always sends in its own environment. */
   readonly environment?: Environment | undefined;
   readonly idempotencyKey?: string | undefined;
 }

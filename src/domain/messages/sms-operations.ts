@@ -103,8 +103,8 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
 }
 
 /**
- * Checks everything about an SMS that does not depend on its route or the balance, and returns its price (R90 to R101,
- * R17, R18, R22, R34). If several rules are broken, the error lists all of them (R270).
+ * Checks everything about an SMS that does not depend on its route or the balance, and returns its price. If several
+ * rules are broken, the error lists all of them (R270). The rules are R90 to R101, R17, R18, R22 and R34.
  */
 export function priceSms(
   request: SmsRequest,

@@ -9,7 +9,7 @@ import type { MessageStatus } from './message.ts';
 /**
  * The statuses that may follow each status.
  *
- * There is no `pending → delivered`. A delivery report may arrive before the answer to the submit; it then waits for
+ * There is no `pending → delivered`. If a delivery report arrives before the answer to the submit, the report waits for
  * that answer (R15). The recipient goes `pending → sent → delivered`, so that `sms.sent` is recorded, too.
  */
 const MOVES: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {

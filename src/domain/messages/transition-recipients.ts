@@ -35,12 +35,12 @@ interface Applied {
 }
 
 /**
- * Changes the status of recipients; no other code does. Each of `moves` is one change of one recipient's status. In
- * `tx` it locks the messages, moves the recipients and updates the status of the messages. It refunds recipients that
- * no carrier accepted (R17), stores the sids, and records the events with their webhook deliveries.
+ * Changes the status of recipients. No other code does. Each of `moves` is one change of one recipient's status. In
+ * `tx` it locks the messages and changes the status of recipients and messages. It refunds recipients that no carrier
+ * accepted (R17), stores the sids, and records the events with their webhook deliveries.
  *
- * Events and refunds get the time `now`, not the time of the move: a client that polls by time would miss an event with
- * a time in the past.
+ * Events and refunds get the time `now`, not the time of the move. Otherwise a client that polls by time would miss an
+ * event with a time in the past.
  */
 export async function transitionRecipients(
   tx: Tx,

@@ -64,8 +64,8 @@ export function toMinor(amount: number, currency: string): number {
 
 /**
  * Converts minor units to the number that JSON shows (R17). It is the inverse of `toMinor`. Throws RangeError for an
- * unknown currency, for minor units that are no safe integer, and for the few values above 10^15 that no double can
- * represent.
+ * unknown currency and for minor units that are no safe integer. Also throws it for the few values above 10^15 that no
+ * double can represent.
  */
 export function fromMinor(minor: number, currency: string): number {
   const decimals = decimalsOf(currency);

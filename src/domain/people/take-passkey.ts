@@ -30,8 +30,8 @@ export async function takePasskey(
 }
 
 /**
- * Stores a challenge, which can be answered for 5 minutes. Only a passkey of the person can answer it; if `userId` is
- * null, any passkey.
+ * Stores a challenge, which can be answered for 5 minutes. Only a passkey of the person `userId` can answer it. If
+ * `userId` is null, any passkey can.
  */
 export async function openChallenge(
   { stores, clock }: Pick<Dependencies, 'stores' | 'clock'>,

@@ -1,7 +1,11 @@
 /**
- * Intake turns a prepared message into an accepted one. It commits these changes together, or none of them (R17): the
- * claim on the idempotency key, the charge with its ledger entry, the message with its recipients, the jobs, and the
- * stored answer.
+ * Intake turns a prepared message into an accepted one. It commits all of these changes together, or none of them
+ * (R17):
+ *
+ * - the claim on the idempotency key
+ * - the charge with its ledger entry
+ * - the message with its recipients
+ * - the jobs, and the stored answer
  */
 import type { Environment } from '../caller.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../messages/message.ts';

@@ -25,7 +25,7 @@ export interface LockedMessage extends Message {
   readonly counts: StatusCounts;
 }
 
-/** A change of a message's status. `message` is as it was before the change; `to` is the new status. */
+/** A change of a message's status. `message` is as it was before the change. `to` is the new status. */
 export interface StatusMove {
   readonly message: Message;
   readonly to: MessageStatus;

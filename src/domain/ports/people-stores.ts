@@ -17,8 +17,8 @@ export interface UserStore {
    */
   withEmail(email: string): Promise<readonly User[]>;
   /**
-   * Returns password hashes of people with the email address, one for each salt, oldest first. There is usually one,
-   * because new hashes reuse a salt; at most 3.
+   * Returns password hashes of people with the email address, one for each salt, oldest first. New hashes reuse a salt,
+   * so there is usually one. There are at most 3.
    */
   saltsOf(email: string): Promise<readonly string[]>;
   /**

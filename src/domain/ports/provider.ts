@@ -157,7 +157,7 @@ export interface Provider<S extends Submission> {
   /**
    * Names the remote system and the account there, without credentials. It stays the same across restarts. The sid of a
    * delivery report is looked up among the submissions to this name. Providers with the same remote system and account
-   * share the name; health and metrics add a number (`#2`).
+   * share the name. Health and metrics distinguish them by a number (`#2`).
    */
   readonly name: string;
   /** Returns at once and connects in the background, with growing pauses between attempts. */

@@ -30,7 +30,7 @@ export interface ProviderStatus extends ProviderRecord {
 
 /**
  * Decides which providers carry which addresses. A **route** has a name and a list of providers. The first provider is
- * tried first; the others are for failover. The name is the route key of the route's jobs.
+ * tried first. The others are tried if it fails. The name is the route key of the route's jobs.
  */
 export interface Routing {
   /** Returns the route for an address; undefined if no provider is configured for it. */

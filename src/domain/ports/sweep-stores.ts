@@ -16,19 +16,19 @@ export interface SweepMark {
   readonly id: string;
 }
 
-/** Retention works separately on each channel of an account. A lane is one such pair. */
+/** One channel of an account that has a retention. Retention works through each lane separately. */
 export interface RetentionLane {
   readonly accountId: string;
   readonly channel: Channel;
 }
 /**
- * The progress of retention in a lane, and the retention of its account. If the number of days is null, nothing is
- * erased or deleted.
+ * The progress of retention in a lane, and the retention of its account. If a number of days is null, nothing is erased
+ * or deleted.
  */
 export interface RetentionProgress extends RetentionLane {
   readonly contentDays: number | null;
   readonly messageDays: number | null;
-  /** The contents of messages up to this number are erased, except of messages that wait (`wait`). */
+  /** The contents of messages up to this number are erased, except those of waiting messages (`wait`). */
   readonly erasedSeq: number;
   /** Messages up to this number are deleted. */
   readonly removedSeq: number;

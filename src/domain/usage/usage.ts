@@ -16,7 +16,7 @@ export interface UsageRow {
   readonly status: MessageStatus | null;
   readonly apiKeyId: string | null;
   readonly messages: number;
-  /** Cost when the messages were accepted, in minor units. Refunds are not subtracted; the ledger has them. */
+  /** Cost when the messages were accepted, in minor units. Refunds are not subtracted. They are in the ledger. */
   readonly costMinor: number;
 }
 

@@ -35,7 +35,7 @@ export function eventOperations({ stores, transport }: Dependencies) {
     /**
      * Returns the account's events after a cursor, or from the oldest event on. A sandbox key sees sandbox events.
      * Events are numbered without gaps in the order of their commits, so a new event never appears before a cursor
-     * (R33). After `latest` there are no events; the answer holds the cursor of the newest one.
+     * (R33). After `latest` there are no events. The answer then holds the cursor of the newest one.
      */
     feed: operation(
       'event.feed',

@@ -22,8 +22,8 @@ export interface RecordedAttempt {
 
 /**
  * Builds the record of an attempt (R30). A 2xx response is a success. After any other result the delivery is retried
- * while retries are left; the delay counts from the end of the attempt (R165). `number` is the number of this attempt
- * from 1, and counts only attempts that use up `maxRetries`. A test has no retries.
+ * while retries are left. The delay counts from the end of the attempt (R165). `number` is the number of this attempt
+ * from 1. It counts only attempts that use up `maxRetries`. A test has no retries.
  */
 export function attemptRecord(
   webhook: Pick<Webhook, 'maxRetries'>,
