@@ -1,7 +1,8 @@
 /**
- * A **session** identifies a signed-in person. Its token is 32 random bytes; the store has their SHA-256. A session
- * ends 12 hours after its last use and 7 days after it began. It also ends at sign-out, when the password changes, and
- * when the person is removed (R249). An access token is looked up like a session, but use does not extend it.
+ * A **session** identifies a signed-in person. Its token is 32 random bytes, and the store has their SHA-256. A session
+ * ends 12 hours after its last use, but at the latest 7 days after it began. It also ends at sign-out, when the
+ * password changes, and when the person is removed (R249). An access token is looked up like a session, but use does
+ * not extend it.
  *
  * A person with a **second factor** signs in in two steps: the password creates a **challenge**, and a code or a
  * passkey answers it (R250).
@@ -111,6 +112,7 @@ type SessionDependencies = Pick<
 
 /**
  * Largest number of people with failed sign-ins that are kept in memory, so that a lockout is reported without a query.
+ * Also the largest number of sessions in `#givenDevices`.
  */
 const FAILED_MAX = 1_000;
 /** The actor of events that happen before the person is authenticated. */
