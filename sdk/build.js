@@ -1,5 +1,5 @@
 /**
- * Builds the TypeScript SDK into sdk/typescript/dist. With `--pack` it makes an archive for `npm install` instead, in
+ * Builds the TypeScript SDK into sdk/typescript/dist. With `--pack` it instead makes an archive for `npm install`, in
  * the given folder or in sdk/typescript. Prints the path of the result.
  */
 import { execFileSync } from 'node:child_process';
@@ -16,7 +16,7 @@ const FORMATS = {
   cjs: ['--module', 'commonjs', '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false'],
 };
 
-/** Empties `dist` and compiles into it. */
+/** Empties the folder `dist` and compiles the SDK into it. */
 function build(dist) {
   rmSync(dist, { recursive: true, force: true });
   for (const [format, options] of Object.entries(FORMATS)) {
@@ -27,19 +27,22 @@ function build(dist) {
       if (file.endsWith('.d.ts')) nameBuiltFiles(join(folder, file));
     }
   }
-  // A program that runs as an ECMAScript module.
+  // The command-line program needs only the ECMAScript module build, so the CommonJS copy is removed.
   rmSync(join(dist, 'cjs/cli'), { recursive: true });
   writeFileSync(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
   return dist;
 }
 
-/** The compiler leaves imports of `./x.ts` in declarations, but only `x.js` and `x.d.ts` exist there. */
+/**
+ * In declaration files the compiler keeps imports of `./x.ts`. Only `x.js` and `x.d.ts` are published, so the imports
+ * are renamed to `./x.js`.
+ */
 function nameBuiltFiles(file) {
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, text.replaceAll(/(from |import\()'(\.[^']*)\.ts'/g, "$1'$2.js'"));
 }
 
-/** Builds in a separate folder, so that several may pack at once. */
+/** Packs in a temporary folder, so that several packs can run at the same time. */
 function pack(folder) {
   const staging = mkdtempSync(join(tmpdir(), 'sdk-pack-'));
   try {

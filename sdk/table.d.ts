@@ -4,7 +4,7 @@ interface Operation {
   readonly path: string;
 }
 
-/** The table of operations that the SDKs are generated from. */
+/** Returns the operations from which the SDKs are generated. */
 export declare function readTable(): {
   readonly resources: readonly { readonly name: string; readonly operations: readonly Operation[] }[];
 };

@@ -1,14 +1,14 @@
 /**
- * The operations of the SDKs: sdk/operations.json names each operation of schema/openapi.json and its types. Both SDKs
- * are generated from this table.
+ * The table of operations from which both SDKs are generated. sdk/operations.json gives the method names and type names
+ * for the operations of schema/openapi.json.
  */
 import { readFileSync } from 'node:fs';
 
 const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 
 /**
- * The resources in order, each with its operations, and every named schema. Throws with the fault if the two files do
- * not match: a missing or unknown operation, or one name for two shapes.
+ * Returns the resources in order, with their operations, and every named schema. Throws if the two files do not match:
+ * an operation is missing or unknown, or two different schemas have the same name.
  */
 export function readTable() {
   const document = renamed(read('../schema/openapi.json'));
@@ -34,7 +34,10 @@ export function readTable() {
   return { resources, schemas, codes };
 }
 
-/** `Event` is a browser global: with this name a missing import would go unnoticed. */
+/**
+ * Renames the schema `Event` to `GatewayEvent`. `Event` is also a global type of browsers, so a forgotten import would
+ * cause no error.
+ */
 function renamed(document) {
   const text = JSON.stringify(document).replaceAll(
     '#/components/schemas/Event"',
@@ -89,7 +92,10 @@ function operationOf(document, schemas, at, name, entry, { path, method, summary
       })),
     },
     isPaged,
-    /** True if a walk over all pages can stay within the list at its start. */
+    /**
+     * True if the list has the query parameter `until`. It excludes entries that are created while the SDK loads all
+     * pages.
+     */
     isPinned: query.some((each) => each.name === 'until'),
     answer: keep(isPaged ? entry.item : entry.answer, isPaged ? answer.properties.data.items : answer),
     repeat: entry.repeat ?? (isKeyed ? 'keyed' : byMethod),
@@ -108,7 +114,10 @@ function resolve(document, { $ref, ...given }) {
   return $ref === undefined ? given : document.components.parameters[$ref.split('/').at(-1)];
 }
 
-/** Adds a schema and those that it refers to, under its own name or else `name`. Returns the name. */
+/**
+ * Adds a schema, and all schemas that it refers to, to `schemas`. The name is that of its `$ref`, else `name`. Returns
+ * the name.
+ */
 function keepSchema(document, schemas, at, name, schema) {
   if (schema.$ref !== undefined) {
     const own = schema.$ref.split('/').at(-1);

@@ -1,4 +1,4 @@
-/** A shop on Express that tells customers by SMS, and learns by webhook what became of it. */
+/** A shop on Express. It tells customers by SMS that their order has left, and receives the outcome by webhook. */
 import express from 'express';
 import {
   BalanceError,
@@ -10,14 +10,14 @@ import {
 
 const { GATEWAY_API_KEY = '', GATEWAY_URL = '', WEBHOOK_SECRET = '', PORT = '4000' } = process.env;
 const gateway = new Gateway({ apiKey: GATEWAY_API_KEY, baseUrl: GATEWAY_URL });
-/** A database, in a real shop. */
+/** Delivery ids that were handled. A real shop stores them in its database. */
 const seen = new Set<string>();
 const app = express();
 
 app.post('/orders', express.json(), async (request, response) => {
   const { id, phone } = request.body;
   try {
-    // The order's number is the idempotency key: the customer is told once, however often this is called.
+    // The order's number is in the idempotency key: however often this route is called, the customer gets one SMS.
     const sms = await gateway.sms.send(
       { to: phone, message: `Your order ${id} has left.` },
       { idempotencyKey: `order-${id}-left` },
@@ -30,7 +30,7 @@ app.post('/orders', express.json(), async (request, response) => {
   }
 });
 
-// The raw bytes: a JSON parser before this would make another text of them.
+// The signature covers the raw bytes. A JSON parser before this route would discard them.
 app.post('/hook', express.raw({ type: 'application/json' }), async (request, response) => {
   try {
     const event = await verifyWebhook(request.body, request.headers, WEBHOOK_SECRET);

@@ -1,16 +1,16 @@
-/** A shop on Fastify that tells customers by SMS, and learns by webhook what became of it. */
+/** A shop on Fastify. It tells customers by SMS that their order has left, and receives the outcome by webhook. */
 import fastify from 'fastify';
 import { Gateway, verifyWebhook, WebhookSignatureError } from 'messaging-gateway-client';
 
 const { GATEWAY_API_KEY = '', GATEWAY_URL = '', WEBHOOK_SECRET = '', PORT = '4000' } = process.env;
 const gateway = new Gateway({ apiKey: GATEWAY_API_KEY, baseUrl: GATEWAY_URL });
-/** A database, in a real shop. */
+/** Delivery ids that were handled. A real shop stores them in its database. */
 const seen = new Set<string>();
 const app = fastify();
 
 app.post<{ Body: { id: string; phone: string } }>('/orders', async (request) => {
   const { id, phone } = request.body;
-  // The order's number is the idempotency key: the customer is told once, however often this is called.
+  // The order's number is in the idempotency key: however often this route is called, the customer gets one SMS.
   const sms = await gateway.sms.send(
     { to: phone, message: `Your order ${id} has left.` },
     { idempotencyKey: `order-${id}-left` },
@@ -19,7 +19,7 @@ app.post<{ Body: { id: string; phone: string } }>('/orders', async (request) => 
 });
 
 app.register(async (hooks) => {
-  // The raw bytes, for the routes of this register only.
+  // The signature covers the raw bytes, so routes of this plugin get the body as a buffer instead of parsed JSON.
   hooks.removeContentTypeParser('application/json');
   hooks.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),

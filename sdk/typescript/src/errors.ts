@@ -1,34 +1,39 @@
 /**
- * Terms. **Refusal**: the gateway's own answer, which says in `code` what it did not do. **Uncertain**: no answer of the
- * gateway arrived, so the request may have been carried out.
+ * The errors of the SDK. In the comments below:
+ * **Refused** means that the gateway answered with an error `code`, so it did not do what was requested.
+ * **Uncertain** means that no answer of the gateway arrived, or that the gateway does not know the outcome. It may have
+ * done what was requested.
  */
 import type { GatewayErrorCode } from './types.generated.ts';
 
-/** The gateway's codes, and two that are made here: no answer came, or one that is not the gateway's. */
+/**
+ * The gateway's error codes and two codes of the SDK. `network_error`: no response arrived. `bad_gateway_response`: the
+ * response is not from the gateway.
+ */
 export type ErrorCode = GatewayErrorCode | 'network_error' | 'bad_gateway_response' | (string & {});
 
-/** What a `GatewayError` is made of. */
+/** The properties of a `GatewayError`. */
 export interface ErrorFacts {
   readonly code: ErrorCode;
-  /** HTTP status; null where no answer came. */
+  /** HTTP status of the response, or null if no response arrived. */
   readonly statusCode: number | null;
   readonly message: string;
-  /** What the refusal is about; its members depend on the code. */
+  /** More about the refusal. Its members depend on the code. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
-  /** Names the request in the gateway's logs. */
+  /** The id of the request in the gateway's logs. */
   readonly requestId?: string | null | undefined;
-  /** Seconds after which a repeat makes sense, where the gateway says so. */
+  /** Seconds to wait before a retry, if the gateway gave a number. */
   readonly retryAfter?: number | null | undefined;
-  /** A repeat with this key within 24 hours sends nothing twice; null for a request that takes none. */
+  /** Retrying with this idempotency key within 24 hours sends nothing twice. Null for requests without such a key. */
   readonly idempotencyKey?: string | null | undefined;
-  /** How often the request was tried. */
+  /** Number of attempts that were made. */
   readonly attempts?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** A request that did not succeed. The subclasses say what to do next. */
+/** A request that did not succeed. Each subclass says what to do next. */
 export class GatewayError extends Error {
-  // Said here, as bundlers shorten the names of classes.
+  // Set explicitly, because bundlers shorten class names.
   override readonly name: string = 'GatewayError';
   readonly code: ErrorCode;
   readonly statusCode: number | null;
@@ -50,54 +55,57 @@ export class GatewayError extends Error {
   }
 }
 
-/** 400, 413 and 415: change the request; `details.fields` names what is wrong where there is a list of it. */
+/**
+ * Status 400, 413 or 415: change the request. `details.fields` lists the invalid fields, if the gateway gave a list.
+ */
 export class InvalidRequestError extends GatewayError {
   override readonly name = 'InvalidRequestError';
 }
 
-/** 401 and 403: use another key, or give this one what it lacks. */
+/** Status 401 or 403: use another API key, or give this key the missing scope or permission. */
 export class AccessError extends GatewayError {
   override readonly name = 'AccessError';
 }
 
-/** 402: top up the account; `details` has `balance`, `required` and `currency`. */
+/** Status 402: top up the account. `details` has `balance`, `required` and `currency`. */
 export class BalanceError extends GatewayError {
   override readonly name = 'BalanceError';
 }
 
-/** 404: there is no such thing for this key. */
+/** Status 404: nothing with this id exists for this API key. */
 export class NotFoundError extends GatewayError {
   override readonly name = 'NotFoundError';
 }
 
-/** 409: the thing is not in a state for this; look at it first. */
+/** Status 409: the current state does not allow the request. Read the state first. */
 export class ConflictError extends GatewayError {
   override readonly name = 'ConflictError';
 }
 
-/** 429: wait `retryAfter` seconds, then ask again. */
+/** Status 429: wait `retryAfter` seconds before a retry. */
 export class RateLimitError extends GatewayError {
   override readonly name = 'RateLimitError';
 }
 
-/** 503 `service_unavailable`: it was not done; ask again later. */
+/** Status 503 with `service_unavailable`: the request was not carried out. Retry later. */
 export class UnavailableError extends GatewayError {
   override readonly name = 'UnavailableError';
 }
 
 /**
- * It may have been done: no answer came, or the gateway does not know. Repeat it with the same `idempotencyKey`, or look
- * it up (`details.messageId` of a send, where it is known); repeating it otherwise could do it twice.
+ * The request may have been carried out: no response arrived, or the gateway does not know the outcome. Retry with the
+ * same `idempotencyKey`, or look the message up with `details.messageId` if it is there. A retry with another key could
+ * send twice.
  */
 export class UncertainError extends GatewayError {
   override readonly name = 'UncertainError';
 }
 
-/** The error of the class that says what to do next. */
+/** Returns an error of the subclass that fits the status and the code. */
 export function errorOf(facts: ErrorFacts): GatewayError {
   const { statusCode, code } = facts;
   if (code === 'network_error' || code === 'outcome_unknown') return new UncertainError(facts);
-  // Below 500 something else answered, and the gateway did not see the request.
+  // The response is not from the gateway. Below 500, a proxy refused the request, so the gateway did not get it.
   if (code === 'bad_gateway_response') {
     return new ((statusCode ?? 0) >= 500 ? UncertainError : GatewayError)(facts);
   }

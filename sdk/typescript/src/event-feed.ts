@@ -3,19 +3,25 @@ import { wait } from './retries.ts';
 import type { GatewayEvent } from './types.generated.ts';
 
 export interface FollowOptions {
-  /** The cursor to go on from, or `latest` for what happens from now on; the oldest event, 30 days back, when absent. */
+  /**
+   * The cursor after which to start, or `latest` for new events only. By default it starts at the oldest event, up to
+   * 30 days back.
+   */
   readonly after?: string | undefined;
-  /** Milliseconds between questions while nothing happens; 2,000 when absent. Each counts on the key's rate limit. */
+  /**
+   * Milliseconds between requests while there are no new events; default 2,000. Each request counts towards the rate
+   * limit of the API key.
+   */
   readonly pollIntervalMs?: number | undefined;
-  /** Ends the walk; it then returns. */
+  /** Ends the iteration without an error. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface FollowedEvent {
   readonly event: GatewayEvent;
   /**
-   * Keep it once you have handled the event, and pass it as `after` to go on from here. Where events arrive together it
-   * moves with the last of them: after a crash those come again.
+   * Store it after you have handled the event, and pass it as `after` to continue from here. Of several events in one
+   * response, only the last one advances the cursor. After a crash the others come again.
    */
   readonly cursor: string;
 }
@@ -23,9 +29,9 @@ export interface FollowedEvent {
 const POLL_INTERVAL_MS = 2_000;
 const SLICE = 100;
 
-/** The account's events in their order, without gaps (R33). */
+/** The events of the account, in order and without gaps (R33). */
 export class EventFeed extends EventsResource {
-  /** Each event, and then each new one as it happens, until the signal aborts. Throws `GatewayError`. */
+  /** Yields the stored events, then each new event, until `signal` aborts. Throws `GatewayError`. */
   async *follow(options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void, undefined> {
     const { pollIntervalMs = POLL_INTERVAL_MS, signal } = options;
     let { after } = options;
@@ -43,7 +49,7 @@ export class EventFeed extends EventsResource {
   }
 }
 
-/** That the caller ended it is no error. */
+/** Ignores the error of a request that failed because `signal` aborted it. Other errors are thrown. */
 function ended(signal: AbortSignal | undefined) {
   return (error: unknown): undefined => {
     if (!signal?.aborted) throw error;

@@ -14,7 +14,7 @@ import { Testing } from './sandbox.ts';
 import { type GatewayOptions, Transport } from './transport.ts';
 import { Webhooks } from './webhooks.ts';
 
-/** Push messages, and the devices that they go to. */
+/** Sends push notifications. `devices` manages the devices that receive them. */
 class Push extends PushResource {
   readonly devices: PushDevicesResource;
 
@@ -25,8 +25,9 @@ class Push extends PushResource {
 }
 
 /**
- * The REST API of a messaging gateway, with one API key. Sends get an idempotency key each and are repeated with it after
- * network errors, 5xx and 429, so that none is sent or charged twice. What does not succeed is a `GatewayError`.
+ * A client for the REST API of a messaging gateway, with one API key. Each send gets an idempotency key, and is retried
+ * with this key after network errors, 5xx and 429. So no message is sent or charged twice. A request that does not
+ * succeed throws a `GatewayError`.
  */
 export class Gateway {
   readonly account: AccountResource;
@@ -34,16 +35,16 @@ export class Gateway {
   readonly email: EmailResource;
   readonly push: Push;
   readonly whatsapp: WhatsappResource;
-  /** Messages of any channel, by id. */
+  /** Messages of all channels, by id. */
   readonly messages: MessagesResource;
   readonly contacts: ContactsResource;
   readonly keys: KeysResource;
   readonly webhooks: Webhooks;
   readonly events: EventFeed;
-  /** Numbers and addresses that are simulated. */
+  /** Simulated phone numbers and helpers for tests. */
   readonly testing: Testing;
 
-  /** Throws a `TypeError` that says which option is missing or wrong. */
+  /** Throws a `TypeError` if an option is missing or invalid. */
   constructor(options: GatewayOptions) {
     const transport = new Transport(options);
     this.account = new AccountResource(transport);

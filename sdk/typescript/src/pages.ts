@@ -4,7 +4,7 @@ export interface Page<Item> {
   readonly pagination: {
     readonly page: number;
     readonly limit: number;
-    /** Entries on all pages together. */
+    /** Number of entries on all pages. */
     readonly total: number;
     readonly pages: number;
   };
@@ -15,13 +15,14 @@ export interface PageRequest {
   readonly limit?: number;
 }
 
-/** The largest page that the gateway gives. */
+/** Entries on a page when all pages are loaded. The gateway allows no larger page. */
 const WALK_LIMIT = 100;
 
 /**
- * A list. `await` gives the page that was asked for; `for await` walks over all entries from that page on, and asks for
- * each page when it comes to it. An entry that moves to the next page meanwhile is met once. An entry that moves to the
- * page before, because another was deleted, is missed.
+ * A list. `await` gives the requested page. `for await` yields all entries from that page on, and loads each page when
+ * it is needed.
+ * If an entry moves to the next page meanwhile, it is yielded once. If an entry moves to the previous page, because
+ * another one was deleted, it is missed.
  */
 export class Pages<Item> implements AsyncIterable<Item>, PromiseLike<Page<Item>> {
   readonly #load: (query: PageRequest) => Promise<Page<Item>>;
@@ -29,7 +30,9 @@ export class Pages<Item> implements AsyncIterable<Item>, PromiseLike<Page<Item>>
   readonly #isPinned: boolean;
   #first: Promise<Page<Item>> | undefined;
 
-  /** `isPinned`: a walk is held to what was there when it began, by the query's `until`. */
+  /**
+   * With `isPinned`, an iteration covers only the entries that existed at its start, by the query parameter `until`.
+   */
   constructor(load: (query: PageRequest) => Promise<Page<Item>>, query: PageRequest, isPinned = false) {
     this.#load = load;
     this.#query = query;
@@ -45,7 +48,7 @@ export class Pages<Item> implements AsyncIterable<Item>, PromiseLike<Page<Item>>
     return this.#first.then(onPage, onError);
   }
 
-  /** The pages from the one that was asked for to the last. */
+  /** Yields the requested page and all pages after it. */
   async *pages(): AsyncGenerator<Page<Item>, void, undefined> {
     let query: PageRequest & { until?: string } = { limit: WALK_LIMIT, ...this.#query };
     for (let number = query.page ?? 1; ; number += 1) {
@@ -66,13 +69,16 @@ export class Pages<Item> implements AsyncIterable<Item>, PromiseLike<Page<Item>>
   }
 }
 
-/** Where entries have no id they are told apart by themselves. */
+/** Returns what identifies an entry: its id or key id, or the entry itself if it has neither. */
 function idOf(item: unknown): unknown {
   const { id, keyId } = item as { readonly id?: string; readonly keyId?: string };
   return id ?? keyId ?? item;
 }
 
-/** A moment after the first entry, which is the newest: times are stored in smaller parts than they are shown in. */
+/**
+ * Returns a time 1 ms after the first entry, which is the newest. The gateway stores times with more digits than it
+ * shows, so the shown time itself would exclude this entry.
+ */
 function newestOf({ data: [first] }: Page<unknown>): string {
   const { createdAt } = first as { readonly createdAt: string };
   return new Date(Date.parse(createdAt) + 1).toISOString();

@@ -1,26 +1,29 @@
 import { bytesOf, type HmacKey, hexOf, hmacKey, webCrypto } from './web-crypto.ts';
 
-/** A timestamp may be 120 seconds off; this leaves some to clocks that differ. */
+/** How far a timestamp may be from now, in seconds. The gateway accepts 120 s; the rest is for clocks that differ. */
 const REACH_SECONDS = 90;
 const SPENT_MAX = 10_000;
-/** Enough to find one of a few that are left. */
+/** Number of random timestamps to try. It is enough to find one of a few that are unused. */
 const TRIES_MAX = 1_000;
 
-/** Signs requests as keys with `enableHmac` must (R10, R131 to R134). */
+/** Signs requests for API keys with `enableHmac` (R10, R131 to R134). */
 export class RequestSigner {
   readonly #secret: string;
   readonly #now: () => number;
-  /** What was signed, with its timestamp: a signature passes once. */
+  /** What was signed with which timestamp. The gateway accepts a signature only once. */
   readonly #spent = new Set<string>();
   #key: Promise<HmacKey> | undefined;
 
-  /** `now` gives milliseconds, as `Date.now` does. */
+  /** `now` returns the time in ms since 1970, like `Date.now`. */
   constructor(secret: string, now: () => number = Date.now) {
     this.#secret = secret;
     this.#now = now;
   }
 
-  /** The two headers. `path` begins with `/api/v1` and has no query; `body` is sent in exactly these bytes. */
+  /**
+   * Returns the two signature headers. `path` begins with `/api/v1` and has no query. `body` must be sent with exactly
+   * these bytes.
+   */
   async headersFor(method: string, path: string, body: string | Uint8Array): Promise<Record<string, string>> {
     const { subtle } = await webCrypto();
     this.#key ??= hmacKey(this.#secret);
@@ -32,8 +35,8 @@ export class RequestSigner {
   }
 
   /**
-   * The present second, or a random one near it where these bytes were signed with that before: two equal requests with
-   * one timestamp would have one signature.
+   * Returns the current second. If an equal request was signed with it, returns a random second near it instead. Two
+   * equal requests with the same timestamp would have the same signature, and the gateway refuses the second one.
    */
   #freshTimestamp(target: string, hash: string): string {
     const now = Math.floor(this.#now() / 1000);
@@ -43,10 +46,10 @@ export class RequestSigner {
         this.#remember(use, now);
         return String(seconds);
       }
-      // Random, because other processes may sign the same with the same key.
+      // Random, because other processes may sign the same request with the same API key.
       seconds = now - REACH_SECONDS + Math.floor(Math.random() * (2 * REACH_SECONDS + 1));
     }
-    // Nearly all that can pass are spent: the gateway refuses it, and says why.
+    // Nearly all possible timestamps are used. The gateway refuses the request with a clear error.
     return String(now);
   }
 

@@ -1,16 +1,19 @@
 import type { GatewayError } from './errors.ts';
 
 /**
- * What a repeat can do. `always`: no harm, as the request reads, or sets what it would set again. `keyed`: no harm, as the
- * idempotency key makes it one send (R19). `once`: it could be done twice.
+ * Whether a retry is safe. `always`: the request only reads, or sets the same values again. `keyed`: the idempotency
+ * key prevents a second send (R19). `once`: a retry could do it twice.
  */
 export type Repeat = 'always' | 'keyed' | 'once';
 
 const MAX_DELAY_MS = 8_000;
-/** The gateway's windows have 60 seconds; who is told to wait for longer decides for himself. */
+/**
+ * Longest `retryAfter` that the SDK waits for, in seconds. The gateway's rate limits have windows of 60 s. For a longer
+ * wait the caller gets the error.
+ */
 const MAX_RETRY_AFTER_SECONDS = 60;
 
-/** Codes under which no connection came to be, so that nothing was sent. */
+/** Error codes that mean that no connection was opened, so nothing was sent. */
 const NEVER_CONNECTED = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -18,15 +21,15 @@ const NEVER_CONNECTED = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
-  // Bun's.
+  // The code that Bun uses.
   'ConnectionRefused',
 ]);
-/** Deno has no codes. */
+/** Deno's errors have no code, so the message is searched. */
 const NEVER_CONNECTED_WORDS = /connection refused|dns error|failed to lookup address/i;
 
 /**
- * Whether the request may be sent again after `error`: after a network error, a 5xx or a 429, and of what could be done
- * twice only where it was surely not done.
+ * True if the request may be retried after `error`: a network error, 5xx or 429. With `once`, only if the gateway
+ * surely did not carry it out.
  */
 export function mayRepeat(repeat: Repeat, error: GatewayError): boolean {
   if (error.retryAfter !== null && error.retryAfter > MAX_RETRY_AFTER_SECONDS) return false;
@@ -44,8 +47,8 @@ function wasNeverSent(error: unknown): boolean {
 }
 
 /**
- * Milliseconds to wait before the try after `attempt`, the first of which is 1: any part of `baseMs`, doubled with each
- * try up to 8 seconds (full jitter), on top of what the gateway asks for.
+ * Milliseconds to wait after attempt number `attempt` (from 1). It is `retryAfter` plus a random part of `baseMs`.
+ * `baseMs` doubles with each attempt, up to 8 s (full jitter). `random` is from 0 to 1.
  */
 export function delayBefore(
   attempt: number,
@@ -57,7 +60,7 @@ export function delayBefore(
   return (retryAfter ?? 0) * 1000 + longest * random;
 }
 
-/** Rejects with the signal's reason as soon as it aborts. */
+/** Waits `ms`. Rejects with the signal's reason when the signal aborts. */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

@@ -2,22 +2,22 @@ import type { MessagesResource } from './resources.generated.ts';
 import { wait } from './retries.ts';
 import type { MessageDetails } from './types.generated.ts';
 
-/** Numbers by which the carrier simulator decides what becomes of an SMS (R226). */
+/** Phone numbers for which the carrier simulator has a fixed outcome (R226). */
 export const testNumbers = {
-  /** Accepted, and delivered about a second later. */
+  /** The carrier accepts the SMS and delivers it about 1 s later. */
   delivered: '+256700001000',
-  /** Refused by the carrier. */
+  /** The carrier rejects the SMS. */
   rejected: '+256700000001',
-  /** Accepted, then reported undeliverable. */
+  /** The carrier accepts the SMS and then reports it as undeliverable. */
   undeliverable: '+256700000002',
-  /** Fails twice for the time being, then is accepted. */
+  /** The carrier fails twice with a temporary error, then accepts the SMS. */
   delayed: '+256700000003',
-  /** Accepted; no delivery report ever comes. */
+  /** The carrier accepts the SMS but never sends a delivery report. */
   unreported: '+256700000004',
 } as const;
 
 export interface SettledOptions {
-  /** Milliseconds to wait at most; 60,000 when absent. */
+  /** Maximum wait in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -25,7 +25,7 @@ export interface SettledOptions {
 const SETTLED_TIMEOUT_MS = 60_000;
 const LOOK_INTERVAL_MS = 250;
 
-/** For tests and first steps, with a gateway whose carriers are simulated. */
+/** Helpers for tests and first steps. They need a gateway with simulated carriers. */
 export class Testing {
   readonly numbers = testNumbers;
   readonly #messages: MessagesResource;
@@ -36,14 +36,14 @@ export class Testing {
     this.#origin = origin;
   }
 
-  /** A webhook address that the gateway itself answers with 200, outside production only. */
+  /** URL of a webhook receiver inside the gateway, which answers with 200. It does not exist in production. */
   webhookUrl(name = 'sdk'): string {
     return `${this.#origin}/simulator/webhook/${encodeURIComponent(name)}`;
   }
 
   /**
-   * The message once it is `delivered` or `failed`. Asks again and again: a program in production should let webhooks
-   * tell it. Throws `GatewayError`, and an `Error` after `timeoutMs`.
+   * Resolves to the message when its status is `delivered` or `failed`. It polls, so use webhooks in production
+   * instead. Throws `GatewayError`, or an `Error` after `timeoutMs`.
    */
   async settled(id: string, options: SettledOptions = {}): Promise<MessageDetails> {
     const { timeoutMs = SETTLED_TIMEOUT_MS, signal } = options;

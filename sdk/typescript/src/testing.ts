@@ -1,4 +1,4 @@
-/** Starts a real gateway for the tests of programs that use one. For Node, Bun and Deno on a machine of one's own. */
+/** Starts a real gateway for the tests of a program that uses it. Works in Node, Bun and Deno on a local machine. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -10,34 +10,38 @@ import { Gateway } from './gateway.ts';
 
 export interface TestGatewayOptions {
   /**
-   * The folder of the gateway. When absent, that which MESSAGING_GATEWAY_DIR names, or the package `messaging-gateway`
-   * that is installed beside yours.
+   * Folder of the gateway. Default: the folder in MESSAGING_GATEWAY_DIR, or the installed package `messaging-gateway`.
    */
   readonly directory?: string | undefined;
-  /** Settings of the gateway, such as `SERVICE_NAME`. */
+  /** Environment variables for the gateway, such as `SERVICE_NAME`. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds that the start may take; 60,000 when absent. */
+  /** Time limit of the start in milliseconds; default 60,000. */
   readonly startTimeoutMs?: number | undefined;
 }
 
 export interface TestGateway {
-  /** Without `/api/v1`. */
+  /** URL of the gateway, without `/api/v1`. */
   readonly url: string;
-  /** A production key with FULL_ACCESS, of an account with 100,000 UGX; the carriers are simulated. */
+  /** A production API key with FULL_ACCESS. Its account has 100,000 UGX, and the carriers are simulated. */
   readonly apiKey: string;
   readonly sandboxKey: string;
-  /** A client with the production key. */
+  /** A client with the production API key. */
   readonly gateway: Gateway;
-  /** A client with the sandbox key. */
+  /** A client with the sandbox API key. */
   readonly sandbox: Gateway;
-  /** Ends it, with all that it stored. */
+  /** Stops the gateway and deletes all its data. */
   stop(): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 60_000;
-/** Of this process's environment nothing else goes on: a database or a carrier of the program under test must not. */
+/**
+ * The gateway gets only these environment variables of this process. Otherwise it could use the database or the carrier
+ * of the program under test.
+ */
 const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'APPDATA', 'LOCALAPPDATA', 'LANG'];
-/** Runs the gateway until this process closes the pipe, which a kill -9 does, too. */
+/**
+ * Runs the gateway until this process closes the pipe. The pipe is also closed if this process is killed with SIGKILL.
+ */
 const KEEPER = `
   const { spawn } = require('node:child_process');
   const gateway = spawn(process.execPath, process.argv.slice(1), { stdio: ['ignore', 'inherit', 'inherit'] });
@@ -53,8 +57,8 @@ const SETTINGS = {
 };
 
 /**
- * A gateway of its own, with PostgreSQL and simulated carriers, in a folder that goes when it stops. Throws when there
- * is no gateway, or when it does not start; the error has what it wrote.
+ * Starts a new gateway with PostgreSQL and simulated carriers. Its temporary folder is deleted when it stops. Throws if
+ * the gateway is not installed or does not start. The error then contains the gateway's output.
  */
 export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? process.env.MESSAGING_GATEWAY_DIR ?? installedGateway();
@@ -63,9 +67,9 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const inherited = Object.fromEntries(INHERITED.flatMap((name) => pair(name, process.env[name])));
   if (existsSync(builder)) execFileSync(node, [builder, 'server'], { cwd: directory, env: inherited });
   const home = await mkdtemp(join(tmpdir(), 'test-gateway-'));
-  // Under root another user runs PostgreSQL, and must be able to enter.
+  // If this process runs as root, PostgreSQL runs as another user, who must be able to open the folder.
   await chmod(home, 0o755);
-  // The gateway reads `.env` from where it runs.
+  // The gateway reads `.env` from its working directory. This new folder has none.
   const child = spawn(node, ['--eval', KEEPER, join(directory, 'dist/src/main.js')], {
     cwd: home,
     env: { ...inherited, ...SETTINGS, DATA_DIR: join(home, 'data'), ...options.environment },
@@ -100,7 +104,7 @@ function installedGateway(): string {
   }
 }
 
-/** The Node that the gateway brings along, where npm would find it, or this one. */
+/** Returns the Node.js binary in the gateway's node_modules, or else the one that runs this process. */
 function nodeOf(directory: string): string {
   for (let at = directory; ; at = dirname(at)) {
     const found = join(at, 'node_modules/.bin/node');
@@ -109,7 +113,7 @@ function nodeOf(directory: string): string {
   }
 }
 
-/** Resolves with what the first start shows once. */
+/** Resolves to the URL and the API keys, which the gateway prints once at its first start. */
 function started(child: ChildProcess, timeoutMs: number): Promise<Omit<TestGateway, 'stop'>> {
   return new Promise((resolve, reject) => {
     let written = '';

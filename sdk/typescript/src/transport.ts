@@ -5,55 +5,58 @@ import { VERSION } from './version.ts';
 import { webCrypto } from './web-crypto.ts';
 
 export interface GatewayOptions {
-  /** The full key, `msg_…`. Keep it on servers. */
+  /** The full API key, `msg_…`. It is a secret: keep it on servers. */
   readonly apiKey: string;
-  /** Where the gateway is, such as `https://sms.example.com`, with or without `/api/v1`. */
+  /** URL of the gateway, such as `https://sms.example.com`, with or without `/api/v1`. */
   readonly baseUrl: string;
-  /** `sigsec_…`, of a key that signs its requests. */
+  /** The signing secret `sigsec_…`, for API keys that must sign their requests. */
   readonly signingSecret?: string | undefined;
-  /** Milliseconds for each try; 30,000 when absent. */
+  /** Time limit of each attempt in milliseconds; default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Tries after the first; 3 when absent. */
+  /** Maximum number of retries after the first attempt; default 3. */
   readonly maxRetries?: number | undefined;
-  /** Milliseconds of which a try waits a random part, doubled with each try; 500 when absent. */
+  /**
+   * Longest wait before the first retry in milliseconds; default 500. It doubles with each retry, and the actual wait
+   * is a random part of it.
+   */
   readonly retryDelayMs?: number | undefined;
-  /** Instead of the platform's own. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** Called after each try, for logs and metrics. */
+  /** Called after each attempt, for logs and metrics. */
   readonly onTry?: ((tried: TriedRequest) => void) | undefined;
 }
 
 export interface CallOptions {
-  /** Milliseconds for each try. */
+  /** Time limit of each attempt in milliseconds. */
   readonly timeoutMs?: number | undefined;
-  /** Tries after the first. */
+  /** Maximum number of retries after the first attempt. */
   readonly maxRetries?: number | undefined;
-  /** Ends the call, and the tries. */
+  /** Aborts the call and its retries. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface SendOptions extends CallOptions {
-  /** 1 to 64 characters; one is made up when neither this nor the message names one. */
+  /** 1 to 64 characters. If neither this option nor the message has one, the SDK generates one. */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** A try, as logs and metrics want it. */
+/** One attempt, for logs and metrics. */
 export interface TriedRequest {
   readonly method: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   readonly durationMs: number;
-  /** Null where no answer came. */
+  /** HTTP status of the response, or null if no response arrived. */
   readonly statusCode: number | null;
   readonly requestId: string;
 }
 
-/** An operation of the gateway, in one line. */
+/** An operation of the REST API. */
 interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below `/api/v1`. */
+  /** The path after `/api/v1`. */
   readonly path: string;
   readonly repeat: Repeat;
 }
@@ -63,7 +66,7 @@ interface Input {
   readonly query?: object;
 }
 
-/** What is the same over all tries of a call. */
+/** The parts of a call that are the same in every attempt. */
 interface Call {
   readonly operation: Operation;
   readonly url: string;
@@ -81,13 +84,13 @@ const RETRY_DELAY_MS = 500;
 const SIGNED_ANEW_MAX = 2;
 const QUOTED_MAX = 200;
 
-/** Sends requests, repeats them where that is safe, and turns what does not succeed into a `GatewayError`. */
+/** Sends requests and retries them where that is safe. Throws a `GatewayError` if a request does not succeed. */
 export class Transport {
   readonly #options: GatewayOptions;
   readonly #baseUrl: string;
   readonly #signer: RequestSigner | undefined;
 
-  /** Throws a `TypeError` that says what is missing. */
+  /** Throws a `TypeError` if an option is missing or invalid. */
   constructor(options: GatewayOptions) {
     const { apiKey, baseUrl, signingSecret } = options;
     if (!apiKey) throw new TypeError('apiKey is missing: pass the key that the gateway showed, msg_….');
@@ -100,12 +103,12 @@ export class Transport {
     this.#signer = signingSecret === undefined ? undefined : new RequestSigner(signingSecret);
   }
 
-  /** The address of the gateway, without `/api/v1`. */
+  /** URL of the gateway, without `/api/v1`. */
   get origin(): string {
     return this.#baseUrl.slice(0, -API_PATH.length);
   }
 
-  /** The parsed answer of an operation. Throws `GatewayError`. */
+  /** Runs an operation and returns the parsed response body. Throws `GatewayError`. */
   async call<Answer>(operation: Operation, input: Input, options: SendOptions = {}): Promise<Answer> {
     const { maxRetries = MAX_RETRIES, retryDelayMs = RETRY_DELAY_MS } = {
       ...this.#options,
@@ -129,8 +132,9 @@ export class Transport {
   }
 
   /**
-   * Equal requests of several processes in one second have one signature, which passes once: the others are 401. What is
-   * refused there was not done.
+   * True if a refused signature may be replaced. Two processes that send equal requests in the same second make the
+   * same signature. The gateway accepts it once and answers 401 to the others. A request with 401 was not carried out,
+   * so a retry is safe.
    */
   #maySignAnew({ statusCode }: GatewayError, attempt: number): boolean {
     return this.#signer !== undefined && statusCode === 401 && attempt <= SIGNED_ANEW_MAX;
@@ -152,7 +156,7 @@ export class Transport {
 
   async #try(call: Call, attempt: number): Promise<unknown> {
     const { method, path } = call.operation;
-    // Each try is signed anew: a signature passes once.
+    // Each attempt gets a new signature, because the gateway accepts a signature only once.
     const headers = await this.#headersOf(call);
     const startedAt = Date.now();
     let response: Response | undefined;
@@ -205,7 +209,7 @@ export class Transport {
   }
 }
 
-/** Only what was given: an option that is undefined leaves the one before. */
+/** Drops options that are undefined, so that they do not override the client's options. */
 function given<Options extends object>(options: Options): Partial<Options> {
   return Object.fromEntries(
     Object.entries(options).filter(([, value]) => value !== undefined),
@@ -226,7 +230,7 @@ function apiUrlOf(baseUrl: string): string {
   return `${url.origin}${path.endsWith(API_PATH) ? path : `${path}${API_PATH}`}`;
 }
 
-/** One part of a path. Throws a `TypeError` for what would lead to another address. */
+/** Encodes an id as one segment of a path. Throws a `TypeError` for an id that would change the path, such as `..`. */
 export function segment(id: string): string {
   if (typeof id !== 'string' || id === '' || id === '.' || id === '..') {
     throw new TypeError(`The id is missing: ${JSON.stringify(id)} names nothing.`);
@@ -243,7 +247,10 @@ function queryOf(query: object = {}): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** The parsed body of a success; throws what a refusal or something that is no answer of the gateway stands for. */
+/**
+ * Returns the parsed body of a successful response. Throws a `GatewayError` if the gateway refused, or if the response
+ * is not from the gateway.
+ */
 function answerOf(call: Call, attempt: number, response: Response, text: string): unknown {
   const { status, headers } = response;
   let body: unknown;
@@ -272,7 +279,10 @@ interface Refusal {
   readonly retryAfter?: number;
 }
 
-/** Both shapes of errors: `{error: code, message}` and `{error: {code, message, details}}` (R168, R169). */
+/**
+ * Reads an error body in either form: `{error: code, message}` or `{error: {code, message, details}}` (R168, R169).
+ * Undefined if it has neither.
+ */
 function refusalIn(body: unknown): Refusal | undefined {
   if (typeof body !== 'object' || body === null || !('error' in body)) return undefined;
   const { error, ...rest } = body as { error: unknown } & Record<string, unknown>;
@@ -290,7 +300,7 @@ function refusalIn(body: unknown): Refusal | undefined {
   };
 }
 
-/** Seconds of a `Retry-After`, which may be a date. */
+/** Returns the seconds of a `Retry-After` header, which has a number or a date. */
 function secondsIn(header: string | null): number | undefined {
   if (header === null) return undefined;
   const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1000);
@@ -328,7 +338,7 @@ function networkError(call: Call, attempt: number, cause: unknown): GatewayError
   });
 }
 
-/** The innermost words: `fetch failed` says nothing. */
+/** Returns the message of the innermost cause: the outer message, `fetch failed`, says nothing. */
 function wordsOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
   const { message, code, cause } = error as { message?: unknown; code?: unknown; cause?: unknown };

@@ -1,41 +1,41 @@
 import type { GatewayEvent } from './types.generated.ts';
 import { bytesOf, hexOf, hmacKey, webCrypto } from './web-crypto.ts';
 
-/** The headers of a request, in any form that a framework has them in. */
+/** The headers of a request, in the form of any common framework. */
 export type HeadersLike =
   | Iterable<readonly [string, string]>
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** How many seconds the signature's time may be away; 300 when absent. */
+  /** Maximum age of the signature in seconds, in both directions; default 300. */
   readonly toleranceSeconds?: number;
-  /** The time in milliseconds, instead of the platform's. */
+  /** The current time in ms since 1970; default `Date.now()`. */
   readonly now?: number;
 }
 
-/** An event whose signature is genuine. */
+/** An event whose signature was verified. */
 export type VerifiedEvent = GatewayEvent & {
   /**
-   * The delivery, the same on every attempt: drop those that you have seen. Null where the header is missing. It is not
-   * signed.
+   * Id of the delivery, the same in every attempt. Ignore deliveries that you have handled. Null if the header is
+   * missing. The signature does not cover it.
    */
   readonly deliveryId: string | null;
 };
 
-/** A request that did not come from the gateway, or not now: answer 400 and do nothing. */
+/** The request is not from the gateway, or its signature is too old. Answer 400 and do nothing. */
 export class WebhookSignatureError extends Error {
   override readonly name = 'WebhookSignatureError';
 }
 
 const TOLERANCE_SECONDS = 300;
-/** The gateway sends one; more than these are not looked at. */
+/** Maximum number of signature headers that are checked. The gateway sends one. */
 const SIGNATURES_MAX = 5;
 
 /**
- * The event in a webhook request, when `rawBody` was signed with `secret` at most 300 seconds ago. Any header
- * `X-<name>-Signature` serves, because operators name their service. Give several secrets while one is rotated. Compares
- * in constant time. Throws `WebhookSignatureError`, which says what is wrong, and a `TypeError` for a body that was
- * parsed before.
+ * Returns the event of a webhook request, if `rawBody` was signed with `secret` at most 300 seconds ago. Any header of
+ * the form `X-<name>-Signature` is accepted, because operators choose the name of their service. Pass several secrets
+ * while a secret is rotated. The comparison takes constant time.
+ * Throws a `WebhookSignatureError` that says what is wrong, or a `TypeError` if the body was already parsed.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
@@ -72,7 +72,7 @@ function bodyOf(rawBody: unknown): Uint8Array<ArrayBuffer> {
   );
 }
 
-/** By name in small letters. */
+/** Returns the headers by their lowercase name. */
 function entriesOf(headers: HeadersLike): Map<string, string> {
   const found = new Map<string, string>();
   const keep = (name: string, value: string) => {
@@ -91,7 +91,7 @@ function entriesOf(headers: HeadersLike): Map<string, string> {
 interface Signature {
   readonly t: string;
   readonly v1: string;
-  /** The service's, in small letters. */
+  /** The service's name in the header, in lowercase. */
   readonly name: string;
 }
 
@@ -116,13 +116,13 @@ async function isSigned(
     Number.parseInt(v1.slice(2 * at, 2 * at + 2), 16),
   );
   for (const secret of secrets) {
-    // WebCrypto compares in constant time.
+    // `subtle.verify` compares in constant time.
     if (await subtle.verify('HMAC', await hmacKey(secret), signature, signedBytes(t, body))) return true;
   }
   return false;
 }
 
-/** `<t>.<raw body>` (R155). */
+/** Returns the bytes that are signed: `<t>.<raw body>` (R155). */
 function signedBytes(t: string, body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const start = bytesOf(`${t}.`);
   const signed = new Uint8Array(start.length + body.length);
@@ -136,7 +136,10 @@ function eventIn(body: Uint8Array, deliveryId: string | undefined): VerifiedEven
   return { ...event, deliveryId: deliveryId ?? null };
 }
 
-/** The value of the signature header for a body, as the gateway makes it: for tests of receivers. */
+/**
+ * Returns the signature header's value for a body, as the gateway makes it. Meant for tests of receivers. `now` is in
+ * ms since 1970.
+ */
 export async function signWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
   secret: string,

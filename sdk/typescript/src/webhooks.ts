@@ -6,9 +6,9 @@ import {
   verifyWebhook,
 } from './webhook-signature.ts';
 
-/** The account's webhook endpoints, and the check that a receiver makes. */
+/** The account's webhooks, and the verification of received events. */
 export class Webhooks extends WebhooksResource {
-  /** As `verifyWebhook`, which needs no `Gateway`. */
+  /** Same as the function `verifyWebhook`, which needs no `Gateway`. */
   verify(
     rawBody: string | Uint8Array | ArrayBuffer,
     headers: HeadersLike,

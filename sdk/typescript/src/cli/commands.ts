@@ -1,4 +1,7 @@
-/** The commands of the package: events on a developer's machine, without a tunnel and without a registration. */
+/**
+ * The commands of the package. `listen` forwards the gateway's events to a program on a developer's machine. It needs
+ * no tunnel and no registered webhook.
+ */
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { RateLimitError, UnavailableError, UncertainError } from '../errors.ts';
@@ -27,7 +30,7 @@ Options:
 listen goes on where it stopped, and begins with what happens next at the first time.
 `;
 
-/** That of a feed without events. */
+/** The cursor before the first event of the feed. */
 const FIRST_CURSOR = '0';
 
 const OPTIONS = {
@@ -43,19 +46,19 @@ const OPTIONS = {
   help: { type: 'boolean' },
 } as const;
 
-/** On top of what the client waits between its own tries. */
+/** Time before a new connection to the event feed, in ms. The client has already waited between its own retries. */
 const RECONNECT_MS = 1_000;
 
-/** Where a command reads and writes. */
+/** Input and output of a command. */
 interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
   readonly out: (text: string) => void;
   readonly fault: (text: string) => void;
-  /** Ends `listen`. */
+  /** Ends the command `listen` when it aborts. */
   readonly signal: AbortSignal;
 }
 
-/** Runs a command of this process's own arguments, until it ends or a signal comes; gives the exit code. */
+/** Runs the command of `args` until it ends or the process gets SIGINT or SIGTERM. Resolves to the exit code. */
 export function runInProcess(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
@@ -141,7 +144,7 @@ interface Session extends Terminal {
 async function listen(session: Session): Promise<number> {
   const { gateway, file, signal, isJson, out } = session;
   const target = session.target();
-  // Asked here, so that a wrong key is told before anything is promised.
+  // The first request is before the output, so that a wrong API key fails before the command prints that it forwards.
   const begin = async () => (await gateway.events.list({ after: 'latest' })).cursor;
   let cursor = session.fromStart ? FIRST_CURSOR : (session.state.cursor ?? (await begin()));
   let { forwarded } = session.state;
@@ -152,7 +155,8 @@ async function listen(session: Session): Promise<number> {
     out(`Signing with ${target.secret}\nForwarding ${events} to ${target.url}`);
   }
   while (!signal.aborted) {
-    // The place of an event in its slice: the cursor moves with the last of them.
+    // Index of the event in its slice. All events of a slice have the slice's start as cursor, so the index is needed
+    // too.
     let index = 0;
     try {
       for await (const followed of gateway.events.follow({ after: cursor, signal })) {
@@ -175,7 +179,7 @@ async function listen(session: Session): Promise<number> {
   return 0;
 }
 
-/** What another try can do better. */
+/** True if the same request may succeed later. */
 const isPassing = (error: unknown) =>
   error instanceof UncertainError || error instanceof UnavailableError || error instanceof RateLimitError;
 

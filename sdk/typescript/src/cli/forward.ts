@@ -5,36 +5,42 @@ import { signWebhook } from '../webhook-signature.ts';
 export interface Target {
   readonly url: string;
   readonly secret: string;
-  /** The segment in the names of the headers (SERVICE_NAME). */
+  /** The name of the service in the header names, as the setting `SERVICE_NAME` of the gateway. */
   readonly serviceName: string;
 }
 
-/** What became of one attempt. */
+/** The result of one forwarding attempt. */
 export interface Forwarded {
   readonly id: string;
   readonly event: string;
   readonly messageId: string | null;
-  /** Null where no answer came. */
+  /** HTTP status of the response, or null if no response arrived. */
   readonly status: number | null;
   readonly durationMs: number;
   readonly error: string | null;
 }
 
-/** As long as the gateway waits. */
+/** Time limit of an attempt, in ms. The gateway uses the same limit. */
 const TIMEOUT_MS = 10_000;
 
-/** The secret that events are signed with here: the same for a key on every machine, and not to be told from others. */
+/**
+ * The secret that signs forwarded events. It is derived from the API key, so it is the same on every machine. The API
+ * key cannot be computed from it.
+ */
 export function secretFor(apiKey: string): string {
   return `whsec_${createHmac('sha256', apiKey).update('messaging-gateway-client listen').digest('base64url')}`;
 }
 
-/** The delivery id of an event: the same each time that it is forwarded, so that receivers drop what they have seen. */
+/**
+ * The delivery id of an event. It is a hash of the event, so that each forwarding of the same event has the same id,
+ * and receivers can drop duplicates.
+ */
 export function deliveryIdOf(event: GatewayEvent): string {
   const hex = createHash('sha256').update(JSON.stringify(event)).digest('hex');
   return hex.slice(0, 32).replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
 }
 
-/** Sends an event as the gateway would, once. */
+/** Posts an event to the receiver once, signed like a delivery of the gateway. */
 export async function forward(event: GatewayEvent, { url, secret, serviceName }: Target): Promise<Forwarded> {
   const body = JSON.stringify(event);
   const id = deliveryIdOf(event);

@@ -1,22 +1,22 @@
-/** What `listen` remembers of a key between runs: where it stopped, and where the events that it forwarded are found. */
+/** What `listen` stores for an API key between runs: its cursor, and where in the feed the forwarded events are. */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where an event is in the feed: no text of a message is kept. */
+/** The position of a forwarded event in the feed. The event itself is not stored, so no message text is on disk. */
 export interface ForwardedEvent {
   readonly id: string;
-  /** The cursor of the slice that it came in. */
+  /** The cursor with which the event's slice was requested. */
   readonly after: string;
-  /** Its place in the slice. */
+  /** Index of the event in the slice. */
   readonly index: number;
 }
 
 export interface ListenState {
   readonly cursor?: string;
   readonly forwardTo?: string;
-  /** The newest last. */
+  /** The forwarded events, newest last, at most `FORWARDED_MAX`. */
   readonly forwarded: readonly ForwardedEvent[];
 }
 
@@ -25,7 +25,7 @@ const FORWARDED_MAX = 1_000;
 export class StateFile {
   readonly #path: string;
 
-  /** One file for each key and gateway; its name tells neither. */
+  /** Each pair of API key and gateway has its own file. The file name is a hash, so it does not reveal the key. */
   constructor(apiKey: string, baseUrl: string, environment: NodeJS.ProcessEnv = process.env) {
     const folder = environment.XDG_STATE_HOME || environment.LOCALAPPDATA || join(homedir(), '.local/state');
     const name = createHash('sha256').update(`${apiKey} ${baseUrl}`).digest('hex').slice(0, 16);
@@ -41,7 +41,7 @@ export class StateFile {
     }
   }
 
-  /** Written beside and renamed, so that a process that is killed leaves the file whole. */
+  /** Writes a new file and renames it, so that a killed process never leaves a half-written file. */
   async write(state: ListenState): Promise<void> {
     await mkdir(join(this.#path, '..'), { recursive: true, mode: 0o700 });
     const kept = { ...state, forwarded: state.forwarded.slice(-FORWARDED_MAX) };

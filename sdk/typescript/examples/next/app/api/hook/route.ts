@@ -1,13 +1,13 @@
-/** A route handler of Next.js that receives webhooks. */
+/** A Next.js route handler that receives webhooks. */
 import { verifyWebhook, WebhookSignatureError } from 'messaging-gateway-client';
 
 const { WEBHOOK_SECRET = '' } = process.env;
-/** A database, in a real shop. */
+/** Delivery ids that were handled. A real application stores them in its database. */
 const seen = new Set<string>();
 
 export async function POST(request: Request): Promise<Response> {
   try {
-    // The raw bytes, before any parser.
+    // The signature covers the raw bytes, so no JSON parser may read the body first.
     const event = await verifyWebhook(await request.arrayBuffer(), request.headers, WEBHOOK_SECRET);
     if (event.deliveryId !== null && !seen.has(event.deliveryId)) {
       seen.add(event.deliveryId);

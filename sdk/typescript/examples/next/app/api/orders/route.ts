@@ -1,4 +1,4 @@
-/** A route handler of Next.js: tells a customer by SMS that the order has left. */
+/** A Next.js route handler that tells a customer by SMS that their order has left. */
 import { Gateway } from 'messaging-gateway-client';
 
 const { GATEWAY_API_KEY = '', GATEWAY_URL = '' } = process.env;
@@ -6,7 +6,7 @@ const gateway = new Gateway({ apiKey: GATEWAY_API_KEY, baseUrl: GATEWAY_URL });
 
 export async function POST(request: Request): Promise<Response> {
   const { id, phone } = (await request.json()) as { id: string; phone: string };
-  // The order's number is the idempotency key: the customer is told once, however often this is called.
+  // The order's number is in the idempotency key: however often this route is called, the customer gets one SMS.
   const sms = await gateway.sms.send(
     { to: phone, message: `Your order ${id} has left.` },
     { idempotencyKey: `order-${id}-left` },
