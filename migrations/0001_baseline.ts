@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 
 /**
- * The schema, one constant a noun: its tables with their indexes, functions and triggers. In every table:
- * - A status or a kind is text with a CHECK, so a new value changes a constraint and not a type.
+ * The schema. Each constant holds one noun: its tables with their indexes, functions and triggers. In every table:
+ * - A status or a kind is text with a CHECK, so that a new value changes a constraint and not a type.
  * - Columns of fixed size stand first. This saves padding, which matters in tables that grow.
- * - No foreign key is on a table that gets a row with every message: its check took half of PostgreSQL's time for a
- *   message. Triggers keep the reference (REFERENCES, ADR-0002).
- * - An update that changes no indexed column and finds room on its page writes to no index (a HOT update). `fillfactor`
- *   keeps that room. So no index of a busy table contains its status, not even in its WHERE.
+ * - Tables that get a row with every message have no foreign keys: checking them took half of PostgreSQL's time for a
+ *   message. Triggers keep the references valid instead (REFERENCES, ADR-0002).
+ * - An update writes to no index (HOT) if it changes no indexed column and its page has room. `fillfactor` keeps that
+ *   room. So no index of a busy table contains its status, not even in its WHERE.
  */
 
 const CHANNELS = `('sms', 'email', 'push', 'whatsapp')`;
@@ -17,16 +17,16 @@ const environmentOf = (table: string) => `environment text NOT NULL DEFAULT 'pro
 const STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Tables that grow: vacuum and ANALYZE after 2 % of the rows, not 10 or 20 %, so that they run often and briefly. */
+/** For tables that grow. Vacuum and ANALYZE run after 2 % of the rows, not 10 or 20 %: more often and shorter. */
 const GROWING = `autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 20000,
   autovacuum_analyze_scale_factor = 0.02`;
-/** Small tables whose rows every send updates: vacuum after 500 dead rows. */
+/** For small tables whose rows every send updates: vacuum after 500 dead rows. */
 const BUSY = 'fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0';
-/** Tables that a periodic task empties. */
+/** For tables that a periodic task empties: vacuum after 5,000 dead rows. */
 const EMPTIED = 'autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0';
 
-/** A trigger function that ends the statement with `message` (a RAISE format, with its arguments). */
+/** Makes a trigger function that fails the statement with `message` (a RAISE format, with its arguments). */
 const refusal = (name: string, message: string, sqlstate: string) => `
   CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -34,13 +34,12 @@ const refusal = (name: string, message: string, sqlstate: string) => `
     END $$;`;
 
 /**
- * Search for a part of a text, without an extension that the database's owner may not create (ADR-0008).
- *
- * The terms of a text are all three letters that follow each other in it, its last two letters and its last one. So a
- * part of one or two letters is the beginning of a term. The owner is a term, and so is each tag after the owner. The
- * owner's last letter stands before each three letters: with the whole owner, small accounts would have a key for
- * nearly every three letters; with none, a search for one letter would read the keys of all accounts. U+0001 divides
- * the terms while they are made, and becomes a space in them.
+ * Finds texts that contain a given part, without an extension that the database's owner may not create (ADR-0008).
+ * The terms of a text are all its sequences of three letters, its last two letters and its last letter. So a part of
+ * one or two letters is the beginning of a term. The owner is a term, and so is each tag after the owner. Each sequence
+ * begins with the owner's last letter. With the whole owner, small accounts would have an index key for nearly every
+ * sequence. Without it, a search for one letter would read the keys of all accounts. U+0001 separates the terms while
+ * they are made. A U+0001 in a text becomes a space.
  */
 const SEARCH = `
   CREATE FUNCTION search_terms(owner text, body text, tags text[]) RETURNS tsvector
@@ -75,18 +74,16 @@ const SEARCH = `
     ) AS conditions $$;
 `;
 
-/** Accounts, their plans and how far retention has removed their messages. */
+/** Accounts, their plans, and how far retention has removed their messages. */
 const ACCOUNTS = `
   -- Request limits that an operator gives to accounts.
   CREATE TABLE plans (
     id uuid PRIMARY KEY, name text NOT NULL UNIQUE,
     per_minute integer NOT NULL CHECK (per_minute > 0),
-    -- 0: no limit.
-    per_second integer NOT NULL CHECK (per_second >= 0),
+    per_second integer NOT NULL CHECK (per_second >= 0), -- 0: no limit.
     webhooks_per_minute integer NOT NULL CHECK (webhooks_per_minute > 0),
     created_at timestamptz NOT NULL,
-    -- Requests of a session in any 60 seconds; null: the gateway's default.
-    session_per_minute integer CHECK (session_per_minute > 0)
+    session_per_minute integer CHECK (session_per_minute > 0) -- In any 60 seconds; null: the gateway's default.
   );
 
   -- A tenant. Every send locks this row: it holds the balance and the last number of each sequence.
@@ -98,15 +95,12 @@ const ACCOUNTS = `
     sms_seq bigint NOT NULL DEFAULT 0, email_seq bigint NOT NULL DEFAULT 0,
     push_seq bigint NOT NULL DEFAULT 0, whatsapp_seq bigint NOT NULL DEFAULT 0,
     plan_id uuid REFERENCES plans, created_at timestamptz NOT NULL,
-    -- Acceptance times never go back within an account, so the order of numbers is the order of time.
-    last_accepted_at timestamptz,
-    -- How many days the account keeps the text of its messages, and the messages; null: for ever.
-    content_days integer CHECK (content_days > 0), message_days integer,
+    last_accepted_at timestamptz, -- Acceptance times never go back, so messages are numbered in order of time.
+    content_days integer CHECK (content_days > 0), message_days integer, -- Retention in days; null: for ever.
     CHECK (message_days >= coalesce(content_days, 1))
   ) WITH (${BUSY});
   CREATE INDEX accounts_search ON accounts USING gin (search_terms('', lower(name) || E'\\n' || lower(email), '{}'));
-  -- No plan depends on how common a term is, and ANALYZE would take long.
-  ALTER INDEX accounts_search ALTER COLUMN 1 SET STATISTICS 0;
+  ALTER INDEX accounts_search ALTER COLUMN 1 SET STATISTICS 0; -- No plan uses them, and ANALYZE would take long.
 
   -- How far retention has come; not in accounts, whose row every send locks. Messages up to erased_seq have lost their
   -- text, except those in retention_waiting. Messages up to removed_seq are gone, so kept numbers have no gaps.
@@ -134,19 +128,17 @@ const USERS = `
     role text NOT NULL CHECK (role IN ('OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER', 'OPERATOR')),
     must_change_password boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL, removed_at timestamptz,
-    -- When a member invited the person; the invitation is pending until accepted_at is set.
-    invited_at timestamptz, accepted_at timestamptz DEFAULT now(),
+    invited_at timestamptz, accepted_at timestamptz DEFAULT now(), -- An invitation is pending until accepted_at.
     CHECK ((role = 'OPERATOR') = (account_id IS NULL))
   );
   CREATE INDEX users_account ON users (account_id);
   CREATE INDEX users_sign_in ON users (lower(email)) WHERE removed_at IS NULL;
-  -- An email exists once in an account. Nobody whom an operator added shares an email with another of those.
+  -- Emails are unique in an account. Among people whom no member invited, they are unique in all accounts.
   CREATE UNIQUE INDEX users_account_email ON users (account_id, lower(email)) WHERE removed_at IS NULL;
   CREATE UNIQUE INDEX users_email ON users (lower(email)) WHERE removed_at IS NULL AND invited_at IS NULL;
 
-  -- Only the SHA-256 of a session's token is stored.
   CREATE TABLE sessions (
-    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32), -- SHA-256: the token itself is not stored.
     user_id uuid NOT NULL REFERENCES users,
     created_at timestamptz NOT NULL, expires_at timestamptz NOT NULL
   );
@@ -161,7 +153,7 @@ const USERS = `
   CREATE INDEX sign_in_failures_at ON sign_in_failures (at);
 `;
 
-/** API keys, when their scopes were used, and the request signatures that were used. */
+/** API keys, the last use of each of their scopes, and the request signatures that were used. */
 const API_KEYS = `
   CREATE TABLE api_keys (
     key_id text PRIMARY KEY CHECK (key_id ~ '^[0-9a-f]{16}$'),
@@ -171,13 +163,10 @@ const API_KEYS = `
     environment text NOT NULL CHECK (environment IN ${ENVIRONMENTS}), enable_hmac boolean NOT NULL DEFAULT false,
     signing_secret_sealed text, ip_allowlist text[] NOT NULL DEFAULT '{}',
     per_minute integer CHECK (per_minute > 0), per_second integer CHECK (per_second >= 0),
-    -- Who made the key; a key that replaces another inherits it.
-    created_by text NOT NULL, created_at timestamptz NOT NULL,
+    created_by text NOT NULL, created_at timestamptz NOT NULL, -- A key that replaces another inherits created_by.
     expires_at timestamptz, last_used_at timestamptz, revoked_at timestamptz,
-    -- Who received the secret.
-    issued_by text NOT NULL,
-    -- When another key replaced this one.
-    rotated_at timestamptz,
+    issued_by text NOT NULL, -- Who received the secret.
+    rotated_at timestamptz, -- When another key replaced this one.
     CHECK (enable_hmac = (signing_secret_sealed IS NOT NULL))
   );
   CREATE INDEX api_keys_account ON api_keys (account_id, created_at DESC, key_id);
@@ -191,8 +180,7 @@ const API_KEYS = `
     PRIMARY KEY (key_id, scope)
   ) WITH (fillfactor = 80);
 
-  -- Signatures that were used, until their timestamp is too old to pass. Logged, unlike rate_limits: a signature must not
-  -- pass twice after a crash of the server either.
+  -- Used signatures, until their timestamp is too old. Logged: a crash must not let a signature be used again.
   CREATE TABLE spent_signatures (
     retained_until timestamptz NOT NULL, key_id text COLLATE "C" NOT NULL, signature bytea NOT NULL,
     PRIMARY KEY (key_id, signature)
@@ -200,7 +188,7 @@ const API_KEYS = `
   CREATE INDEX spent_signatures_retained ON spent_signatures (retained_until);
 `;
 
-/** Prices, the ledger, refunds that wait, and the check of the ledger. */
+/** Prices, the ledger, refunds that are not due yet, and the check of the ledger. */
 const MONEY = `
   -- The price of a message by currency, channel and beginning of the number; the longest prefix decides.
   CREATE TABLE prices (
@@ -226,8 +214,7 @@ const MONEY = `
     created_at timestamptz NOT NULL, message_id uuid, position smallint,
     kind text NOT NULL CHECK (kind IN ('opening', 'topup', 'charge', 'refund')),
     reference text, actor text,
-    -- New entries come at the end of their account, so pages of the key are filled.
-    PRIMARY KEY (account_id, seq) WITH (fillfactor = 100),
+    PRIMARY KEY (account_id, seq) WITH (fillfactor = 100), -- Entries are only added at the end of an account.
     CHECK (kind <> 'charge' OR (amount_minor < 0 AND message_id IS NOT NULL)),
     CHECK (kind <> 'refund' OR (amount_minor > 0 AND message_id IS NOT NULL AND position IS NOT NULL)),
     CHECK (kind NOT IN ('opening', 'topup') OR (amount_minor > 0 AND message_id IS NULL AND actor IS NOT NULL))
@@ -267,8 +254,7 @@ const MONEY = `
   CREATE TRIGGER refunded_at_most BEFORE INSERT OR UPDATE ON deferred_refunds FOR EACH ROW
     EXECUTE FUNCTION check_refund();
 
-  -- How far the periodic check of the ledger has come.
-  CREATE TABLE ledger_check (
+  CREATE TABLE ledger_check ( -- How far the periodic check of the ledger has come.
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     account_id uuid NOT NULL DEFAULT '${NO_UUID}',
     entry_account_id uuid NOT NULL DEFAULT '${NO_UUID}',
@@ -283,7 +269,7 @@ const MONEY = `
   );
 `;
 
-/** Ends the statement in which intake accepts a batch, and so undoes it. */
+/** A function that fails the statement in which intake accepts a batch. So nothing of the batch is stored. */
 export const REFUSE_BATCH = `
   CREATE FUNCTION refuse_batch(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
     BEGIN
@@ -291,13 +277,12 @@ export const REFUSE_BATCH = `
     END $$;
 `;
 
-/** Messages, and the answers that idempotency keys repeat. */
+/** Messages, and the stored answers to requests with an idempotency key. */
 const MESSAGES = `
   -- One request to send, to one recipient or many. It is written once: its status follows from its recipients.
   CREATE TABLE messages (
     id uuid PRIMARY KEY, account_id uuid NOT NULL,
-    -- Its number in the account's channel, from 1 on without gaps.
-    seq bigint NOT NULL,
+    seq bigint NOT NULL, -- The message's number in the account's channel, from 1 without gaps.
     cost_minor bigint NOT NULL CHECK (cost_minor >= 0),
     unit_price_minor bigint NOT NULL CHECK (unit_price_minor >= 0),
     created_at timestamptz NOT NULL, expires_at timestamptz NOT NULL, scheduled_for timestamptz,
@@ -307,12 +292,10 @@ const MESSAGES = `
     status_reason text, currency text NOT NULL,
     api_key_id text, user_id uuid, sender text NOT NULL,
     content text NOT NULL, payload jsonb,
-    -- What only the submit reads, up to 10 MB: an email's texts and attachments. EXTERNAL keeps it outside the row, not
-    -- compressed, so that lists and locks never read it.
-    bulk jsonb,
+    bulk jsonb, -- Up to 10 MB that only the submit reads: an email's texts and attachments.
     UNIQUE (account_id, channel, seq) WITH (fillfactor = 100)
   ) WITH (${GROWING});
-  ALTER TABLE messages ALTER COLUMN bulk SET STORAGE EXTERNAL;
+  ALTER TABLE messages ALTER COLUMN bulk SET STORAGE EXTERNAL; -- Outside the row: lists and locks never read it.
   CREATE INDEX messages_sandbox ON messages (account_id, channel, seq) WHERE environment = 'sandbox';
   CREATE INDEX messages_scheduled ON messages (scheduled_for, id) WHERE scheduled_for IS NOT NULL;
   CREATE INDEX messages_push_to ON messages USING gin ((coalesce(payload -> 'userIds', '[]')
@@ -331,8 +314,7 @@ const MESSAGES = `
   ) WITH (${GROWING});
   CREATE INDEX idempotency_expiry ON idempotency_records (expires_at);
 
-  -- How far each periodic sweep over messages has come.
-  CREATE TABLE sweep_marks (
+  CREATE TABLE sweep_marks ( -- How far each periodic sweep over messages has come.
     name text PRIMARY KEY, last_id uuid NOT NULL, last_at timestamptz NOT NULL DEFAULT '1970-01-01T00:00:00Z'
   );
 `;
@@ -345,8 +327,7 @@ export const RECIPIENTS = `
     cost_minor bigint NOT NULL CHECK (cost_minor >= 0), position smallint NOT NULL CHECK (position >= 0),
     -- How many submits were put off before the next one is due; null: none. A job submits only what waits for it.
     attempts smallint,
-    -- A worker may submit it at any moment, or has submitted it: it can no longer be canceled.
-    claimed boolean NOT NULL DEFAULT true,
+    claimed boolean NOT NULL DEFAULT true, -- A worker may have submitted it, so it can no longer be canceled.
     address text NOT NULL,
     status text NOT NULL CHECK (status IN ('pending', 'sent', 'delivered', 'failed')),
     provider text, sid text, error_code text, error_message text,
@@ -354,7 +335,7 @@ export const RECIPIENTS = `
     CHECK (status <> 'failed' OR error_code IS NOT NULL),
     CHECK (status NOT IN ('sent', 'delivered') OR sent_at IS NOT NULL)
   ) WITH (${GROWING}, fillfactor = 70);
-  -- Half as large as the address.
+  -- Indexes a hash, which is half as large as the address.
   CREATE INDEX recipients_to ON recipients (hashtextextended(address, uuid_hash_extended(account_id, 0)));
   ${refusal('refuse_move', `'recipient % of message % cannot go from % to %: a status goes only forward', OLD.position, OLD.message_id, OLD.status, NEW.status`, 'integrity_constraint_violation')}
   CREATE TRIGGER only_forward BEFORE UPDATE OF status ON recipients FOR EACH ROW
@@ -388,8 +369,7 @@ const REPORTS = `
     provider text NOT NULL, sid_key text NOT NULL,
     message_id uuid NOT NULL, position smallint NOT NULL,
     part smallint NOT NULL DEFAULT 0, delivered boolean NOT NULL DEFAULT false,
-    -- How many parts the text has: the report on a text of one part writes nothing here.
-    parts smallint NOT NULL DEFAULT 1
+    parts smallint NOT NULL DEFAULT 1 -- Parts of the text: the report on a text of one part writes nothing here.
   ) WITH (${GROWING});
   CREATE INDEX provider_sids_sid ON provider_sids (sid_key, provider);
   CREATE INDEX provider_sids_message ON provider_sids (message_id);
@@ -430,8 +410,7 @@ const INBOUND = `
   CREATE UNIQUE INDEX inbound_messages_sid ON inbound_messages (provider, sid);
   CREATE INDEX inbound_messages_owner ON inbound_messages (sender, account_id, channel, sent_at DESC);
 
-  -- Which account wrote to a WhatsApp number last.
-  CREATE TABLE whatsapp_writers (
+  CREATE TABLE whatsapp_writers ( -- Which account wrote to a WhatsApp number last.
     number text PRIMARY KEY, account_id uuid NOT NULL, message_id uuid NOT NULL, wrote_at timestamptz NOT NULL
   );
   CREATE INDEX whatsapp_writers_message ON whatsapp_writers (message_id);
@@ -447,23 +426,20 @@ const usage = (table: string, time: string) => `
 const eachStatus = (column: (status: string) => string) => STATUSES.map(column).join(', ');
 
 /**
- * Counts of messages, by hour and day for usage and by their numbers for lists (src/storage/message-index/README.md).
- *
- * The transactions that accept messages and move their status add rows to usage_deltas and lock none. A periodic task
- * deletes those and adds their sums to the other tables. A count is the sum over both, so it is never behind.
+ * Counts of messages: by hour and day for usage, and by number for lists (src/storage/message-index/README.md).
+ * The transactions that accept messages or change their status add rows to usage_deltas, and so wait for no lock. A
+ * periodic task deletes these rows and adds their sums to the other tables. A count is the sum over both: never behind.
  */
 const USAGE = `
   ${usage('usage_hours', 'hour')}
   ${usage('usage_days', 'day')}
 
-  -- block is the smallest block that the messages are in; bitmap has their bits in it.
   CREATE TABLE usage_deltas (
-    LIKE usage_hours, block int NOT NULL, bitmap bigint NOT NULL
+    LIKE usage_hours, block int NOT NULL, bitmap bigint NOT NULL -- The messages' smallest block, and their bits in it.
   ) WITH (${EMPTIED});
 
-  -- Block b of a size counts the messages with the numbers from b * size + 1 to (b + 1) * size. The smallest blocks also
-  -- have a bit for each of their messages, by status. By API key there are no smallest blocks: they would be as many as
-  -- messages.
+  -- Block b of a size counts the messages numbered b * size + 1 to (b + 1) * size. The smallest blocks also have a bit
+  -- for each message, by status. API keys have no smallest blocks: they would be as many as messages.
   CREATE TABLE message_blocks (
     account_id uuid NOT NULL,
     size int NOT NULL, block int NOT NULL,
@@ -476,9 +452,8 @@ const USAGE = `
 
 /** Contacts and their imports. */
 const CONTACTS = `
-  -- search_text is what a search reads, folded by the gateway, so the database's idea of upper case does not matter. The
-  -- attributes have type json, not jsonb: they are given back as they came. Half of each page stays free, so an import of
-  -- contacts that have not changed writes to no index.
+  -- search_text is folded by the gateway, so the database's rules for upper case do not matter. attributes are json, not
+  -- jsonb, to be returned unchanged. Half of each page is free: an import of unchanged contacts writes to no index.
   CREATE TABLE contacts (
     id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
     created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL,
@@ -491,8 +466,7 @@ const CONTACTS = `
   CREATE UNIQUE INDEX contacts_phone_of ON contacts (account_id, environment, phone) WHERE phone IS NOT NULL;
   CREATE UNIQUE INDEX contacts_external_id_of ON contacts (account_id, environment, external_id)
     WHERE external_id IS NOT NULL;
-  -- Finds the contact of an imported row that has only an email.
-  CREATE INDEX contacts_email ON contacts (account_id, lower(email)) WHERE email IS NOT NULL;
+  CREATE INDEX contacts_email ON contacts (account_id, lower(email)) WHERE email IS NOT NULL; -- For imports.
   CREATE INDEX contacts_search ON contacts USING gin (search_terms(right(account_id::text, 6), search_text, tags));
   ALTER INDEX contacts_search ALTER COLUMN 1 SET STATISTICS 0;
 
@@ -512,8 +486,7 @@ const CONTACTS = `
   ALTER TABLE contact_imports ALTER COLUMN csv SET STORAGE EXTERNAL;
   CREATE INDEX contact_imports_account ON contact_imports (account_id, id DESC);
 
-  -- What is wrong in single rows of an import.
-  CREATE TABLE contact_import_faults (
+  CREATE TABLE contact_import_faults ( -- What is wrong in single rows of an import.
     import_id uuid NOT NULL REFERENCES contact_imports ON DELETE CASCADE, seq integer NOT NULL, line integer NOT NULL,
     column_name text, value text,
     code text NOT NULL, message text NOT NULL,
@@ -584,8 +557,7 @@ const WEBHOOKS = `
     event text NOT NULL,
     status text NOT NULL CHECK (status IN ('pending', 'retrying', 'success', 'failed', 'canceled')),
     response_body text, error_message text,
-    -- How many attempts do not count against max_retries, because a recovery granted all retries again; null: none.
-    retries_from integer,
+    retries_from integer, -- Attempts before a recovery, which do not count against max_retries; null: none.
     -- True or null, and so unchanged by a success: an index on it keeps the update HOT.
     has_failed boolean GENERATED ALWAYS AS (CASE status WHEN 'failed' THEN true END) STORED,
     CHECK ((status = 'retrying') = (next_retry_at IS NOT NULL))
@@ -671,8 +643,7 @@ const PROCESSES = `
   );
   CREATE INDEX job_leases_due_at ON job_leases (due_at);
 
-  -- One row a process, written by the check of readiness.
-  CREATE TABLE heartbeats (
+  CREATE TABLE heartbeats ( -- One row a process, written by the check of readiness.
     process text PRIMARY KEY, beat_at timestamptz NOT NULL
   ) WITH (fillfactor = 50);
 
@@ -684,12 +655,12 @@ const PROCESSES = `
   ) WITH (fillfactor = 50);
 `;
 
-/** A trigger after each statement that changes `table`. Its function reads the new or old rows as \`changed\`. */
+/** Makes a trigger after each statement that changes `table`. Its function reads the new or old rows as \`changed\`. */
 const afterEach = (table: string, event: string, rows: 'NEW' | 'OLD', name: string, sign = '') => `
   CREATE TRIGGER ${name}_${event.toLowerCase()}_${rows.toLowerCase()} AFTER ${event} ON ${table}
     REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${name}(${sign && `'${sign}'`});`;
 
-/** Rows that others reference permanently are never deleted and keep their key. */
+/** Refuses to delete rows of `table` or to change their key, because other rows refer to them permanently. */
 const kept = (table: string, key: string) => `
   CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF ${key} ON ${table} FOR EACH ROW
     EXECUTE FUNCTION refuse_deletion();`;
@@ -702,9 +673,9 @@ const cascade = (table: string, name: string, deletions: string) => `
   ${afterEach(table, 'DELETE', 'OLD', name)}`;
 
 /**
- * Replaces foreign keys for tables that get a row with every message. Kept rows cannot be deleted. A row that is
- * deleted takes along the rows that refer to it, all rows of a statement at once. Rows are found by a list of keys or
- * by an index: a join that was planned while the tables were empty would read all of them later.
+ * Replaces foreign keys for tables that get a row with every message. Rows of tables that are `kept` cannot be deleted.
+ * Deleting other rows also deletes the rows that refer to them, once for each statement. These rows are found by a list
+ * of keys or by an index: a join that was planned while the tables were empty would read all of them later.
  */
 export const REFERENCES = `
   ${refusal('refuse_deletion', `'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME`, 'restrict_violation')}
@@ -730,7 +701,7 @@ export const REFERENCES = `
   )}
 `;
 
-/** A trigger function that adds a statement's rows to the counts of their lists, or subtracts them. */
+/** Makes a trigger function that adds the number of changed rows to the counts of their lists, or subtracts it. */
 const countRows = (name: string, list: string) => `
   CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -742,7 +713,7 @@ const countRows = (name: string, list: string) => `
     END $$;`;
 const counted = (table: string, count: string) =>
   afterEach(table, 'INSERT', 'NEW', count, '1') + afterEach(table, 'DELETE', 'OLD', count, '-1');
-/** Lists that triggers count. */
+/** The triggers that count the rows of lists. */
 export const COUNTS = `
   ${countRows('count_rows', 'TG_TABLE_NAME')}
   -- The sandbox's rows are a list of their own, such as contacts_sandbox.
@@ -760,13 +731,13 @@ export const COUNTS = `
   ${afterEach('webhook_deliveries', 'UPDATE', 'OLD', 'count_deliveries', '-1')}
 `;
 
-/** Ordered so that each refers only to tables before it. */
+/** In this order each constant refers only to tables before it. */
 const NOUNS = [SEARCH, ACCOUNTS, USERS, API_KEYS, MONEY, REFUSE_BATCH, MESSAGES, RECIPIENTS, REPORTS].concat(
   [INBOUND, USAGE, CONTACTS, DEVICES, EVENTS, WEBHOOKS, AUDIT, AUDIT_HEAD, PROCESSES],
   [REFERENCES, COUNTS],
 );
 
-/** Makes the whole schema, and the prices of a new gateway. */
+/** Creates the whole schema, and the prices of a new gateway. */
 export async function up(knex: Knex): Promise<void> {
   for (const statements of NOUNS) await knex.raw(statements);
   await knex('prices').insert(
@@ -781,7 +752,7 @@ export async function up(knex: Knex): Promise<void> {
   );
 }
 
-/** Drops every table and function that `up` makes, with all data. */
+/** Drops every table and function that `up` creates, with all data. */
 export async function down(knex: Knex): Promise<void> {
   const named = (kind: 'TABLE' | 'FUNCTION') =>
     [...NOUNS.join('').matchAll(new RegExp(`CREATE (?:UNLOGGED )?${kind} (\\w+)`, 'g'))]

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * One row: which copy of the data this is, and whether it is held. `system_identifier` and `database_oid` are those of the
- * server that it was last used on; `restored_as` names the restore that was seen last; `alive_at` is the last sign of life
- * of a process that works.
+ * One row that identifies this copy of the data and says whether it is held. `system_identifier` and `database_oid`
+ * identify the server and database where it was used last. `restored_as` names the last restore that was found.
+ * `alive_at` is the last time at which a worker process reported that it runs.
  */
 const DATA_COPY = `
   CREATE TABLE data_copy (

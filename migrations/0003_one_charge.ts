@@ -1,9 +1,10 @@
 import type { Knex } from 'knex';
 
 /**
- * A message is charged by the transaction that accepts it, once: its row was made by that transaction. A charge that is
- * added later is refused. Runs once a statement: about 2 µs (estimated) a message in batches of 64, where a trigger for each row
- * takes 7 to 10 and a unique index 7 and 31 bytes. `more` runs for what is not refused.
+ * A message is charged once, by the transaction that accepts it: that transaction also created the message's row. A
+ * charge that is added later is refused. The trigger runs once for each statement. In batches of 64 it takes about 2 µs
+ * for a message (estimated). A trigger for each row takes 7 to 10 µs, and a unique index 7 µs and 31 bytes. `more` is
+ * code that runs after the check.
  */
 export const chargeOnce = (more = '') => `
   CREATE OR REPLACE FUNCTION charge_once() RETURNS trigger LANGUAGE plpgsql AS $$

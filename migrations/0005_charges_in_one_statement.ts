@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import { chargeOnce } from './0003_one_charge.ts';
 
 /**
- * A transaction adds its charges in one statement. Two statements of one transaction could otherwise charge a message
- * twice. The setting ends with the transaction. The cost cannot be measured beside that of the statement.
+ * A transaction may add charges in one statement only. Two statements of one transaction could otherwise charge a message
+ * twice. The setting that records the first statement ends with the transaction. The check's time is too short to measure.
  */
 const IN_ONE_STATEMENT = `
       IF EXISTS (SELECT FROM added WHERE kind = 'charge') THEN

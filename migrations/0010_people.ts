@@ -1,9 +1,9 @@
-/** Second factors, sessions that are listed, access tokens, and links by mail. */
+/** Second factors, sessions that people can list, and access tokens. */
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
-    -- What a person shows besides the password. A TOTP secret is sealed; last_step is the step of the last code taken.
+    -- Second factors. A TOTP secret is sealed. last_step is the time step of the last code that was accepted.
     CREATE TABLE second_factors (
       id uuid PRIMARY KEY,
       user_id uuid NOT NULL REFERENCES users,
@@ -12,13 +12,13 @@ export async function up(knex: Knex): Promise<void> {
       secret_sealed text NOT NULL,
       last_step bigint NOT NULL DEFAULT 0,
       created_at timestamptz NOT NULL,
-      -- A factor counts once the person has shown a code of it.
+      -- The factor is required only after the person has entered a code of it once.
       confirmed_at timestamptz,
       last_used_at timestamptz
     );
     CREATE INDEX second_factors_user ON second_factors (user_id);
 
-    -- Codes that stand in for a lost factor, each once. Only the SHA-256 is stored.
+    -- Codes that replace a lost second factor, each usable once. Only their SHA-256 is stored.
     CREATE TABLE recovery_codes (
       user_id uuid NOT NULL REFERENCES users,
       code_hash bytea NOT NULL CHECK (length(code_hash) = 32),
@@ -26,11 +26,11 @@ export async function up(knex: Knex): Promise<void> {
       PRIMARY KEY (user_id, code_hash)
     );
 
-    -- A sign-in whose password was right and whose second factor is not yet shown. Only the SHA-256 of its token is stored.
+    -- Sign-ins with the right password that wait for the second factor. Only the SHA-256 of their token is stored.
     CREATE TABLE sign_in_challenges (
       token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
       user_id uuid NOT NULL REFERENCES users,
-      -- The password that was right: another one ends the challenge.
+      -- The password that was entered: changing the password makes the challenge invalid.
       password_hash text NOT NULL,
       expires_at timestamptz NOT NULL
     );
@@ -39,9 +39,9 @@ export async function up(knex: Knex): Promise<void> {
     ALTER TABLE sessions
       ADD COLUMN id uuid NOT NULL DEFAULT gen_random_uuid(),
       ADD COLUMN last_seen_at timestamptz NOT NULL DEFAULT now(),
-      -- It ends then, however much it is used.
+      -- The session ends at this time, even if it is used until then.
       ADD COLUMN ends_at timestamptz NOT NULL DEFAULT now() + interval '7 days',
-      -- When the person last showed the password or a second factor.
+      -- When the person last entered the password or a second factor.
       ADD COLUMN verified_at timestamptz NOT NULL DEFAULT now(),
       ADD COLUMN address text NOT NULL DEFAULT '',
       ADD COLUMN user_agent text NOT NULL DEFAULT '';
@@ -49,7 +49,7 @@ export async function up(knex: Knex): Promise<void> {
 
     ALTER TABLE accounts ADD COLUMN require_second_factor boolean NOT NULL DEFAULT false;
 
-    -- A person's token for programs. Only the SHA-256 is stored.
+    -- Tokens with which programs act as a person. Only their SHA-256 is stored.
     CREATE TABLE access_tokens (
       id uuid PRIMARY KEY,
       user_id uuid NOT NULL REFERENCES users,

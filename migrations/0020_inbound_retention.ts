@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** The retention of inbound messages reads an account's oldest ones: those with a text, and all of them. */
+/** Retention deletes the oldest inbound messages of an account, and before that their texts. Each needs an index. */
 const INDEXES = `
   CREATE INDEX inbound_messages_age ON inbound_messages (account_id, sent_at);
   CREATE INDEX inbound_messages_text ON inbound_messages (account_id, sent_at) WHERE content IS NOT NULL;

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * How often keys did what, from which addresses, a day. Where a day has many addresses, the further ones are one row with
- * an empty address. `replaces` names the key that a rotation replaced.
+ * Counts the requests of each API key by day, operation and IP address. If a day has many addresses, all further ones
+ * share one row with an empty address. `replaces` names the key that this key replaced in a rotation.
  */
 const TABLES = `
   CREATE TABLE api_key_requests (

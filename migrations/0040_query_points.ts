@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * The points of GraphQL queries that each bucket used in its minute (src/storage/rate-limit/point-budget.ts). UNLOGGED:
- * writing costs no WAL, and after a crash of the server the budgets begin anew. Only bucket is indexed and most of each
- * page is free, so every write is a HOT update.
+ * The points that each bucket spent on GraphQL queries in its current minute (src/storage/rate-limit/point-budget.ts).
+ * UNLOGGED: writing costs no WAL, and after a crash of the server the budgets start again. Only `bucket` is indexed and
+ * most of each page is free, so every write is a HOT update.
  */
 const POINTS = `
   CREATE UNLOGGED TABLE query_points (

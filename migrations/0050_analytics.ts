@@ -1,15 +1,16 @@
 import type { Knex } from 'knex';
 
-/** What a figure is counted by. Where something has no value, it is ''. */
+/** The columns by which figures are counted. A value that does not exist is stored as ''. */
 const KEY = `account_id uuid NOT NULL, channel text NOT NULL, environment text NOT NULL, api_key_id text NOT NULL,
   sender text NOT NULL, prefix text NOT NULL, provider text NOT NULL`;
 const FIGURES =
   'messages bigint NOT NULL, recipients bigint NOT NULL, cost_minor bigint NOT NULL, refund_minor bigint NOT NULL';
 
 /**
- * Figures of messages by the quarter hour of acceptance. Moves and refunds add `analytics_deltas` in their own
- * transaction; a background job adds these and the messages that were accepted since its mark to the slots. `prefix`
- * is the beginning of a phone number. A row counts messages by their status, or recipients by theirs.
+ * Figures of messages by the quarter hour in which they were accepted. Status changes and refunds add rows to
+ * `analytics_deltas` in their own transaction. A background job adds these rows to the slots, and the messages that were
+ * accepted since its mark. `prefix` is the beginning of a phone number. A row counts messages by their status, or
+ * recipients by theirs.
  */
 const TABLES = `
   CREATE TABLE analytics_deltas (
@@ -31,7 +32,7 @@ const TABLES = `
   ) WITH (fillfactor = 50);
 `;
 
-/** Counts what is there already, as it is now. */
+/** Counts the messages that exist already, with their present status. */
 export const BACKFILL = `
   INSERT INTO analytics_deltas (account_id, slot, channel, environment, api_key_id, sender, status, prefix, provider,
     error_code, submit_bucket, report_bucket, messages, recipients, cost_minor, refund_minor)
@@ -62,7 +63,7 @@ export const BACKFILL = `
   INSERT INTO analytics_marks SELECT id, sms_seq, email_seq, push_seq, whatsapp_seq, ledger_seq FROM accounts;
 `;
 
-/** The number of a time in the histogram: four buckets for each doubling, from 1 ms. */
+/** Returns the histogram bucket of a latency: four buckets for each doubling, from 1 ms. */
 const BUCKET = `
   CREATE FUNCTION latency_bucket(latency interval) RETURNS smallint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT floor(4 * ln(greatest(extract(epoch FROM latency) * 1000, 1)::float8) / ln(2::float8))::smallint
@@ -73,7 +74,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(TABLES);
   await knex.raw(BUCKET);
   await knex.transaction(async (transaction) => {
-    // What is accepted or moves meanwhile would be counted twice or never.
+    // Without the lock, messages that are accepted or change now would be counted twice or never.
     await transaction.raw('LOCK TABLE accounts, messages, recipients, ledger_entries IN SHARE MODE');
     await transaction.raw(BACKFILL);
   });

@@ -1,21 +1,21 @@
-/** Links by mail: invitations and lost passwords. One-time passwords end. */
+/** Links that are sent by email: invitations and password resets. Also adds the time that makes one-time passwords expire. */
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
-    -- A link that lets its holder set the person's password, once. Only the SHA-256 of its token is stored.
+    -- Links with which a person can set the password once. Only the SHA-256 of their token is stored.
     CREATE TABLE mail_links (
       token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
       user_id uuid NOT NULL REFERENCES users,
       kind text NOT NULL CHECK (kind IN ('invitation', 'password_reset')),
-      -- The password when the link was made: another one ends the link.
+      -- The password when the link was made: changing the password makes the link invalid.
       password_hash text NOT NULL,
       expires_at timestamptz NOT NULL
     );
     CREATE INDEX mail_links_user ON mail_links (user_id);
     CREATE INDEX mail_links_expiry ON mail_links (expires_at);
 
-    -- A one-time password ends 72 hours later.
+    -- A one-time password expires 72 hours after this time.
     ALTER TABLE users ADD COLUMN password_set_at timestamptz NOT NULL DEFAULT now();
   `);
 }

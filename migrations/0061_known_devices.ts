@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
-    -- The SHA-256 of a browser's cookie, or of a client's name and address.
+    -- device_hash is the SHA-256 of a browser's cookie, or of a client's name and IP address.
     CREATE TABLE known_devices (
       user_id uuid NOT NULL REFERENCES users,
       device_hash bytea NOT NULL CHECK (length(device_hash) = 32),

@@ -1,4 +1,4 @@
-/** The roles SUPPORT of an account and OPERATOR_READONLY. */
+/** Adds the roles SUPPORT (of an account) and OPERATOR_READONLY. */
 import type { Knex } from 'knex';
 
 const replaceChecks = (role: string, operators: string) => `

@@ -1,4 +1,4 @@
-/** Passkeys, as second factors and alone for signing in. */
+/** Passkeys: as second factors, and alone for signing in. */
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -13,7 +13,8 @@ export async function up(knex: Knex): Promise<void> {
       ADD CONSTRAINT second_factors_parts CHECK (
         CASE kind WHEN 'totp' THEN secret_sealed IS NOT NULL ELSE credential_id IS NOT NULL AND public_key IS NOT NULL END);
 
-    -- What an authenticator is to sign, once. Without a person it is for signing in or for a confirmation.
+    -- Challenges that an authenticator signs, each usable once. Without user_id, the challenge is for a sign-in or a
+    -- confirmation.
     CREATE TABLE passkey_challenges (
       challenge_hash bytea PRIMARY KEY CHECK (length(challenge_hash) = 32),
       user_id uuid REFERENCES users,

@@ -13,16 +13,16 @@ import * as knownDevices from './0061_known_devices.ts';
 import * as roles from './0062_roles.ts';
 import * as passkeys from './0063_passkeys.ts';
 
-/** One step of the schema. A released step never changes. */
+/** One change of the schema. A released migration never changes. */
 export interface Migration {
   readonly name: string;
   readonly up: (knex: Knex) => Promise<void>;
   readonly down: (knex: Knex) => Promise<void>;
-  /** A step that builds indexes while the gateway serves runs in no transaction, and can be run again from its start. */
+  /** A migration that builds indexes while the gateway runs uses no transaction, and can be repeated from its start. */
   readonly config?: { readonly transaction: boolean };
 }
 
-/** In the order of their names: four digits, which only grow, and what the step changes. */
+/** In the order of their names: four digits, which only grow, and what the migration changes. */
 export const migrations: readonly Migration[] = [
   { name: '0001_baseline', up: baseline.up, down: baseline.down },
   { name: '0002_data_copy', up: dataCopy.up, down: dataCopy.down },

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { AUDIT_HEAD, COUNTS, RECIPIENTS, REFERENCES, REFUSE_BATCH } from './0001_baseline.ts';
 
-/** The last migration before the baseline. Names of migrations from then begin with 14 digits. */
+/** The last migration before the baseline. Names of migrations before the baseline begin with 14 digits. */
 const LAST_BEFORE_BASELINE = '20261124002000_refused_by_the_database';
 const BEFORE_BASELINE = '^[0-9]{14}_';
 
@@ -11,7 +11,7 @@ const COUNTED_STATUSES = ['pending', 'sent', 'delivered', 'failed'];
 const blocks = (change: (status: string) => string) =>
   COUNTED_STATUSES.map((status) => `ALTER TABLE message_blocks ${change(status)};`).join(' ');
 
-/** From the schema after that migration to the baseline's. */
+/** Changes the schema that LAST_BEFORE_BASELINE left into the schema of the baseline. */
 const TO_BASELINE = `
   DROP TABLE uncounted_blocks, failed_deliveries;
   DROP FUNCTION count_uncounted, id_at, count_blocks, count_days, count_rows, count_rows_by_environment, count_deliveries,
@@ -42,11 +42,10 @@ const TO_BASELINE = `
   ALTER TABLE held_jobs RENAME TO job_leases;
   ALTER INDEX held_jobs_pkey RENAME TO job_leases_pkey;
   ALTER INDEX held_jobs_due_at RENAME TO job_leases_due_at;
-  DROP INDEX devices_token;
-  -- A space stood before the tokens of sandbox devices.
+  DROP INDEX devices_token; -- The tokens of sandbox devices began with a space.
   UPDATE devices SET token = substr(token, 2) WHERE environment = 'sandbox';
   CREATE UNIQUE INDEX devices_token ON devices (account_id, environment, token);
-  -- Event bodies left out the beginning of their envelope. A body that is stored whole is read as it is.
+  -- Event bodies were stored without the beginning of their envelope: add it. Then they are read as they are.
   UPDATE events SET body = concat('{"event":"', type, '","channel":"', split_part(type, '.', 1), '","messageId":"',
     message_id, '","timestamp":"', to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '",', body)
   WHERE body NOT LIKE '{%';
@@ -58,9 +57,9 @@ const UNCOUNTED = `SELECT EXISTS (SELECT FROM uncounted_blocks) OR EXISTS (
   SELECT FROM usage_deltas WHERE block IS NULL OR places IS NULL) AS uncounted`;
 
 /**
- * Takes over a database that was made before the baseline: brings its schema to the baseline's and records the baseline
- * as done. Changes nothing in a database that is empty or has the baseline. Throws an error that says what to do where
- * the database is at an older migration. Call it under the lock of the migrations.
+ * Takes over a database that is older than the baseline: changes its schema to the baseline's and records the baseline as
+ * done. Changes nothing if the database is empty or has the baseline. Throws an error that says what to do if the
+ * database is at an older migration than LAST_BEFORE_BASELINE. Hold the lock of the migrations while you call it.
  */
 export async function takeOver(knex: Knex): Promise<void> {
   const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
