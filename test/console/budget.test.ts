@@ -31,7 +31,7 @@ describe('the console when the session has used up its requests', () => {
       }
       return undefined;
     }, FEW);
-    // The console's requests so far are within the budget of a minute.
+    // The loop used up the rest of this minute's budget. The console itself had used less than half of it.
     expect(spent).toBeGreaterThan(FEW / 2);
     await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
     const banner = page.getByText(
@@ -58,7 +58,7 @@ describe('the console when the session has used up its requests', () => {
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
     await banner.waitFor({ state: 'detached' });
     expect(await page.getByRole('heading', { name: 'This could not be loaded' }).count()).toBe(0);
-    // The browser logs each 429. Nothing else went wrong.
+    // The browser logs an error for each response with status 429. No other error is allowed.
     expect(faults.filter((fault) => !fault.includes('429'))).toEqual([]);
   });
 });

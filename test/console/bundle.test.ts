@@ -56,7 +56,7 @@ describe('the built console', () => {
   });
 });
 
-/** Assets that a script needs to start, without those of `import(…)`. */
+/** Returns the scripts that a script needs to start. Scripts that it loads later with `import(…)` do not count. */
 function staticImportsOf(name: string): string[] {
   if (!name.endsWith('.js')) return [];
   const text = readFileSync(`${BUILT}/${name}`, 'utf8');

@@ -18,7 +18,7 @@ import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
 const ROWS = 2_000;
 const BAD_ROWS = 120;
 
-/** A file whose rows up to `BAD_ROWS` have an invalid phone. */
+/** Returns a CSV file whose first `BAD_ROWS` rows have an invalid phone number. */
 function partlyBadCsv(): string {
   const [header = '', ...rows] = contactsCsv(ROWS).split('\r\n');
   const spoil = (row: string, index: number) => (index < BAD_ROWS ? row.replace(/\+\d+/, 'no phone') : row);
@@ -34,7 +34,7 @@ describe('contacts in the console', () => {
   let browser: ConsoleBrowser;
   let worker: TestGateway | undefined;
   beforeAll(async () => {
-    // Imports wait until a test starts the worker.
+    // Only the API runs, without a worker, so imports wait until a test starts the worker.
     gateway = await startTestGateway({ ROLES: 'api' });
     account = await gateway.createAccount();
     token = await signIn(gateway, account);
@@ -234,7 +234,8 @@ describe('contacts in the console', () => {
     await page.getByRole('link', { name: first[0] ?? '', exact: true }).waitFor();
     await page.getByRole('searchbox', { name: 'Search' }).fill('person 1999');
     await page.keyboard.press('Enter');
-    // The rows of an import have no fixed order: the searched one may be first.
+    // Rows of an import have no fixed order, so Person 1999 may be the first row already. Wait for another row to
+    // disappear.
     const other = first.find((name) => name !== 'Person 1999') ?? '';
     await page.getByRole('link', { name: other, exact: true }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Person 1999', exact: true }).waitFor();
@@ -261,7 +262,7 @@ describe('contacts in the console', () => {
       await page.locator('.field-error').waitFor();
       expect(await page.getByLabel('Or paste it').inputValue()).toContain('Amina;vip');
 
-      // Latin-1 text from a spreadsheet on Windows, not UTF-8.
+      // The file is in Latin-1, as a spreadsheet on Windows writes it.
       const bytes = [...Buffer.from('name;phone\nZo\xeb "Z" Namara;0772000777', 'latin1')];
       const transfer = await page.evaluateHandle(`
         const data = new DataTransfer();
@@ -274,7 +275,7 @@ describe('contacts in the console', () => {
       await page.getByText('Every row was imported.').waitFor();
       expect(await contactsOf('Zoë')).toMatchObject([{ name: 'Zoë "Z" Namara', phone: '+256772000777' }]);
 
-      // A spreadsheet's “Unicode text”: UTF-16 with tabs.
+      // The file is what spreadsheets call "Unicode text": UTF-16 with tabs.
       await page.goto(`${gateway.url}/console/contacts/import`);
       const unicode = Buffer.from('\uFEFFname\tphone\r\nŽofia\t0772000778\r\n', 'utf16le');
       const file = { name: 'unicode.txt', mimeType: 'text/plain', buffer: unicode };
@@ -284,7 +285,7 @@ describe('contacts in the console', () => {
       const starting = await holdAnswers(page, 'ImportContacts');
       await page.getByRole('button', { name: 'Import', exact: true }).click();
       await starting.held;
-      // Choosing another file must not hide that the first one is being uploaded.
+      // The first file is still being uploaded. Choosing another file must not make the form look idle.
       await page.getByRole('button', { name: 'Choose another file' }).click();
       await page.getByLabel('CSV file').setInputFiles(fileOf('name,phone\nAnother,0772000779'));
       await page.getByRole('row', { name: /Another/ }).waitFor();

@@ -3,7 +3,7 @@ import { previewOf } from '../../src/console/pages/contacts/csv-preview.ts';
 import { csvReader } from '../../src/csv/csv-reader.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 
-/** The gateway's result for the text: its rows, and the reason where it stops. */
+/** Returns the gateway's result for a CSV text: the rows up to the first error, and that error. */
 async function readByGateway(csv: string): Promise<{ rows: string[][]; fault: string | null }> {
   const rows: string[][] = [];
   try {

@@ -36,7 +36,7 @@ describe('the environment switch of the console', () => {
     expect(new URL(page.url()).searchParams.get('environment')).toBe('SANDBOX');
     await expectAccessible(page);
 
-    // A search, and clearing it, stays in the sandbox.
+    // A search stays in the sandbox, and so does clearing the search.
     await page.getByLabel('Search', { exact: true }).fill('nobody');
     await page.keyboard.press('Enter');
     await page.getByText('Nothing fits').waitFor();

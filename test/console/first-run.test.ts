@@ -15,14 +15,14 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 
-/** One step of the page. */
+/** Finds one step of the page by its number. */
 const step = (page: Page, number: number) => page.getByRole('region', { name: `Step ${number}:` });
 const isDone = (page: Page, number: number) =>
   step(page, number).getByText('Done', { exact: true }).waitFor();
-/** The text of a command on the page. */
+/** Returns the text of the command with this label. */
 const command = (page: Page, label: string) =>
   page.getByRole('figure', { name: label, exact: true }).locator('code').innerText();
-/** Runs a command as if it was pasted into a shell. */
+/** Runs a command in a shell, as if a person had pasted it. Returns the JSON that it prints. */
 const inShell = async (text: string, environment: Record<string, string> = {}) => {
   const { PATH = '' } = process.env;
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', text], { env: { PATH, ...environment } });
@@ -33,7 +33,8 @@ describe('the first steps in the console', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   beforeAll(async () => {
-    // As with `npm start`: of private addresses, webhooks reach only the gateway's own receiver.
+    // Same setting as with `npm start`: webhooks may not go to private IP addresses, except to the gateway's own
+    // receiver.
     gateway = await startTestGateway({ WEBHOOK_ALLOWED_NETWORKS: '' });
     browser = await startConsoleBrowser(gateway);
   });

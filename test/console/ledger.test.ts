@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 
-/** More entries than the export loads with one request. */
+/** Number of ledger entries. It is more than the export loads with one request. */
 const TOP_UPS = 230;
 const QUERY = `query ($after: String) { ledger(first: 100, after: $after) {
   nodes { seq createdAt kind amount balanceAfter messageId reference
@@ -38,7 +38,7 @@ describe('the ledger and the audit log in the console', () => {
     await gateway?.stop();
   });
 
-  /** The expected lines of the file, made from the API's entries. */
+  /** Makes the expected lines of the CSV file from the entries that the API returns. */
   const expectedLines = async () => {
     const lines = ['seq,createdAt,kind,amount,balanceAfter,currency,messageId,reference,actor'];
     let after: string | null = null;
@@ -85,7 +85,7 @@ describe('the ledger and the audit log in the console', () => {
     const { page, faults } = await browser.open({ person: account, path: '/ledger' });
     await page.getByText('232 in all').waitFor();
 
-    // The second slice is held back until the export was canceled.
+    // The export's second request waits until the test has cancelled the export.
     let letOn = () => {};
     const held = new Promise<void>((resolve) => {
       letOn = resolve;
@@ -123,7 +123,7 @@ describe('the ledger and the audit log in the console', () => {
     expect(file.startsWith('\uFEFF')).toBe(true);
     expect(file.slice(1).trimEnd().split('\r\n')).toEqual(await expectedLines());
 
-    // A failed export shows an error and leaves no partial file.
+    // A failed export shows an error and downloads no partial file.
     await page.route('**/graphql', (route) =>
       route.fulfill({
         json: { errors: [{ message: 'Not now.', extensions: { code: 'INTERNAL_SERVER_ERROR' } }] },

@@ -179,7 +179,7 @@ describe('members and the account in the console', () => {
   inBrowser('an owner sets the retention of messages after a confirmation', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/account' });
     await page.getByText('No plan (default limits)').waitFor();
-    // Names and currencies cannot be changed.
+    // The name and the currency of an account cannot be changed.
     await page
       .getByText("Plan and top-ups are the platform operator's to change. Name and currency stay.")
       .waitFor();

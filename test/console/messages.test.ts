@@ -21,7 +21,7 @@ describe('messages in the console', () => {
   let browser: ConsoleBrowser;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   beforeAll(async () => {
-    // Accepts everything and sends no reports: a message stays `sent` until the test reports on it.
+    // This carrier accepts every message and sends no reports. A message stays `sent` until the test sends a report.
     smsc = await startSmsc();
     gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
     receiver = await startWebhookReceiver();
@@ -39,7 +39,7 @@ describe('messages in the console', () => {
     expect(sent.status).toBe(200);
     return sent.body.id;
   }
-  /** The carrier reports the message as delivered. */
+  /** Makes the carrier report the message with this text as delivered. */
   async function deliver(text: string): Promise<void> {
     const submit = await eventually(() => {
       const index = smsc.messages().findIndex((each) => each.text === text);
@@ -158,7 +158,7 @@ describe('messages in the console', () => {
     await counted;
     await rows.held;
     await page.getByText(/^the newest first$/).waitFor();
-    // Enough time for the count to appear, if it appeared.
+    // After two animation frames, a wrong count would be on the page.
     await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
     expect(await page.getByText('in all').count()).toBe(0);
     rows.release();
@@ -215,7 +215,7 @@ describe('messages in the console', () => {
       expect(registered.status).toBe(201);
       const { page, faults } = await browser.open({ person: account, path: '/messages' });
       await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
-      // The carrier holds its answers for both recipients until the page was checked.
+      // The carrier delays its responses for both recipients until the test has checked the page.
       smsc.behave({ answersReversedBy: 3 });
       const id = await sendSms(account.key, { to: '+256700123456,0771234567', message: 'Watch me go' });
       await page.goto(`${gateway.url}/console/messages/${id}`);

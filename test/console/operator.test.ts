@@ -99,7 +99,7 @@ describe("the operator's pages of the console", () => {
     await page.goto(`${gateway.url}/console/api-keys/new`);
     await page.getByRole('heading', { name: 'For which account?' }).waitFor();
     await expectAccessible(page);
-    // A person with an account creates keys for this account, whatever the URL names.
+    // A person of an account can create keys only for this account. The account id in the URL is ignored.
     const owner = await browser.open({ person: account, path: '/api-keys/new?account=another' });
     await owner.page.getByLabel('Name').fill('own');
     await owner.page.getByLabel('Read messages', { exact: true }).check();
@@ -158,7 +158,7 @@ describe("the operator's pages of the console", () => {
     await page.getByLabel('Reference').fill('twice');
     await page.getByRole('button', { name: 'Top up' }).click();
     const dialog = page.getByRole('dialog', { name: /^Add UGX\s5,000 to/ });
-    // Its position depends on the window. Here it opened under the pointer.
+    // The position of the dialog depends on the window size. In this window, it opens under the pointer.
     await dialog.getByRole('button', { name: 'Book it' }).hover();
     await clickAgain(page);
     await dialog.getByRole('button', { name: 'Cancel' }).hover();

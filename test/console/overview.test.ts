@@ -62,7 +62,7 @@ describe('the overview of the console', () => {
     await figure(page, 'Balance').getByText('lasts more than a year').waitFor();
     await page.getByRole('banner').getByText('UGX 99,910').waitFor();
     await page.getByRole('link', { name: '+256700000013' }).waitFor();
-    // The receiver refuses everything, and each delivery has one attempt.
+    // The receiver refuses every delivery, and a delivery has only one attempt.
     const failing = page.getByRole('region', { name: 'Webhooks' });
     await failing.getByText('3 failed').waitFor();
     expect(await failing.getByRole('link', { name: receiver.url }).getAttribute('href')).toMatch(
@@ -108,7 +108,7 @@ describe('the overview of the console', () => {
     await page.getByText('As a table').click();
     await table().waitFor();
     await eventually(async () => (await table().getByRole('row').count()) === 31);
-    // Both keys of the account have the same name.
+    // Both keys of the account have the same name, so the chart must tell them apart.
     const [when, first, second] = await table().getByRole('columnheader').allInnerTexts();
     expect([when, first?.slice(0, 4), second?.slice(0, 4)]).toEqual(['When', 'test', 'test']);
     expect(first).not.toBe(second);
@@ -165,7 +165,8 @@ describe('the overview of the console', () => {
     const { page } = await browser.open({ person: account, path: '/messages' });
     await page.getByRole('link', { name: '+256700000011' }).waitFor();
 
-    // The figures are read now. They arrive after the stream starts, which begins with the next message.
+    // The figures are computed before the second message, and their response is held back. The stream starts after this
+    // message and so does not report it. The page must still show 2 messages.
     const figures = await holdAnswers(page, 'OverviewUsage');
     const stream = Promise.withResolvers<void>();
     await page.route('**/graphql/stream', async (route) => {

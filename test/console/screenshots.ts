@@ -1,6 +1,7 @@
 /**
- * The pictures of the console in the README: `npm run screenshots` starts the built gateway on a database of its own,
- * fills an account through the APIs, with a clock that goes through a month, and writes docs/screenshots.
+ * Takes the console's pictures for the README: `npm run screenshots`. It starts the built gateway with a new database
+ * and fills an account through the APIs. Meanwhile it sets the gateway's clock through a month. The pictures are in
+ * docs/screenshots.
  */
 import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -26,7 +27,7 @@ const { createLogger } = await built<typeof import('../../src/start/logger.ts')>
 
 await using opened = new AsyncDisposableStack();
 const dataDir = await mkdtemp(join(tmpdir(), 'gateway-screenshots-'));
-// Under root another user runs PostgreSQL and must be able to enter.
+// If this process runs as root, PostgreSQL runs as another user, who must be able to open the folder.
 await chmod(dataDir, 0o755);
 opened.defer(() => rm(dataDir, { recursive: true, force: true }));
 
@@ -83,7 +84,7 @@ await first.getByText('4 of 4 done').waitFor();
 await first.evaluate('scrollTo(0, 0)');
 await take(first, 'first-run', 960);
 
-/** Sets the gateway's clock, which ids use too, back by this much. */
+/** Returns a function that sets the gateway's clock back by `ms`. New ids use this clock too. */
 function shiftClock(): (ms: number) => void {
   let backMs = 0;
   Object.assign(gateway.clock, { now: () => new Date(Date.now() - backMs) });
@@ -118,7 +119,7 @@ async function picture(
   await take(of, name, height);
 }
 
-/** Writes a picture of a window of this height once nothing is loading. */
+/** Takes a picture in a window of this height, after everything has loaded. */
 async function take(of: Page, name: string, height: number): Promise<void> {
   await of.setViewportSize({ width: WIDTH, height });
   await of.getByText('Loading').first().waitFor({ state: 'detached' });

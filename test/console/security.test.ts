@@ -17,7 +17,7 @@ import { graphql, signIn } from '../support/graphql.ts';
 import { startMailServer, textOfMail } from '../support/mail-server.ts';
 
 const STEP_SECONDS = 30;
-/** What the app shows, `steps` steps of 30 seconds from now. */
+/** Returns the code that an authenticator app shows `steps` × 30 seconds from now. */
 const codeOf = (secret: string, steps = 0) =>
   generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
 
@@ -33,16 +33,16 @@ describe('security in the console', () => {
     await gateway?.stop();
   });
 
-  /** The text of the code block with that label. */
+  /** Returns the text of the code block with this label. */
   const shown = (page: Page, label: string) =>
     page.getByRole('figure', { name: label }).locator('code').innerText();
-  /** As if every person had last shown a password or code 11 minutes ago. */
+  /** Changes the sessions as if every person had last entered a password or a code 11 minutes ago. */
   const verifiedLongAgo = (at = gateway) =>
     withKnex(at.database.connection, async (knex) => {
       await knex.raw(`UPDATE sessions SET verified_at = now() - interval '11 minutes'`);
       await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
     });
-  /** Adds an authenticator app on the page that is shown; gives its secret and the recovery codes. */
+  /** Opens the dialog that adds an authenticator app. Returns the dialog and the app's secret. */
   async function addApp(page: Page) {
     await page.getByRole('button', { name: 'Add an authenticator app' }).click();
     const dialog = page.getByRole('dialog', { name: 'Add an authenticator app' });
@@ -111,7 +111,7 @@ describe('security in the console', () => {
     const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
     await hasFocus(page, 'password');
     await expectAccessible(page);
-    // Not confirmed: nothing is changed, and it can be tried again.
+    // Escape cancels the confirmation: nothing changes, and the person can try again.
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     await form.getByText('Nothing was changed').waitFor();
@@ -172,7 +172,7 @@ describe('security in the console', () => {
     await keepCodes(page);
     await page.getByRole('link', { name: 'Messages', exact: true }).click();
     await page.getByRole('heading', { name: 'Messages', exact: true }).waitFor();
-    // The browser reports a refused request as an error of the page; nothing else went wrong.
+    // The browser reports a refused request as an error of the page. No other error is allowed.
     expect(faults).toEqual([]);
   });
 

@@ -132,7 +132,7 @@ describe('sending from the console', () => {
     },
   );
 
-  /** From now on the gateway accepts the page's first SMS, and the answer is lost. */
+  /** From now on, the gateway accepts the page's first SMS, but the response does not reach the page. */
   async function loseFirstAnswer(page: Page): Promise<void> {
     let isLost = false;
     await page.route('**/graphql', async (route) => {

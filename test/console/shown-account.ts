@@ -1,27 +1,27 @@
-/** An account with a month of activity, for pictures. All of it is created through the APIs. */
+/** Fills an account with a month of activity for the screenshots, through the APIs only. */
 import { graphql, signIn } from '../support/graphql.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const AT_ONCE = 20;
-/** The simulator reports about a second after it accepted a message. */
+/** Time to wait for delivery reports, in ms. The simulator reports about 1 s after it accepted a message. */
 const REPORTED_MS = 1_300;
-/** The activity of each hour of the day, as a fraction of the busiest. */
+/** The share of messages in each hour of the day, from midnight on, relative to each other. */
 const HOURS = [2, 1, 1, 1, 2, 6, 14, 26, 44, 58, 66, 62, 52, 56, 64, 60, 54, 46, 38, 32, 26, 18, 10, 5];
 const PASSWORD = 'a password for pictures';
 
 export interface Shown {
   readonly owner: { readonly email: string; readonly password: string };
-  /** A message with several recipients and a long history. */
+  /** Id of a message with several recipients and a long history. */
   readonly messageId: string;
 }
 
 interface Place {
   readonly url: string;
-  /** Sets the gateway's clock back by this much. */
+  /** Sets the gateway's clock back by `ms`. */
   setBack(ms: number): void;
-  /** Address of an endpoint that refuses everything. */
+  /** URL of a webhook receiver that refuses everything. */
   readonly refusingUrl: string;
   readonly operatorToken: string;
 }
@@ -64,7 +64,7 @@ export async function fillShownAccount(place: Place): Promise<Shown> {
   return { owner: account.owner, messageId: id };
 }
 
-/** A new account whose owner has chosen a password. */
+/** Creates an account whose owner has already replaced the one-time password. */
 export async function createAccount(place: Place, name: string, email: string, balance: number) {
   const input = { name, email, currency: 'UGX', balance };
   const query = 'mutation ($input: CreateAccountInput!) { createAccount(input: $input) { ownerPassword } }';
@@ -109,7 +109,7 @@ const TEXTS = [
   (name: string, order: number) => `Thank you, ${name}. We have received your payment for order ${order}.`,
 ];
 
-/** Sends this many messages of all channels, and waits for their reports. */
+/** Sends `count` messages on all channels and waits for their reports. */
 async function sendMany(place: Place, keys: Keys, count: number): Promise<void> {
   const sends = Array.from({ length: count }, () => {
     const order = 41_000 + chance(9_000);
@@ -147,7 +147,7 @@ async function send(place: Place, key: string, path: string, body: object): Prom
   return JSON.parse(text);
 }
 
-/** Waits until no work is in progress. */
+/** Waits until no message and no webhook delivery is pending. */
 async function settle(place: Place, token: string): Promise<void> {
   const query = `{ messages(filter: { status: PENDING }) { totalCount }
     webhookDeliveries(filter: { status: PENDING }) { totalCount } }`;
@@ -158,7 +158,7 @@ async function settle(place: Place, token: string): Promise<void> {
   }
 }
 
-/** The data of an answer without errors. It is `any` so that all members can be read. */
+/** Returns the data of a response without errors. Its type is `any`, so that callers can read every member. */
 async function run(place: Pick<Place, 'url'>, token: string, query: string, variables: object = {}) {
   const { body, text } = await graphql(place, query, { token, variables });
   if (body.errors) throw new Error(text);
@@ -168,7 +168,7 @@ async function run(place: Pick<Place, 'url'>, token: string, query: string, vari
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 let last = 20_261;
-/** A pseudo-random whole number below `bound`, the same sequence in every run. */
+/** Returns a pseudo-random whole number from 0 to below `bound`. Every run gives the same sequence. */
 function chance(bound: number): number {
   last = (last * 1_103_515_245 + 12_345) % 2_147_483_648;
   return Math.floor((last / 2_147_483_648) * bound);

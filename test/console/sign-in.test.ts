@@ -118,7 +118,7 @@ describe('signing in to the console', () => {
     const form = page.getByRole('form', { name: 'Send an SMS' });
     await form.getByLabel('To', { exact: true }).fill('0700123456');
     await form.getByLabel('Message').fill('Composed with care');
-    // Requests of the form itself would also end the session before it is submitted.
+    // Wait for the price. Otherwise the request for the price would end the session before the form is submitted.
     await form.getByText('for 1 recipient × 1 billing unit').waitFor();
     await page.context().clearCookies();
     await form.getByRole('button', { name: 'Send', exact: true }).click();
@@ -139,7 +139,7 @@ describe('signing in to the console', () => {
     await page.getByRole('heading', { name: 'SMS to +256700123456' }).waitFor();
     await page.getByText('Composed with care').first().waitFor();
 
-    // A background request of the page also ends the session. Typed input stays.
+    // A background request can end the session too. The typed input must stay.
     const { keyId } = await gateway.createKey(person.accountId, {});
     await page.goto(`${gateway.url}/console/api-keys/${keyId}`);
     const name = page.getByRole('form', { name: 'Change the key' }).getByLabel('Name');
@@ -158,7 +158,7 @@ describe('signing in to the console', () => {
     await dialog.waitFor({ state: 'detached' });
     expect(await name.inputValue()).toBe('renamed');
 
-    // A page opened then waits for the sign-in and is shown after it.
+    // A page that is opened without a session waits for the sign-in, and is shown afterwards.
     await page.context().clearCookies();
     await page.getByRole('link', { name: 'Contacts', exact: true }).click();
     await dialog.getByLabel('Password').fill(person.password);
@@ -187,7 +187,7 @@ describe('signing in to the console', () => {
     const [person, another] = [await gateway.createAccount(), await gateway.createAccount()];
     const { page } = await browser.open({ person, path: '/contacts/new' });
     await page.getByLabel('Name', { exact: true }).fill('Of the first person');
-    // In another tab of the same browser.
+    // Another person signs in in another tab of the same browser.
     await page.context().clearCookies();
     const tab = await page.context().newPage();
     await tab.goto(`${gateway.url}/console/contacts`);
@@ -204,7 +204,8 @@ describe('signing in to the console', () => {
   inBrowser('a browser that stores no session is told so, not that nobody is signed in', async () => {
     const person = await gateway.createAccount();
     const { page } = await browser.open();
-    // As browsers do over plain HTTP with the Secure cookie of a production gateway.
+    // Over plain HTTP, a browser drops the `Secure` cookie of a production gateway. This route drops it in the same
+    // way.
     await page.route('**/graphql', async (route) => {
       const response = await route.fetch();
       const { 'set-cookie': _, ...headers } = response.headers();
@@ -233,7 +234,7 @@ describe('signing in to the console', () => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
-  // This test is the last: afterwards nobody can sign in from this address.
+  // This test must be the last one: after it, the gateway refuses every sign-in from this IP address.
   inBrowser('too many failures are reported kindly, with the time to wait', async () => {
     const other = await gateway.createAccount();
     const { page } = await browser.open();

@@ -12,7 +12,7 @@ import { openSql } from '../support/sql.ts';
 import type { ReceivedHook } from '../support/webhook-receiver.ts';
 import { startWebhookBench } from '../support/webhooks.ts';
 
-/** test/contract/webhook-verification.test.ts runs its code on real deliveries. */
+/** The page with the verification code. test/contract/webhook-verification.test.ts runs its code on real deliveries. */
 const DOCUMENTED = readFileSync('docs/guides/webhooks.md', 'utf8');
 const HAS_PYTHON = spawnSync('python3', ['--version']).status === 0;
 
@@ -38,7 +38,7 @@ describe('webhooks in the console', () => {
   const isFocused = (field: Locator) =>
     eventually(() => field.evaluate((element) => element === element.ownerDocument.activeElement));
 
-  /** Runs code from the page on a delivery, and returns its verdict. */
+  /** Runs verification code from the console's page on a delivery. Returns the result. */
   function verdict(language: 'TypeScript' | 'Python', code: string, secret: string, hook: ReceivedHook) {
     const name = /X-\w+-Signature/.exec(code)?.[0] ?? '';
     const header = String(hook.headers[name.toLowerCase()]);

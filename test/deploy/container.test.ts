@@ -15,7 +15,7 @@ let image: BuiltImage;
 let database: TestDatabase;
 const mounted: string[] = [];
 beforeAll(async () => {
-  // The build context is a fresh clone.
+  // The build context has only committed files, as in a fresh clone.
   const context = `${execFileSync('mktemp', ['-d'], { encoding: 'utf8' }).trim()}/`;
   execFileSync('sh', ['-c', `git archive HEAD | tar -x -C ${context}`], { cwd: ROOT });
   image = buildImage(join(context, 'deploy/Dockerfile'), context);
@@ -83,7 +83,7 @@ describe('the image of deploy/Dockerfile', () => {
       const path = join(root, volume);
       mount(['-t', 'tmpfs', '-o', 'mode=1777', 'tmpfs', path], path);
     }
-    // The socket of the test's PostgreSQL, at the same path, for another user.
+    // The image's user needs the socket of the test's PostgreSQL at the same path.
     const { host } = database.connection;
     chmodSync(host, 0o755);
     for (const name of readdirSync(host)) chmodSync(join(host, name), 0o777);

@@ -1,6 +1,6 @@
 /**
- * Runs the lines of a Dockerfile without a container engine: each stage is a directory made by debootstrap, with the
- * Node of this project in it, and each RUN a command in a chroot there. As root.
+ * Runs the instructions of a Dockerfile without a container engine; needs root. Each stage is a directory that
+ * debootstrap fills, with this project's Node.js in it. Each RUN is a command in a chroot to this directory.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -12,7 +12,7 @@ interface Instruction {
   readonly value: string;
 }
 
-/** An image's settings for its process. */
+/** The root directory of an image, and the settings for its process. */
 export interface Image {
   readonly root: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface BuiltImage extends Image {
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The instructions in order. A line that ends with `\` continues in the next. */
+/** Returns the instructions in order. A line that ends with `\` continues on the next line. */
 function instructionsOf(text: string): Instruction[] {
   return text
     .replaceAll(/\\\n/g, ' ')
@@ -42,7 +42,7 @@ function instructionsOf(text: string): Instruction[] {
     });
 }
 
-/** Builds the last stage. Throws on an instruction that it does not know, and on a command that fails. */
+/** Builds the last stage of the Dockerfile. Throws if an instruction is unknown or a command fails. */
 export function buildImage(dockerfile: string, context: string): BuiltImage {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-image-'));
   const base = makeBase(join(directory, 'base'));
@@ -74,7 +74,7 @@ function emptyImage(root: string): Image {
   };
 }
 
-/** The contents of the official image: Debian's smallest system, Node, npm, and a user `node`. */
+/** Makes the same content as the official image: minimal Debian, Node.js, npm and a user `node`. */
 function makeBase(root: string): string {
   execFileSync('debootstrap', ['--variant=minbase', '--include=ca-certificates', 'bookworm', root], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -90,7 +90,8 @@ function makeBase(root: string): string {
       `../lib/node_modules/npm/bin/${program}-cli.js`,
       join(root, `usr/local/bin/${program}`),
     ]);
-  // A build machine may reach the registry through a proxy with its own certificate authority.
+  // The build machine may reach the registry through a proxy with its own certificate authority, so its certificates
+  // are copied.
   cpSync(AUTHORITIES, join(root, AUTHORITIES));
   runIn(emptyImage(root), ['useradd', '--uid', '1000', '--create-home', 'node']);
   return root;
@@ -143,7 +144,7 @@ function apply(
   }
 }
 
-/** The names at the top of the context that .dockerignore keeps out. */
+/** Returns the top-level names of the context that .dockerignore excludes. */
 function ignored(context: string): string[] {
   const file = join(context, '.dockerignore');
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
@@ -153,7 +154,7 @@ function copy(sources: readonly string[], target: string, written: string, witho
   const isInto = written.endsWith('/') || written === '.' || sources.length > 1;
   mkdirSync(isInto ? target : dirname(target), { recursive: true });
   for (const source of sources) {
-    // For a directory, its content is copied.
+    // For a directory, COPY copies its content and not the directory itself.
     const isDirectory = statSync(source).isDirectory();
     if (isDirectory) mkdirSync(target, { recursive: true });
     const args = isDirectory
@@ -166,7 +167,7 @@ function copy(sources: readonly string[], target: string, written: string, witho
   }
 }
 
-/** Runs a command in an image as its user. Throws if it fails. */
+/** Runs a command in an image as the image's user. Throws if the command fails. */
 function runIn(image: Image, command: readonly string[]): void {
   execFileSync('unshare', insideArguments(image, command), {
     env: image.environment,
@@ -174,7 +175,10 @@ function runIn(image: Image, command: readonly string[]): void {
   });
 }
 
-/** The arguments of `unshare` for a command in an image, as its user, in its directory, with /proc and /dev. */
+/**
+ * Returns the arguments of `unshare` that run a command in an image. It runs as the image's user, in its working
+ * directory, with /proc and /dev.
+ */
 export function insideArguments(image: Image, command: readonly string[]): string[] {
   const [, id] = new RegExp(`^${image.user}:[^:]*:(\\d+):`, 'm').exec(
     readFileSync(join(image.root, 'etc/passwd'), 'utf8'),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs from Debian what `npm run test:deploy` needs, unless it is there. As root.
+# Installs the Debian packages that `npm run test:deploy` needs, if they are missing. Needs root then.
 set -euo pipefail
 missing=()
 for package in debootstrap nginx-light caddy; do
@@ -11,7 +11,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
   exit 1
 fi
 apt-get update -q
-# Their services are not to start here.
+# This policy prevents that the packages' services (nginx, Caddy) start after the installation.
 printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod +x /usr/sbin/policy-rc.d
 trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

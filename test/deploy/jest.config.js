@@ -1,4 +1,4 @@
 import { apart } from '../support/jest-apart.js';
 
-/** The tests that need Debian's debootstrap, nginx and Caddy. */
+/** Tests that need debootstrap, nginx and Caddy from Debian. */
 export default apart('deploy', { testTimeout: 900_000 });

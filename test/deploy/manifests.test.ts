@@ -24,7 +24,7 @@ describe('the Kubernetes manifests', () => {
       });
     }
     const { env } = set.spec.template.spec.containers[0];
-    // CloudNativePG stores the address of its cluster in a secret with this name.
+    // CloudNativePG stores the connection to its cluster in a secret with this name.
     expect(env[0].valueFrom.secretKeyRef.name).toBe(`${cluster.metadata.name}-app`);
     const labels = set.spec.template.metadata.labels;
     for (const { spec } of others) expect(spec.selector.matchLabels ?? spec.selector).toEqual(labels);

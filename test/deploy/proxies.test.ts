@@ -32,7 +32,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** A request to the proxy from an address of loopback; `until` ends a stream early. */
+/** Sends a request to the proxy from the loopback address `from`. `until` ends a stream when it returns true. */
 function ask(
   port: number,
   path: string,
@@ -167,7 +167,7 @@ describe.each([
     const ended = stream.finally(() => {
       isOver = true;
     });
-    // A send before the subscription starts causes no event, so send until one arrives.
+    // An SMS that is sent before the subscription has started causes no event, so send until an event arrives.
     await eventually(async () => {
       await gateway.call('POST', '/developers/sms', { key, body: { to: '0700123456', message: 'Hello' } });
       return isOver;

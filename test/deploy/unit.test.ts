@@ -6,7 +6,7 @@ import { expect, it } from '@jest/globals';
 
 const UNIT = join(import.meta.dirname, '../../deploy/systemd/messaging-gateway.service');
 
-/** Runs `work` with the program and documents installed where the unit expects them. */
+/** Runs `work` while the program and its documents are installed where the systemd unit expects them. */
 function withInstalled(work: () => void): void {
   const place = '/opt/messaging-gateway/docs/operations';
   mkdirSync(place, { recursive: true });

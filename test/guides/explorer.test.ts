@@ -121,7 +121,7 @@ describe('the explorer at /graphql (R324)', () => {
     await page.getByRole('button', { name: /^Execute query/ }).click();
     await page.getByRole('button', { name: /^Stop query/ }).waitFor();
     const message = { to: '+256700001000', message: 'Watch me' };
-    // What is sent before the stream has begun is not seen.
+    // An SMS that is sent before the stream has started causes no event, so send until an event arrives.
     await eventually(async () => {
       await gateway.call('POST', '/developers/sms', { key: account.key, body: message });
       return (await result.innerText()).includes('messageUpdated');

@@ -1,4 +1,7 @@
-/** Five tasks of an assistant, by the protocol's own client: over HTTP, and over standard input and output. */
+/**
+ * Five tasks of a language model's assistant, with the protocol's official client, over HTTP and over standard input
+ * and output.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -35,7 +38,7 @@ describe('the gateway for language models (R325)', () => {
     await client.connect(transport);
     return {
       client,
-      /** Calls a tool; gives what it told, with `isError`. */
+      /** Calls a tool. Returns the parsed content of the result, with `isError` if it is an error. */
       async ask(name: string, args: Record<string, unknown> = {}): Promise<Told> {
         const { content, isError } = await client.callTool({ name, arguments: args });
         const [first] = content as { text: string }[];
@@ -144,7 +147,7 @@ describe('the gateway for language models (R325)', () => {
   it('tells which webhook fails, and why', async () => {
     const owner = await gateway.createAccount();
     const { ask } = await overHttp({ 'X-Api-Key': owner.key });
-    // Nothing listens there.
+    // No receiver listens on this port, so the delivery fails.
     const body = { url: `http://127.0.0.1:${await freePort()}/`, events: ['sms.sent'], maxRetries: 0 };
     const { webhook } = (await gateway.call('POST', '/developers/webhooks', { key: owner.key, body })).body;
     await gateway.call('POST', `/developers/webhooks/${webhook.id}/test`, { key: owner.key });

@@ -8,14 +8,14 @@ import { launchChromium } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-/** Bounds what hangs, on a machine that several workers share. */
+/** Time limit of a browser action, in ms. It is long, because several test workers share the machine. */
 const ACTION_MS = 60_000;
-/** Paths of all pages below `/docs`, from the build. */
+/** The paths of all built pages below `/docs`. */
 const paths = readdirSync('dist/docs', { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.html'))
   .map((name) => name.replaceAll('\\', '/').slice(0, -'.html'.length))
   .map((name) => (name === 'index' ? '' : name));
-/** What GraphQL and the SDKs say where REST has another name, or none. */
+/** Error codes that only GraphQL or the SDKs have. Their names differ from REST, or REST has no such code. */
 const OTHER_CODES = [
   ...Object.values(ApolloServerErrorCode),
   ...[
@@ -85,7 +85,7 @@ describe('the pages at /docs (R5, R244, R320)', () => {
     expect(response.headers.get('cache-control')).toBe('no-cache');
     const again = await get('/docs/states', {
       'If-Modified-Since': response.headers.get('last-modified') ?? '',
-      // Else fetch asks for no answer of a cache.
+      // Without this header, `fetch` sends `no-cache`, and the server may not answer with 304.
       'Cache-Control': 'max-age=0',
     });
     expect(again.status).toBe(304);

@@ -1,4 +1,7 @@
-/** Every sample of the guides, run against a gateway. The quickstart is followed by test/sdk/quickstart.test.ts. */
+/**
+ * Runs every sample of the guides against a gateway. Only the quickstart's samples are run by
+ * test/sdk/quickstart.test.ts.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -21,10 +24,12 @@ const STRICT = [
   ...['--types', 'node'],
 ];
 const hasPython = has('python3');
-/** What the page of webhooks shows to verify by hand is run by test/contract/webhook-verification.test.ts. */
+/**
+ * True for the samples that verify a webhook without the SDK. test/contract/webhook-verification.test.ts runs these.
+ */
 const isByHand = ({ subheading }: Sample) => /^(TypeScript|Python|PHP|Go|Java)$/.test(subheading);
 
-/** The page of GraphQL shows documents in that language. */
+/** Name of the page about GraphQL, and the language of its document samples. */
 const DOCUMENTS = 'graphql';
 
 const pages = guideNames
@@ -38,10 +43,13 @@ const preludes = new Map(
 
 interface Expected {
   readonly sample: Sample;
-  /** The block after the sample's group that shows what it prints. */
+  /** The block after the sample's group that shows the sample's output. */
   readonly output: Sample | undefined;
 }
-/** The samples of a language on a page, each with its output. JSON is what curl prints, text what each prints. */
+/**
+ * Returns the samples of a language on a page, each with its expected output. A `json` block is the output of curl
+ * only; a `text` block is the output in every language.
+ */
 function samplesIn(groups: readonly Sample[][], language: string): Expected[] {
   return groups.flatMap((group) => {
     const output = group.find(({ isOutput }) => isOutput);
@@ -67,7 +75,10 @@ describe('the samples of the guides (R321)', () => {
     await workplace?.remove();
   });
 
-  /** What a reader has set: an account of their own, so that each page starts with the same balance. */
+  /**
+   * Returns the settings that a reader of the guides has. Each page gets a new account, so that it starts with the same
+   * balance.
+   */
   async function settings() {
     const { key, email, password } = await server.createAccount();
     return {
@@ -87,7 +98,7 @@ describe('the samples of the guides (R321)', () => {
       groups
         .flat()
         .filter(({ language, isOutput }) => !isOutput && !['sh', 'ts', 'python'].includes(language))
-        // test/contract/graphql-guide.test.ts runs these.
+        // test/contract/graphql-guide.test.ts runs the GraphQL documents of this page.
         .filter(({ language }) => name !== DOCUMENTS || language !== DOCUMENTS)
         .map(({ language }) => `${name}: ${language}`),
     );
@@ -102,7 +113,10 @@ describe('the samples of the guides (R321)', () => {
         .flatMap((name) => samplesOf(readFileSync(join(REFERENCE, name), 'utf8')).flat())
         .filter((sample) => sample.language === language)
         .map(({ code }) => code);
-    /** There is nothing of the names in the samples, and the webhook's address may not resolve. */
+    /**
+     * Checks that each sample succeeded. Two failures are allowed: an id of a sample does not exist here, and the host
+     * name of a webhook URL may not resolve.
+     */
     function expectOutcomes(codes: readonly string[], outcomes: readonly string[]): void {
       expect(codes.length).toBeGreaterThan(40);
       const wrong = codes.flatMap((code, index) => {
@@ -162,7 +176,7 @@ describe('the samples of the guides (R321)', () => {
         const environment = await settings();
         const place = join(consumer.path, `shell-${name}`);
         await mkdir(place);
-        // One shell for the page: what a sample sets, later ones use.
+        // All samples of a page run in one shell, because later samples use variables of earlier ones.
         const script = shell.map(({ sample }) => `${own(sample.code, environment)}\nprintf '\\n@@@\\n'\n`);
         const { PATH = '', HOME = '' } = process.env;
         const { stdout } = await run('bash', ['--norc', '-euo', 'pipefail', '-c', script.join('')], {
@@ -207,7 +221,7 @@ describe('the samples of the guides (R321)', () => {
   }
 });
 
-/** `…` stands for any text, in JSON for any string. */
+/** Checks a sample's output. In the expected output, `…` stands for any text, and in JSON for any string. */
 function expectOutput(output: Sample, printed: string): void {
   if (output.language === 'json') expect(JSON.parse(printed)).toEqual(loosely(JSON.parse(output.code)));
   else {

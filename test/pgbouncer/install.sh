@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Debian's PgBouncer for `npm run test:pgbouncer`, unless there is one. As root.
+# Installs Debian's PgBouncer for `npm run test:pgbouncer`, if it is missing. Needs root then.
 set -euo pipefail
 [ -x /usr/sbin/pgbouncer ] && exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

@@ -1,4 +1,4 @@
 import { apart } from '../support/jest-apart.js';
 
-/** The tests that need a real PgBouncer. */
+/** Tests that need a real PgBouncer. */
 export default apart('pgbouncer');

@@ -45,7 +45,7 @@ describe('in session mode, as Debian ships it', () => {
       body: { phone: '0700123456' },
     });
     expect(contact.status).toBe(201);
-    // Other processes learn of a revoked key by NOTIFY.
+    // A revoked key must reach other processes by NOTIFY, so NOTIFY must work through PgBouncer.
     expect(await gateway.parts.diagnostics.hearsNotifications()).toBe(true);
   });
 

@@ -12,11 +12,11 @@ const PROGRAM = '/usr/sbin/pgbouncer';
 const PASSWORD = 'secret';
 
 export interface PgBouncer extends AsyncDisposable {
-  /** DATABASE_URL of the database behind it. */
+  /** The DATABASE_URL of the database, through PgBouncer. */
   readonly url: string;
 }
 
-/** Debian's PgBouncer with Debian's settings, except for its address and `settings`. */
+/** Starts Debian's PgBouncer with Debian's settings. Only its addresses and `settings` differ. */
 export async function startPgBouncer(
   server: ServerConnection,
   settings: Readonly<Record<string, string | number>> = {},
@@ -45,7 +45,7 @@ export async function startPgBouncer(
       '',
     ].join('\n'),
   );
-  // Only the server's user may enter the socket's directory, and PgBouncer refuses to run as root.
+  // Only the user of the PostgreSQL server may enter the directory of its socket, and PgBouncer refuses to run as root.
   const { uid, gid } = await stat(server.host);
   const child = spawn(PROGRAM, [file], { uid, gid, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';

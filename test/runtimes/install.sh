@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the runtimes for `npm run test:runtimes` from the npm registry, 800 MB, unless they are there.
+# Installs the runtimes for `npm run test:runtimes` from the npm registry (800 MB), if they are missing.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ -d node_modules ] && exit 0

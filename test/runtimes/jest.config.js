@@ -1,4 +1,4 @@
 import { apart } from '../support/jest-apart.js';
 
-/** The tests that need several runtimes. */
+/** Tests that need several JavaScript runtimes. */
 export default apart('runtimes');

@@ -16,7 +16,9 @@ const RUNTIMES = [
   ['Deno', 'deno', 'deno', ['run', '--allow-all', '--node-modules-dir=manual']],
 ] as const;
 
-/** Uses features that differ between runtimes: fetch and its errors, WebCrypto, abort signals, async iterators. */
+/**
+ * A program that uses what differs between runtimes: fetch and its errors, WebCrypto, abort signals, async iterators.
+ */
 const PROGRAM = `
 async function main({ Gateway, GatewayError, verifyWebhook }) {
   const { KEY, SIGNED_KEY, SIGNING_SECRET, URL_LOSSY, URL_DEAD, BODY, SIGNATURE } = process.env;

@@ -14,7 +14,7 @@ const ABSENT = '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3';
 describe('the TypeScript SDK', () => {
   let server: TestGateway;
   let account: TestAccount;
-  /** Method and path of every request that succeeded. */
+  /** Method and path of every request that succeeded. The last test compares them with all operations. */
   const succeeded = new Set<string>();
   const clientOf = (apiKey: string, options: Partial<GatewayOptions> = {}) =>
     new Gateway({
@@ -194,7 +194,7 @@ describe('the TypeScript SDK', () => {
     const client = clientOf(key, { signingSecret: signingSecret ?? '' });
     const answers = await Promise.all(Array.from({ length: 20 }, () => client.account.get()));
     expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([account.accountId]));
-    // Separate processes, which do not share timestamps.
+    // These clients stand for separate processes: they do not know each other's timestamps.
     const others = Array.from({ length: 5 }, () => clientOf(key, { signingSecret: signingSecret ?? '' }));
     await Promise.all(others.map((other) => other.account.get()));
     expect(await client.sms.send({ to: '0700123456', message: 'é 😀' })).toMatchObject({ content: 'é 😀' });

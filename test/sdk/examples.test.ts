@@ -10,7 +10,7 @@ import { type Consumer, installSdk } from '../support/sdk-package.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../sdk/typescript/examples');
 
-/** Serves Next's route handlers over HTTP instead of Next: a handler maps a Request to a Response. */
+/** Serves the route handlers of the Next.js example with plain HTTP, because a handler maps a Request to a Response. */
 const NEXT_SERVER = `
   import { createServer } from 'node:http';
   import * as orders from './next/app/api/orders/route.ts';
@@ -43,7 +43,7 @@ describe('the examples of the SDK, as they are run', () => {
     await consumer?.remove();
   });
 
-  // Next itself is not started: its handlers are functions from Request to Response.
+  // Next.js itself is not started: its handlers are plain functions from Request to Response.
   it.each(['express.ts', 'fastify.ts', 'next.js'])(
     '%s sends once for each order, and takes genuine webhooks only',
     async (file) => {

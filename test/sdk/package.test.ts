@@ -6,7 +6,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { type Consumer, installSdk } from '../support/sdk-package.ts';
 
 const MAX_GZIP_BYTES = 12_000;
-/** Only the part that a receiver of webhooks needs. */
+/** Maximum size of a bundle that only verifies webhooks, minified and compressed, in bytes. */
 const MAX_VERIFY_GZIP_BYTES = 2_000;
 
 describe('the package of the TypeScript SDK', () => {
@@ -100,7 +100,7 @@ describe('the package of the TypeScript SDK', () => {
     expect(listed).toBe('LICENSE,README.md,dist,package.json\n');
   });
 
-  /** Size in bytes of a program that exports this from the package, minified and compressed. */
+  /** Returns the size in bytes of a bundle that has this export of the package, minified and compressed. */
   async function gzipBytesOf(exported: string): Promise<number> {
     const lib = { entry: 'bundle.js', formats: ['es'], fileName: 'out' };
     await consumer.write({

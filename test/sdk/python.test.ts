@@ -15,7 +15,7 @@ const WANTED = 'import sys; sys.exit(sys.version_info < (3, 9))';
 const hasPython = spawnSync('python3', ['-c', WANTED]).status === 0;
 if (!hasPython) console.warn('There is no Python 3.9 or newer here: the Python SDK is not tested.');
 
-/** Runs a program of the SDK. Returns what it wrote to both streams. */
+/** Runs Python with the SDK. Returns the output of stdout and stderr together. */
 async function python(args: readonly string[], environment: Record<string, string> = {}): Promise<string> {
   const { PATH = '', HOME = '' } = process.env;
   const options = {
@@ -125,7 +125,7 @@ except RuntimeError as error:
   });
 });
 
-/** Sends a genuine and a forged request to the page's receiver, a WSGI application. */
+/** Sends a genuine and a forged request to the receiver of the guide, a WSGI application. */
 const RECEIVED = `
 import io
 from messaging_gateway import sign_webhook

@@ -1,4 +1,4 @@
-/** The quickstart at /docs/quickstart, followed word for word, and the page of the SDK. */
+/** Follows the quickstart at /docs/quickstart word for word, and compiles the samples of the SDK's page. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ describe('the quickstart (R321)', () => {
     workplace = await buildWorkplace();
   });
   afterAll(async () => {
-    // Each is the leader of a process group, which includes what its shell started.
+    // Each process leads a process group, so the signal also reaches what its shell started.
     for (const child of running) if (child.exitCode === null) process.kill(-(child.pid ?? 0), 'SIGTERM');
     for (const end of ends) await end();
     await workplace?.remove();
@@ -42,7 +42,7 @@ describe('the quickstart (R321)', () => {
       listen = '',
       send = '',
     ] = commands;
-    // The packages are there; what `npm start` starts is started here, from a build of its own.
+    // The packages are already installed. Instead of `npm start`, the test starts its own build.
     expect(start).toBe('npm ci && npm start\n');
     const server = startServer(workplace, { DATA_DIR: await workplace.directory('data') });
     ends.push(() => server.stop());
@@ -51,7 +51,7 @@ describe('the quickstart (R321)', () => {
 
     const home = await workplace.directory('home');
     const port = await freePort();
-    // Only values that differ between machines are replaced: folder, address, key and port.
+    // Replaces only the values that differ between machines: folder, URL, API key and port.
     const own = (text: string) =>
       text
         .replaceAll('/tmp', home)
@@ -59,7 +59,7 @@ describe('the quickstart (R321)', () => {
         .replaceAll('msg_…', key)
         .replaceAll('4000', String(port));
     const { PATH = '' } = process.env;
-    // npm as in a fresh shell, without the test runner's environment.
+    // The environment of a fresh shell, so that npm does not get the test runner's variables.
     const env = {
       PATH,
       HOME: home,
@@ -81,7 +81,7 @@ describe('the quickstart (R321)', () => {
       if (language === 'js' && name !== undefined) await writeFile(join(folder, name), own(code));
     }
 
-    /** A terminal with a running command, and its output. */
+    /** Runs a command as in a terminal of its own, and collects the output. */
     const terminal = (text: string) => {
       const child = spawn('bash', ['--norc', '-euc', own(`${settings}${text}`)], {
         ...{ cwd: folder, env, detached: true },
@@ -121,7 +121,7 @@ describe('the page of the TypeScript SDK', () => {
       Object.fromEntries(
         samples.map(({ code }, index) => [
           names[index],
-          // A sample that makes or imports what it uses needs nothing before it.
+          // Add only the imports and variables that the sample lacks.
           `${/import \{ Gateway \}/.test(code) ? '' : /const (gateway|\{ gateway)/.test(code) ? prelude.replace('declare const gateway: Gateway;', '') : prelude}\n${code}`,
         ]),
       ),

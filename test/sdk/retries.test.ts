@@ -24,7 +24,7 @@ import { losesFirstAnswers, startHttpProxy } from '../support/http-proxy.ts';
 
 const SMS = { to: '+256700123456', message: 'Hello' };
 const ABSENT = '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3';
-/** The error of a rejected promise. */
+/** Resolves to the error of a promise that rejects. Fails if the promise resolves. */
 const errorOf = (work: PromiseLike<unknown>): Promise<GatewayError> =>
   Promise.resolve(work).then(
     () => {
@@ -92,7 +92,7 @@ describe('errors of the SDK say what to do next [R228]', () => {
 });
 
 describe('the SDK retries [R227]', () => {
-  /** An HTTP server for one test, and a client with very short delays between tries. */
+  /** Starts an HTTP server for one test. Its client waits only 1 ms between retries. */
   async function startServer(listener: RequestListener) {
     const server = createServer(listener);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -115,7 +115,7 @@ describe('the SDK retries [R227]', () => {
         .end(JSON.stringify(body));
     };
   const refusal = (code: string) => ({ error: { code, message: 'No.' } });
-  /** Gives the answers in order and repeats the last one. Records the idempotency keys. */
+  /** Gives the responses in order, then repeats the last one. Records the idempotency keys of the requests. */
   const inTurn = (...answers: RequestListener[]) => {
     const keys: (string | undefined)[] = [];
     const listener: RequestListener = (request, response) => {

@@ -65,7 +65,7 @@ describe("the SDK's check of webhooks [R155–R158, R229]", () => {
     const raw = Buffer.from(bodyBase64, 'base64');
     const headers = { 'X-Service-Signature': vector.expect.header };
     expect(await signWebhook(raw, secret, Number(t) * 1000)).toBe(vector.expect.header);
-    // Some vectors are not JSON: the signature is checked first.
+    // Some test vectors are not JSON. The signature is checked before the JSON, so their error is another one.
     const verdict = await verifyWebhook(raw, headers, secret, at(Number(t))).catch((error) => error);
     expect(verdict).not.toBeInstanceOf(WebhookSignatureError);
   });

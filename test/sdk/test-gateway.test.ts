@@ -46,7 +46,8 @@ describe('startTestGateway, for tests of programs that use a gateway', () => {
   });
 
   it('says where it looked when there is no gateway', async () => {
-    // In a separate process: in this one the repository's own gateway would be found.
+    // Runs in a separate process with another directory, because this process would find the gateway of this
+    // repository.
     const program = `import(${JSON.stringify(new URL('../../sdk/typescript/src/testing.ts', import.meta.url))})
       .then(({ startTestGateway }) => startTestGateway())
       .catch((error) => console.log(error.message));`;
