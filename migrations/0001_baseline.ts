@@ -452,7 +452,7 @@ const USAGE = `
 
 /** Contacts and their imports. */
 const CONTACTS = `
-  -- search_text is folded by the gateway, so the database's rules for upper case do not matter. attributes are json, not
+  -- search_text is folded by the gateway, so the database's case rules do not matter. attributes are json, not
   -- jsonb, to be returned unchanged. Half of each page is free: an import of unchanged contacts writes to no index.
   CREATE TABLE contacts (
     id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,

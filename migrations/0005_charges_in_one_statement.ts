@@ -2,8 +2,9 @@ import type { Knex } from 'knex';
 import { chargeOnce } from './0003_one_charge.ts';
 
 /**
- * A transaction may add charges in one statement only. Two statements of one transaction could otherwise charge a message
- * twice. The setting that records the first statement ends with the transaction. The check's time is too short to measure.
+ * A transaction may add charges in one statement only. Two statements of one transaction could otherwise charge a
+ * message twice. The setting that records the first statement ends with the transaction. The check's cost is too small
+ * to measure.
  */
 const IN_ONE_STATEMENT = `
       IF EXISTS (SELECT FROM added WHERE kind = 'charge') THEN

@@ -8,9 +8,9 @@ const FIGURES =
 
 /**
  * Figures of messages by the quarter hour in which they were accepted. Status changes and refunds add rows to
- * `analytics_deltas` in their own transaction. A background job adds these rows to the slots, and the messages that were
- * accepted since its mark. `prefix` is the beginning of a phone number. A row counts messages by their status, or
- * recipients by theirs.
+ * `analytics_deltas` in their own transaction. A background job adds these rows to the slots. It also adds the messages
+ * that were accepted since its mark. `prefix` is the beginning of a phone number. A row counts messages by their
+ * status, or recipients by theirs.
  */
 const TABLES = `
   CREATE TABLE analytics_deltas (

@@ -1,4 +1,4 @@
-/** Links that are sent by email: invitations and password resets. Also adds the time that makes one-time passwords expire. */
+/** Links that are sent by email: invitations and password resets. Also lets one-time passwords expire. */
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {

@@ -57,8 +57,8 @@ const UNCOUNTED = `SELECT EXISTS (SELECT FROM uncounted_blocks) OR EXISTS (
   SELECT FROM usage_deltas WHERE block IS NULL OR places IS NULL) AS uncounted`;
 
 /**
- * Takes over a database that is older than the baseline: changes its schema to the baseline's and records the baseline as
- * done. Changes nothing if the database is empty or has the baseline. Throws an error that says what to do if the
+ * Takes over a database that is older than the baseline: changes its schema to the baseline's and records the baseline
+ * as done. Changes nothing if the database is empty or has the baseline. Throws an error that says what to do if the
  * database is at an older migration than LAST_BEFORE_BASELINE. Hold the lock of the migrations while you call it.
  */
 export async function takeOver(knex: Knex): Promise<void> {
