@@ -1,8 +1,10 @@
-/** The account as a root: its lists, and how operators read those of any account. */
+/**
+ * The type `Account` as a root of queries: the lists of an account, and how operators read the lists of any account.
+ */
 import { type GraphQLFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
 import type { GraphqlContext } from './context.ts';
 
-/** Fields of `Query` that `Account` has too. They always show the account of the caller. */
+/** Fields of `Query` that are also fields of `Account`. They always show the account of the caller. */
 const LISTS = [
   'apiKeys',
   'messages',
@@ -20,8 +22,8 @@ type Resolve = GraphQLFieldResolver<unknown, GraphqlContext>;
 type Path = Parameters<Resolve>[3]['path'];
 
 /**
- * Adds the lists to `Account`. Everything below `account(id)` of an operator is resolved with a context that reads the
- * account as its VIEWER (R290); elsewhere the lists refuse operators.
+ * Adds the lists to `Account`. If an operator asks for `account(id)`, all fields below it are resolved with a context
+ * that reads the account as its VIEWER (R290). Elsewhere the lists refuse operators.
  */
 export function makeAccountRoot(schema: GraphQLSchema): GraphQLSchema {
   const query = schema.getQueryType()?.getFields() ?? {};
@@ -49,7 +51,7 @@ function inspecting(resolve: Resolve): Resolve {
   };
 }
 
-/** The name in the answer of the root field above a field. */
+/** Returns the name that the root field above `path` has in the answer. */
 function rootOf(path: Path): string | number {
   let root = path;
   while (root.prev) root = root.prev;

@@ -1,4 +1,4 @@
-/** Who did something: fields of keys, messages, imports, the ledger and the audit log. */
+/** Fields that say who did something: on API keys, messages, imports, ledger entries and audit entries. */
 import { Ctx, ObjectType, Resolver, Root } from 'type-graphql';
 import type { LedgerEntry } from '../domain/accounts/account.ts';
 import type { Actor as FoundActor } from '../domain/accounts/actor.ts';
@@ -48,7 +48,9 @@ async function load({ loaders }: GraphqlContext, text: string): Promise<ActorVal
   return shown(await loaders.actor.load(text));
 }
 
-/** Who sent a message, as `actorOf` writes it; undefined for messages from before people could send. */
+/**
+ * Returns who sent a message, in the text form of `actorOf`. Undefined for old messages, which do not record a sender.
+ */
 function senderOf({ apiKeyId, userId }: Message): string | undefined {
   if (apiKeyId !== null) return `key:${apiKeyId}`;
   return userId === null ? undefined : `user:${userId}`;

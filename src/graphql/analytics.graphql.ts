@@ -195,7 +195,7 @@ class AnalyticsBucketType {
   filter!: AnalyticsFilter | null;
 }
 
-/** A bucket with its times, which are counted only if they are asked for. */
+/** A bucket with its latencies. They are counted only if the query asks for them. */
 type ShownBucket = AnalyticsBucketType & Pick<AnalyticsBucket, 'times'>;
 
 @Resolver(() => AnalyticsBucketType)
@@ -294,7 +294,7 @@ export class AnalyticsResolver {
   }
 }
 
-/** The value that a filter of messages has for each group; null where it has none. */
+/** For each group, the value that a filter of messages needs to select it. Null if no filter can select it. */
 const FILTERED: Readonly<Record<AnalyticsGroup, (values: AnalyticsValues) => string | null>> = {
   channel: ({ channel }) => channel,
   status: ({ status }) => status,
@@ -306,7 +306,10 @@ const FILTERED: Readonly<Record<AnalyticsGroup, (values: AnalyticsValues) => str
   country: () => null,
 };
 
-/** The filter of a bucket; null if one of its groups cannot be asked for, such as what has no provider. */
+/**
+ * Returns the filter that selects the messages of a bucket. Null if no filter can select one of its groups, such as
+ * messages without a provider.
+ */
 function filterOf(
   bucket: AnalyticsValues & { readonly from: Date; readonly to: Date },
   groups: readonly AnalyticsGroup[],

@@ -1,6 +1,9 @@
 /**
- * The form of a GraphQL response. **Form**: `json`, one response; `event stream` (GraphQL over SSE, distinct
- * connections); `multipart` (Apollo's subscriptions over HTTP); undefined when the client accepts none of these.
+ * The form of a GraphQL response:
+ * - `json`: a single response.
+ * - `event stream`: GraphQL over SSE, in distinct connections mode.
+ * - `multipart`: Apollo's protocol for subscriptions over HTTP.
+ * The form is undefined if the client accepts none of these.
  */
 import { getOperationAST, OperationTypeNode, parse } from 'graphql';
 import { LIMITS } from './limits.ts';
@@ -8,9 +11,9 @@ import { LIMITS } from './limits.ts';
 export type AnswerForm = 'json' | 'event stream' | 'multipart';
 
 interface MediaRange {
-  /** `type/subtype` in lower case; either may be `*`. */
+  /** Media type as `type/subtype` in lower case. Each part may be `*`. */
   readonly type: string;
-  /** The parameters except `q`, as `name=value` in lower case and unquoted. */
+  /** Parameters of the media type except `q`, as `name=value` in lower case and without quotes. */
   readonly parameters: readonly string[];
   readonly quality: number;
 }
@@ -20,20 +23,20 @@ const JSON_TYPES = ['application/json', GRAPHQL_JSON];
 const EVENT_STREAM = 'text/event-stream';
 const STREAM_RANGES = [EVENT_STREAM, 'text/*'];
 const MULTIPART = 'multipart/mixed';
-/** Names the protocol. Without it `multipart/mixed` may mean `@defer`, which is another protocol. */
+/** This parameter names the protocol. Without it, `multipart/mixed` may mean the protocol of `@defer`. */
 const MULTIPART_PROTOCOL = 'subscriptionspec=1.0';
 
 /**
- * Chooses the form by the operation. Queries and mutations get JSON wherever the client accepts it, because clients
- * name `text/event-stream` beside it only for subscriptions. A subscription gets a stream if the client names one. A
- * client that accepts anything reads a single response and would wait for the end of a stream, so it gets the refusal
- * in JSON.
+ * Chooses the form by the kind of operation. Queries and mutations get JSON whenever the client accepts it, because
+ * clients also list `text/event-stream`, which they need only for subscriptions. A subscription gets a stream only if
+ * the client names one. A client that accepts anything would wait for the end of the stream. So it gets a refusal in
+ * JSON.
  */
 export function answerFormOf(accept: string | undefined, isSubscription: boolean): AnswerForm | undefined {
   const ranges = mediaRangesOf(accept);
   const takesStream = qualityOf(EVENT_STREAM, ranges) > 0;
   if (!isSubscription) {
-    // If the client accepts neither, Apollo refuses.
+    // If the client accepts neither form, Apollo refuses the request.
     return takesStream && !JSON_TYPES.some((type) => qualityOf(type, ranges) > 0) ? 'event stream' : 'json';
   }
   const namesStream = takesStream && ranges.some(({ type }) => STREAM_RANGES.includes(type));
@@ -51,10 +54,13 @@ export function namesGraphql(accept: string | undefined): boolean {
   return mediaRangesOf(accept).some(({ type, quality }) => type === GRAPHQL_JSON && quality > 0);
 }
 
-/** True if the parameters of a request ask for a subscription; false if they do not parse. Linear in the document. */
+/**
+ * True if the parameters of a request ask for a subscription. False if the document cannot be parsed. Takes time in
+ * proportion to the document's length.
+ */
 export function isSubscription(parameters: unknown): boolean {
   const { query, operationName } = Object(parameters) as { query?: unknown; operationName?: unknown };
-  // Avoids parsing every other request.
+  // Search for the word first, so that most requests need not be parsed here.
   if (typeof query !== 'string' || !query.includes('subscription')) return false;
   try {
     const document = parse(query, { maxTokens: LIMITS.tokens, noLocation: true });
@@ -65,7 +71,10 @@ export function isSubscription(parameters: unknown): boolean {
   }
 }
 
-/** The quality of a type, by the most specific range (RFC 9110, 12.5.1); 0 if it is not acceptable. */
+/**
+ * Returns the client's quality value for a media type, from the most specific range (RFC 9110, 12.5.1). Returns 0 if
+ * the client does not accept the type.
+ */
 function qualityOf(type: string, ranges: readonly MediaRange[]): number {
   const family = `${type.slice(0, type.indexOf('/'))}/*`;
   for (const wanted of [type, family, '*/*']) {

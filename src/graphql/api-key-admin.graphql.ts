@@ -182,7 +182,7 @@ class UnusedScopeType {
   lastUsedAt!: Date | null;
 }
 
-/** Choosing scopes, and seeing what keys are used for. */
+/** Fields for choosing the scopes of an API key, and for seeing what a key is used for. */
 @Resolver(() => ApiKeyType)
 export class ApiKeyAdminResolver {
   @Query(() => [ScopeInfoType], {

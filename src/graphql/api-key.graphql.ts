@@ -8,7 +8,7 @@ import { Node } from './node.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
-/** Keys are a plain list: no account has as many as this limit. */
+/** Reads all keys at once. No account has as many keys as this limit. */
 const ALL_KEYS = { page: 1, limit: 1000 };
 
 @ObjectType({

@@ -1,4 +1,4 @@
-/** Where a fault is: its path from the argument of the field, such as `input.scopes.0` (R271). */
+/** Names the place of a fault by its path from the argument of the field, such as `input.scopes.0` (R271). */
 import {
   type ASTNode,
   type DocumentNode,
@@ -14,12 +14,12 @@ import {
 } from 'graphql';
 import { DomainError, validationError } from '../domain/errors.ts';
 
-/** Calls `note` with each argument, value and member of a value in a document, and its path. */
+/** Calls `note` for each argument of a document and for each value inside an argument, with its path. */
 function visitValues(document: DocumentNode, note: (node: ASTNode, path: string) => void): void {
   const names: string[] = [];
   const nameOf = (node: ASTNode, key: string | number | undefined): string | undefined => {
     if (node.kind === Kind.ARGUMENT || node.kind === Kind.OBJECT_FIELD) return node.name.value;
-    // Only elements of lists are values with a number.
+    // A numeric key is an index only if the node is a value in a list.
     return VALUES.has(node.kind) && typeof key === 'number' ? String(key) : undefined;
   };
   visit(document, {
@@ -46,7 +46,7 @@ const VALUES: ReadonlySet<string> = new Set([
   Kind.OBJECT,
 ]);
 
-/** Paths of the wanted nodes in the arguments of a document. */
+/** Returns the paths of the `wanted` nodes that are in arguments of the document. */
 export function valuePaths(document: DocumentNode, wanted: ReadonlySet<ASTNode>): Map<ASTNode, string> {
   const paths = new Map<ASTNode, string>();
   visitValues(document, (node, path) => {
@@ -55,7 +55,10 @@ export function valuePaths(document: DocumentNode, wanted: ReadonlySet<ASTNode>)
   return paths;
 }
 
-/** The path of a variable's first use in an argument; its name where there is none. */
+/**
+ * Returns the path of the argument in which the variable `name` is used first. Returns the name itself if it is not
+ * used.
+ */
 export function variablePath(document: DocumentNode, name: string): string {
   let found: string | undefined;
   visitValues(document, (node, path) => {
@@ -64,7 +67,7 @@ export function variablePath(document: DocumentNode, name: string): string {
   return found ?? name;
 }
 
-/** Makes refusals of the domain name their faults from the arguments of the field that was asked for. */
+/** Changes the schema, so that refusals of the domain name their faults by the arguments of the GraphQL field. */
 export function nameArguments(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
@@ -97,7 +100,7 @@ function placed(error: DomainError, args: readonly GraphQLArgument[]): DomainErr
   });
 }
 
-/** The domain names members of an input; here the input is an argument. */
+/** Translates a path. The domain starts at the fields of an input, while in GraphQL the input itself is an argument. */
 function pathIn(args: readonly GraphQLArgument[], path: string): string {
   const [head = ''] = path.split('.');
   if (args.some(({ name }) => name === head)) return path;

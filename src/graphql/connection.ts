@@ -28,11 +28,11 @@ interface ConnectionOf<Node> {
   readonly edges: readonly EdgeOf<Node>[];
   readonly nodes: readonly Node[];
   readonly pageInfo: PageInfo;
-  /** Counts when GraphQL executes the field. */
+  /** Counts the rows. GraphQL calls it only if the query asks for the field. */
   readonly totalCount: () => Promise<number>;
 }
 
-/** The class of the Relay connection of a type, for fields that take `first` and `after`. */
+/** Makes the class of a Relay connection, for fields with the arguments `first` and `after`. */
 export function connectionOf<Node extends object>(
   name: string,
   node: () => ClassType<Node>,
@@ -68,7 +68,7 @@ export function connectionOf<Node extends object>(
   return Connection;
 }
 
-/** A slice as a connection. The total is counted when GraphQL executes the field. */
+/** Converts a slice into a connection. The total is counted only if the query asks for it. */
 export function connection<T>(slice: Slice<T>): ConnectionOf<T> {
   return {
     edges: slice.edges,

@@ -115,7 +115,7 @@ export class ContactImportResolver {
       csv,
       environment: environment ?? undefined,
     });
-    // A dry run has imported the rows before it answers.
+    // Read the import again: a dry run imports the rows before the answer is made.
     return dryRun.isOpen ? run(operations.contactImports.find, { id: started.id }) : started;
   }
 

@@ -106,7 +106,7 @@ export class ContactResolver {
     })
     environment?: Environment | null,
   ) {
-    // As for messages, an empty search means no search.
+    // An empty search text means no search, as in the list of messages.
     const filter = { search: search || undefined, tag: tag ?? undefined };
     return connection(
       await run(operations.contacts.slice, { ...slice, filter, environment: environment ?? undefined }),

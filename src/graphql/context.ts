@@ -13,40 +13,45 @@ import { Bill } from './cost.ts';
 import { ListAllowance } from './list-bound.ts';
 import { createLoaders, type Run } from './loaders.ts';
 
-/** What every resolver gets: the caller and the operations. */
+/** The context that every resolver gets. */
 export interface GraphqlContext {
   readonly requestId: string;
-  /** The client with its address (`clientOf`), `User-Agent` and device cookie. */
+  /** The client: its IP address (`clientOf`), its `User-Agent` and its device cookie. */
   readonly client: Client;
   readonly operations: Operations;
   readonly sessions: Sessions;
   readonly passwordLinks: PasswordLinks;
   readonly dryRuns: Pick<DryRuns, 'open'>;
-  /** The session; undefined without one. An object of its own, because Apollo copies the context. */
+  /**
+   * The session of the request. It is inside an object because Apollo copies the context: a new session must be visible
+   * in all copies.
+   */
   readonly auth: { session: Session | undefined };
-  /** Aborts when the client no longer waits. */
+  /** Aborts when the client does not wait for the answer any more. */
   readonly ended: AbortSignal;
-  /** Where the reads of the operation go. */
+  /** The scope in which the operation reads the database. */
   readonly reads: ReadScope;
-  /** True if the caller asks what an operation costs, without running it. */
+  /** True if the caller only wants to know what the operation would cost. It then does not run. */
   readonly isCostOnly: boolean;
   readonly budgets: Pick<Budgets, 'pointsPerMinute' | 'requestsPerMinute'>;
-  /** What the operation costs. */
+  /** Counts what the operation costs. */
   readonly bill: Bill;
   readonly run: Run;
   readonly loaders: Loaders;
   readonly dryRun: RequestDryRun;
-  /** Bounds the lists of the response. */
+  /** Limits the total length of the lists in the response. */
   readonly allowance: ListAllowance;
-  /** Contexts in which an operator reads accounts, by the name of their root field in the answer. */
+  /** Contexts in which an operator reads an account, by the name of the root field in the answer. */
   readonly inspections: Map<string | number, GraphqlContext>;
-  /** Sets the session cookie of the browser, or clears it. */
+  /** Sets the session cookie of the browser. Clears it if `signedIn` is undefined. */
   setCookie(signedIn: Pick<SignedIn, 'token' | 'expiresAt'> | undefined): void;
 }
 
 type Loaders = ReturnType<typeof createLoaders>;
 
-/** The dry run of a request, if it has one: from its beginning on, operations and loaders have no effect (R273). */
+/**
+ * The dry run of a request. After `begin`, operations and loaders of this request change nothing permanently (R273).
+ */
 export class RequestDryRun {
   readonly #dryRuns: Pick<DryRuns, 'open'>;
   readonly #loadersFor: () => Loaders;
@@ -67,39 +72,40 @@ export class RequestDryRun {
     return this.#loaders;
   }
 
-  /** The operation, without effect in a dry run. */
+  /** Returns the operation to run: in a dry run, a variant whose changes are rolled back. */
   of<Input, Output>(operation: Operation<Input, Output>): Operation<Input, Output> {
     return this.#open?.of(operation) ?? operation;
   }
 
-  /** Throws `service_unavailable` when too many dry runs are open. */
+  /** Starts the dry run. Throws `service_unavailable` if too many dry runs are open. */
   async begin(): Promise<void> {
     this.#open = await this.#dryRuns.open();
-    // What the request has loaded before may be changed here.
+    // Use new loaders: the dry run may change objects that the request has loaded before.
     this.#loaders = this.#loadersFor();
   }
 
-  /** Rolls back. The request has been answered: nothing of it runs later. */
+  /** Rolls back the changes of the dry run. Call it after the answer, when nothing of the request runs any more. */
   async end(): Promise<void> {
     await this.#open?.end();
   }
 }
 
-/** The context of one request. Without a session every operation is refused as `unauthorized`. */
+/** Makes the context of one request. Without a session, every operation is refused as `unauthorized`. */
 export function createContext(
   parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance' | 'inspections' | 'dryRun' | 'bill'>,
 ): GraphqlContext {
   const allowance = new ListAllowance();
   const run: Run = async (operation, input) => dryRun.of(operation).run(callerOf(parts), input);
   const dryRun = new RequestDryRun(parts.dryRuns, () => createLoaders(run, parts.operations, allowance));
-  // Apollo copies the context, and with it the value of a property.
+  // Apollo copies the context. A proxy makes sure that each copy uses the loaders that are valid at the time of the
+  // call.
   const loaders = new Proxy(dryRun.loaders, {
     get: (_first, name) => dryRun.loaders[name as keyof Loaders],
   });
   return { ...parts, run, allowance, bill: new Bill(), inspections: new Map(), dryRun, loaders };
 }
 
-/** The context in which an operator reads an account. The first read is recorded in the audit log (R290). */
+/** Makes the context in which an operator reads an account. The first read is recorded in the audit log (R290). */
 export function inspectingContext(
   context: GraphqlContext,
   input: { readonly accountId: string; readonly reason?: string | undefined },
@@ -113,13 +119,13 @@ export function inspectingContext(
   return { ...context, run, loaders: createLoaders(run, operations, allowance) };
 }
 
-/** The person of the request, with the device and address for the audit log. */
+/** Returns the caller of the request, with the device and the IP address for the audit log. */
 function callerOf({ auth, client }: Pick<GraphqlContext, 'auth' | 'client'>): Caller {
   const from = { address: shownClient(client.address), device: deviceOf(client.userAgent) };
   return { ...sessionOf({ auth }).caller, from };
 }
 
-/** The session of the request; throws `unauthorized` when there is none. */
+/** Returns the session of the request. Throws `unauthorized` if there is none. */
 export function sessionOf({ auth }: Pick<GraphqlContext, 'auth'>): Session {
   if (!auth.session) throw unauthorized('Sign in, and send the session token as a bearer token.');
   return auth.session;

@@ -10,28 +10,28 @@ import {
 import type { Budgets, Payer } from '../domain/accounts/budgets.ts';
 import type { PointVerdict } from '../domain/ports/rate-limiter.ts';
 
-/** The arguments of a field, as GraphQL parsed them. */
+/** The arguments of a field, after GraphQL has parsed them. */
 type Arguments = Readonly<Record<string, unknown>>;
 
 /**
- * What a field costs besides the objects of its answer, in points (R280). A point is the work for one object of a page:
- * some 0.1 ms of the database.
+ * What a field costs in addition to the objects of its answer, in points (R280). One point is the work for one object
+ * of a page: about 0.1 ms of database time.
  */
 export interface FieldCost {
-  /** Each time that the field is resolved. */
+  /** Points for each time that the field is resolved. */
   readonly each?: (args: Arguments) => number;
-  /** If `totalCount` of this connection is asked for. Default: `TOTAL`. */
+  /** Points if the query asks for `totalCount` of this connection. Default: `TOTAL`. */
   readonly total?: (args: Arguments) => number;
 }
-/** Most totals are stored or counted in blocks. */
+/** Points of a `totalCount`. It is cheap, because most totals are stored or counted in blocks. */
 const TOTAL = 1;
 
-/** The weight of a field that one argument makes expensive, such as a search. */
+/** Makes a cost function for a field that one argument makes expensive, such as a search. */
 export const weighing =
   (name: string, weight: number, otherwise = 0) =>
   (args: Arguments) =>
     isGiven(args[name]) ? weight : otherwise;
-/** The weight of a total: `weight` if any of these members of `filter` is given. */
+/** Makes a cost function for a total: `weight` if any of the fields `names` of `filter` is given, else `otherwise`. */
 export const weighingFilter = (names: readonly string[], weight: number, otherwise: number) => {
   return ({ filter }: Arguments) => {
     const given = typeof filter === 'object' && filter !== null ? (filter as Arguments) : {};
@@ -40,17 +40,17 @@ export const weighingFilter = (names: readonly string[], weight: number, otherwi
 };
 const isGiven = (value: unknown) => value !== undefined && value !== null && value !== '';
 
-/** The points that resolving a field with these arguments costs. */
+/** Returns the points for resolving a field once with these arguments. */
 export function eachOf(field: GraphQLField<unknown, unknown>, args: Arguments): number {
   return costOf(field)?.each?.(args) ?? 0;
 }
 
-/** The points that `totalCount` of a connection costs; 0 for other fields. */
+/** Returns the points for `totalCount` of a connection. Returns 0 for other fields. */
 export function totalOf(field: GraphQLField<unknown, unknown>, args: Arguments): number {
   return isConnection(field) ? (costOf(field)?.total?.(args) ?? TOTAL) : 0;
 }
 
-/** True for a field that shows a page of a list. */
+/** True if the field returns a page of a list. */
 export function isConnection(field: GraphQLField<unknown, unknown>): boolean {
   return field.args.some(({ name }) => name === 'first');
 }
@@ -59,20 +59,20 @@ function costOf(field: GraphQLField<unknown, unknown>): FieldCost | undefined {
   return field.extensions.cost as FieldCost | undefined;
 }
 
-/** The budgets that operations are paid from. */
+/** The budgets from which the points of operations are paid. */
 export type PointBudgets = Pick<Budgets, 'takePoints' | 'giveBackPoints' | 'pointRefusal'>;
 
-/** What one operation costs. */
+/** Counts the points of one operation. */
 export class Bill {
-  /** Points that it is estimated to cost, before it runs. */
+  /** Estimated points of the operation. Set before it runs. */
   requested = 0;
-  /** Points of the objects that it showed, and of the fields that it resolved. */
+  /** Points of the objects in the response and of the fields that were resolved. Known after it has run. */
   used = 0;
   #paid: { readonly payer: Payer; readonly taken: number; readonly verdict: PointVerdict } | undefined;
 
   /**
-   * Takes the estimated points, or none with `isCostOnly`. Throws `rate_limit_exceeded` when they do not fit in the
-   * minute.
+   * Takes the estimated points from the budget of `payer`. With `isCostOnly` it takes none. Throws
+   * `rate_limit_exceeded` if the budget of this minute has too few points left.
    */
   async charge(budgets: PointBudgets, payer: Payer, isCostOnly: boolean): Promise<void> {
     const taken = isCostOnly ? 0 : this.requested;
@@ -81,7 +81,7 @@ export class Bill {
     if (!verdict.isAllowed) throw budgets.pointRefusal(verdict, taken);
   }
 
-  /** Gives back what was not used. Returns `extensions.cost`; what is left is null if no budget was asked. */
+  /** Gives unused points back to the budget. Returns `extensions.cost`. `remaining` is null if no budget was asked. */
   settle(budgets: PointBudgets) {
     const { requested, used } = this;
     if (!this.#paid) return { requested, used, remaining: null, resetAt: null };
@@ -92,7 +92,10 @@ export class Bill {
     return { requested, used, remaining, resetAt: verdict.resetAt.toISOString() };
   }
 
-  /** Points left, after what the operation is estimated to cost. */
+  /**
+   * The budget's answer: how many points are left after the estimated points of this operation. Undefined before
+   * `charge`.
+   */
   get verdict(): PointVerdict | undefined {
     return this.#paid?.verdict;
   }
@@ -102,7 +105,7 @@ interface Billed {
   readonly bill: Bill;
 }
 
-/** Makes the resolvers of a schema count what they cost. */
+/** Changes the resolvers of a schema, so that they count the points that they cost. */
 export function countCosts(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
@@ -138,7 +141,7 @@ function objectsIn(value: unknown): number {
   return value === null || value === undefined ? 0 : 1;
 }
 
-/** A connection whose total is counted when it is asked for. */
+/** Returns the connection with a `totalCount` that calls `note` when it is asked for. */
 function withCountedTotal(page: object, note: () => void): object {
   if (!('totalCount' in page) || typeof page.totalCount !== 'function') return page;
   const count = page.totalCount as () => Promise<number>;

@@ -1,7 +1,7 @@
 import { defaultFieldResolver, type GraphQLSchema } from 'graphql';
 import type { GraphqlContext } from './context.ts';
 
-/** Makes mutations that are asked with `dryRun: true` begin the dry run of their request (R273). */
+/** Changes mutations, so that `dryRun: true` starts the dry run of the request (R273). */
 export function beginDryRuns(schema: GraphQLSchema): GraphQLSchema {
   for (const field of Object.values(schema.getMutationType()?.getFields() ?? {})) {
     if (!field.args.some(({ name }) => name === 'dryRun')) continue;

@@ -1,6 +1,6 @@
 import { ERROR_CODES, ERROR_DOCS_PATH, type ErrorCode } from '../domain/errors.ts';
 
-/** GraphQL's spelling of codes that REST spells differently (R223); any other is the code of REST in capitals. */
+/** Codes whose name in GraphQL differs from REST (R223). Every other code is the REST code in capitals. */
 const RENAMED: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'UNAUTHENTICATED',
   rate_limit_exceeded: 'RATE_LIMITED',
@@ -8,17 +8,17 @@ const RENAMED: Partial<Record<ErrorCode, string>> = {
   internal_error: 'INTERNAL_SERVER_ERROR',
 };
 
-/** GraphQL's spelling of a code of the domain. */
+/** Returns the GraphQL name of a domain error code. */
 export function codeOf(code: ErrorCode): string {
   return RENAMED[code] ?? code.toUpperCase();
 }
 
-/** The address of the page about a code, below the address of the gateway. */
+/** Returns the path of the help page about a code, below the URL of the gateway. */
 export function docUrlOf(code: string): string {
   return `${ERROR_DOCS_PATH}/${code.toLowerCase()}`;
 }
 
-/** Codes of GraphQL requests that are refused before an operation runs, and of live updates. */
+/** Codes that exist in GraphQL only: refusals before an operation runs, and codes of live updates. */
 const OWN_CODES = [
   'bad_request',
   'graphql_parse_failed',
@@ -30,13 +30,13 @@ const OWN_CODES = [
 ] as const;
 type GraphqlErrorCode = ErrorCode | (typeof OWN_CODES)[number];
 
-/** Every `extensions.code`. */
+/** All values that `extensions.code` can have. */
 export const GRAPHQL_ERROR_CODES: readonly GraphqlErrorCode[] = [...ERROR_CODES, ...OWN_CODES];
 
-/** `codeOf` for GraphQL's own codes, too. */
+/** Like `codeOf`, but also accepts the codes that exist in GraphQL only. */
 export const graphqlCodeOf = (code: GraphqlErrorCode) => codeOf(code as ErrorCode);
 
-/** What each code says to the caller. */
+/** What each code means, for the caller. */
 export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>> = {
   unauthorized: 'Nobody is signed in, or the session has ended.',
   forbidden: 'The role, the access token or a limit of the caller does not allow it.',
@@ -78,7 +78,7 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
   refetch: 'Live updates were lost. Query again, then subscribe again.',
 };
 
-/** Codes that any mutation may answer. */
+/** Codes that every mutation can answer. */
 const COMMON_CODES: readonly ErrorCode[] = [
   'validation_error',
   'forbidden',
@@ -88,7 +88,7 @@ const COMMON_CODES: readonly ErrorCode[] = [
   'unauthorized',
 ];
 
-/** The `codes` of `@errors` for a mutation with these codes of its own, sorted. */
+/** Returns the `codes` of `@errors` for a mutation, sorted: the codes of its own and those of every mutation. */
 export function mutationCodes(own: readonly ErrorCode[]): readonly string[] {
   return [...new Set([...own, ...COMMON_CODES].map(codeOf))].sort();
 }

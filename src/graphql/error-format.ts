@@ -17,7 +17,7 @@ import { truncate, truncateQuotes } from '../domain/text.ts';
 import { valuePaths } from './argument-paths.ts';
 import { codeOf, docUrlOf } from './error-codes.ts';
 
-/** HTTP statuses of refusals before GraphQL runs. */
+/** HTTP statuses of requests that are refused before GraphQL runs. All other codes mean 400. */
 const STATUSES: Partial<Record<ErrorCode, number>> = {
   payload_too_large: 413,
   rate_limit_exceeded: 429,
@@ -26,19 +26,21 @@ const STATUSES: Partial<Record<ErrorCode, number>> = {
   outcome_unknown: 503,
   internal_error: 500,
 };
-/** GraphQL's own codes for mistakes of the caller. Their messages are safe to show. */
+/** Codes that GraphQL and Apollo use for mistakes of the caller. Their messages reveal nothing and may be shown. */
 const SHOWN: ReadonlySet<unknown> = new Set([
   ...Object.values(ApolloServerErrorCode),
   'BAD_USER_INPUT',
   'REFETCH',
 ]);
 
-/** A refusal of the value at `path`, before anything runs; `node` is its place in the document. */
+/**
+ * Makes an error for a wrong value at `path`. Used before anything runs. `node` is the value's place in the document.
+ */
 export function badUserInput(path: string, message: string, node?: ASTNode): GraphQLError {
   return badInput([{ path, message }], node);
 }
 
-/** A refusal of several values, before anything runs. */
+/** Makes one error for several wrong values. Used before anything runs. */
 export function badInput(faults: readonly FieldFault[], node?: ASTNode): GraphQLError {
   const { message, details } = validationError(faults);
   return new GraphQLError(message, {
@@ -47,7 +49,7 @@ export function badInput(faults: readonly FieldFault[], node?: ASTNode): GraphQL
   });
 }
 
-/** The refusal behind an error; undefined for an unexpected error. */
+/** Returns the domain error behind an error. Undefined if the error is unexpected. */
 export function domainErrorOf(
   error: unknown,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -57,8 +59,8 @@ export function domainErrorOf(
 }
 
 /**
- * Marks outages below a mutation's own field as `outcome_unknown`. The change was made and only its result could not be
- * read, so the client must not repeat it.
+ * Marks outages below a mutation's own field as `outcome_unknown`. The change was made, and only reading its result
+ * failed. So the client must not repeat the mutation.
  */
 export function markDone(
   errors: readonly GraphQLError[],
@@ -71,7 +73,7 @@ export function markDone(
   }
 }
 
-/** The refusal behind an error of an operation; undefined for an unexpected error. */
+/** Returns the domain error behind an error of an operation. Undefined if the error is unexpected. */
 export function refusalOf(
   error: unknown,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -81,7 +83,7 @@ export function refusalOf(
   return refused && isDone ? doneButUnread(undefined, refused) : refused;
 }
 
-/** True for an error that must be logged and hidden. */
+/** True if the error is unexpected, so that it must be logged and its text must be hidden. */
 export function isUnforeseen(
   error: GraphQLError,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -102,7 +104,10 @@ function extensionsOf(error: DomainError): Record<string, unknown> {
   };
 }
 
-/** An error for the caller: a refusal with its code, or a request id without details. */
+/**
+ * Formats an error for the caller. An expected error keeps its code and message. Of an unexpected one only a request id
+ * is shown.
+ */
 export function formatError(
   formatted: GraphQLFormattedError,
   error: unknown,
@@ -115,7 +120,7 @@ export function formatError(
   if (refused) return { message: refused.message, ...where, extensions: extensionsOf(refused) };
   const { code, details, limit, requestId } = formatted.extensions ?? {};
   if (SHOWN.has(code) && code !== ApolloServerErrorCode.INTERNAL_SERVER_ERROR) {
-    // A value that does not fit its type is a mistake of the caller, in a document or in variables.
+    // A value that does not fit its type is a mistake of the caller, whether it is in the document or in the variables.
     const shown = details === undefined ? String(code) : 'BAD_USER_INPUT';
     return {
       message,
@@ -135,19 +140,19 @@ export function formatError(
   };
 }
 
-/** The HTTP status and headers of a request that was refused as a whole. */
+/** Returns the HTTP status and headers for a request that is refused as a whole. */
 export function statusOf({ code, retryAfterSeconds }: DomainError) {
   const headers: Record<string, string> =
     retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
   return { status: STATUSES[code] ?? 400, headers };
 }
 
-/** The response to a request that was refused before GraphQL ran. */
+/** Makes the response to a request that was refused before GraphQL ran. */
 export function earlyRefusal(error: DomainError): FormattedExecutionResult {
   return { errors: [{ message: error.message, extensions: extensionsOf(error) }] };
 }
 
-/** Adds `details` to validation errors about values. */
+/** Adds `details` with paths to validation errors that concern a value. */
 export function markValueErrors(document: DocumentNode, errors: readonly GraphQLError[]): void {
   const wanted = new Set(errors.flatMap(({ nodes }) => nodes?.[0] ?? []));
   const paths = wanted.size > 0 ? valuePaths(document, wanted) : new Map<ASTNode, string>();

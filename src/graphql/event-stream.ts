@@ -2,24 +2,24 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FormattedExecutionResult } from 'graphql';
 
-/** Interval of comments, so that proxies do not close the idle connection, in ms. */
+/** Interval of keep-alive comments, in ms. They prevent proxies from closing an idle connection. */
 const KEEP_ALIVE_MS = 15_000;
-/** A reader that reads nothing for this long is gone, in ms. */
+/** A client that reads nothing for this time, in ms, is disconnected. */
 const STALL_MS = 60_000;
 
-/** The bytes around the results of a stream. */
+/** The protocol's bytes before, between and after the results of a stream. */
 export interface Framing {
   readonly contentType: string;
-  /** Written first. */
+  /** Bytes at the start of the stream. */
   readonly opening: string;
-  /** Written as a keep-alive. */
+  /** Bytes that are sent as a keep-alive. */
   readonly comment: string;
   next(result: FormattedExecutionResult): string;
-  /** Written last. */
+  /** Bytes at the end of the stream. */
   readonly complete: string;
 }
 
-/** GraphQL over SSE in its distinct connections mode: results as `next` events, then `complete`. */
+/** GraphQL over SSE in distinct connections mode: each result is a `next` event, and the end is a `complete` event. */
 export const SERVER_SENT_EVENTS: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
   opening: '',
@@ -29,8 +29,9 @@ export const SERVER_SENT_EVENTS: Framing = {
 };
 
 /**
- * Apollo's subscriptions over HTTP multipart: one part for each result, and an empty object as keep-alive. Readers
- * parse a part when they see the delimiter after it, so each part is sent with it.
+ * Apollo's protocol for subscriptions over HTTP multipart: one part for each result, and an empty object as a
+ * keep-alive. A client parses a part only after it has seen the next delimiter. So the delimiter is sent with each
+ * part.
  */
 export const MULTIPART_PARTS: Framing = {
   contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec="1.0"',
@@ -44,21 +45,24 @@ function partOf(content: object): string {
   return `\r\nContent-Type: application/json\r\n\r\n${JSON.stringify(content)}\r\n--graphql`;
 }
 
-/** Where the results of an operation go. */
+/** Receives the results of an operation. */
 export interface ResultStream {
   /** Aborts when nobody waits for results any more. */
   readonly closed: AbortSignal;
-  /** Tells the client that it misses nothing from now on. */
+  /** Tells the client that the subscription has started: from now on the client gets every change. */
   open(): void;
-  /** Sends a result. Resolves when the client can read another one, or is gone. */
+  /** Sends a result. Resolves when the client can read another result, or when it has disconnected. */
   next(result: FormattedExecutionResult): Promise<void>;
-  /** Ends the operation, with a last result if given. */
+  /** Ends the operation. Sends `last` before that, if given. */
   complete(last?: FormattedExecutionResult): void;
-  /** Cuts the connection, so that the client connects again. */
+  /** Closes the connection without an end, so that the client connects again. */
   breakOff(): void;
 }
 
-/** A response with many results. It is written as fast as the client reads: only the socket's buffer holds data. */
+/**
+ * An HTTP response with many results. Writes only as fast as the client reads, so that data waits in the socket's
+ * buffer only.
+ */
 export class EventStream implements ResultStream {
   readonly #response: ServerResponse;
   readonly #framing: Framing;
@@ -73,28 +77,28 @@ export class EventStream implements ResultStream {
     if (response.destroyed) this.#close();
   }
 
-  /** Starts the stream and tells the client that it misses nothing from now on. */
+  /** Starts the response. From now on the client gets every change. */
   open(): void {
     if (this.closed.aborted) return;
     this.#begin();
-    // Some browsers report the start of a response only at its first byte.
+    // Send a first byte, because some browsers report the start of a response only then.
     this.#response.write(this.#framing.opening + this.#framing.comment);
     this.#keepAlive = setInterval(() => {
       if (!this.#response.writableNeedDrain) this.#response.write(this.#framing.comment);
     }, KEEP_ALIVE_MS);
   }
 
-  /** Aborts when the client is gone or the stream was ended. */
+  /** Aborts when the client has disconnected or the stream has ended. */
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
 
-  /** Sends a result. Resolves when the client can read another one, or is gone. */
+  /** Sends a result. Resolves when the client can read another result, or when it has disconnected. */
   next(result: FormattedExecutionResult): Promise<void> {
     return this.send(this.#framing.next(result));
   }
 
-  /** Sends text of the framing. Resolves like `next`. */
+  /** Sends text that is already framed. Resolves like `next`. */
   async send(text: string): Promise<void> {
     if (this.closed.aborted || this.#response.write(text)) return;
     const stalled = setTimeout(() => this.#response.destroy(), STALL_MS);
@@ -102,18 +106,18 @@ export class EventStream implements ResultStream {
     clearTimeout(stalled);
   }
 
-  /** Ends the stream, with a last result if given, so that the client knows it is complete. */
+  /** Ends the stream in a way that tells the client that it is complete. Sends `last` before that, if given. */
   complete(last?: FormattedExecutionResult): void {
     this.#end((last ? this.#framing.next(last) : '') + this.#framing.complete);
   }
 
-  /** Cuts the stream, so that the client connects again. */
+  /** Ends the stream without the final bytes, so that the client connects again. */
   breakOff(): void {
     this.#end('');
   }
 
   #begin(): void {
-    // `X-Accel-Buffering` makes nginx pass each result on at once.
+    // With `X-Accel-Buffering: no`, nginx forwards each result at once.
     this.#response.writeHead(200, { 'Content-Type': this.#framing.contentType, 'X-Accel-Buffering': 'no' });
   }
 
@@ -122,7 +126,7 @@ export class EventStream implements ResultStream {
     this.#close();
     const opening = this.#response.headersSent ? '' : this.#framing.opening;
     if (!this.#response.headersSent) this.#begin();
-    // The client has not read earlier data, so it would not read this.
+    // The client has not even read the earlier data. So close the connection instead of waiting for it.
     if (this.#response.writableNeedDrain) this.#response.destroy();
     else this.#response.end(opening + text);
   }

@@ -19,25 +19,30 @@ import { TimeShare } from './time-share.ts';
 const STREAMS_OF_A_SESSION = 20;
 const STREAMS_OF_AN_ACCOUNT = 200;
 const STREAMS_OF_A_PROCESS = 1_000;
-/** Subscribers of a busy account must not slow its sends. A reader that misses changes reads everything again. */
+/**
+ * Share of the process's time that may be spent on results of subscriptions. It prevents subscribers of a busy account
+ * from slowing its sends. A subscriber that misses changes is told to read everything again.
+ */
 const SHARE_OF_TIME = 0.25;
-/** Ended sessions are found within a second. */
+/**
+ * Interval at which sessions of open streams are checked, in ms. So a stream ends at most a second after its session.
+ */
 const CHECK_SESSIONS_MS = 500;
 
 interface Options {
   readonly schema: GraphQLSchema;
   readonly sessions: Sessions;
   readonly budgets: PointBudgets;
-  /** A result in the form for the caller. */
+  /** Converts a result into the form that the caller sees. */
   readonly tell: (result: ExecutionResult, requestId: string) => FormattedExecutionResult;
-  /** The refusal behind an error. */
+  /** Returns the refusal for an error. */
   readonly refusalOf: (error: unknown, requestId: string) => DomainError;
 }
 type Source = AsyncIterable<Shown<readonly unknown[]>>;
 
 /**
- * Subscriptions as long responses. graphql-sse's own handler is not used: it reads results from their source as fast as
- * they come, and buffers without limit what the socket does not accept.
+ * Serves subscriptions as long HTTP responses. It does not use the handler of graphql-sse: that one reads results as
+ * fast as they come and buffers without limit what the client has not read.
  */
 export class EventStreams {
   readonly #options: Options;
@@ -50,15 +55,15 @@ export class EventStreams {
     this.#options = options;
   }
 
-  /** Serves a subscription on `stream`. Resolves when it has ended. */
+  /** Serves a subscription on `stream`. Resolves when the subscription has ended. */
   async serve(stream: ResultStream, parts: GraphqlContext, body: unknown): Promise<void> {
     const reads = new ReadScope(stream.closed, true);
     await withinReadScope(reads, () => this.#serve(stream, { ...parts, reads, ended: stream.closed }, body));
   }
 
   /**
-   * Counts a stream of a session, and ends it with the session, until it is closed. Returns the refusal if there are too
-   * many.
+   * Registers a stream of a session until the stream is closed. If the session ends, the stream is ended too. Returns a
+   * refusal if there are too many streams.
    */
   keep(stream: ResultStream, session: Session): DomainError | undefined {
     const refused = this.#admit(stream, session);
@@ -88,7 +93,7 @@ export class EventStreams {
       if ('errors' in source) return stream.complete(tell(source));
       stream.open();
       const show = (objects: readonly unknown[]) => {
-        // A new context for each read, because loaders cache.
+        // Make a new context for each read, because loaders cache what they have read.
         const contextValue = fresh();
         return this.#showing.run(() =>
           Promise.all(objects.map((rootValue) => execute({ ...asked, rootValue, contextValue }))),
@@ -97,17 +102,17 @@ export class EventStreams {
       for await (const shown of source as Source) {
         const objects = shown === REFETCH ? [REFETCH] : shown;
         for (const [index, result] of (await show(objects)).entries()) {
-          // Objects that exceed the list limits together may fit alone.
+          // Several objects together may exceed the list limits. In that case, read each object alone.
           const isAlone = objects.length === 1 || !isOverLimit(result);
           const [told = result] = isAlone ? [] : await show([objects[index]]);
-          // A read that was cancelled is no fault.
+          // A read that failed because the client left is not a fault.
           if (stream.closed.aborted) return;
           await stream.next(tell(told));
         }
       }
       stream.complete();
     } catch (error) {
-      // What was cancelled is no fault.
+      // An error that comes from the client's leaving is not a fault.
       if (stream.closed.aborted) return;
       const refused = refusalOf(error, parts.requestId);
       if (refused.code === 'service_unavailable') stream.breakOff();
@@ -117,14 +122,14 @@ export class EventStreams {
     }
   }
 
-  /** Ends all streams, so that their clients connect to another process. */
+  /** Ends all streams, so that the clients connect to another process. */
   drain(): void {
     this.#isDraining = true;
     clearTimeout(this.#timer);
     for (const stream of this.#open.keys()) stream.breakOff();
   }
 
-  /** Adds a stream, or returns the refusal. */
+  /** Registers a stream, or returns the reason why it is refused. */
   #admit(stream: ResultStream, session: Session): DomainError | undefined {
     if (this.#isDraining || this.#open.size >= STREAMS_OF_A_PROCESS) {
       return serviceUnavailable('This process serves no more event streams. Try again.');
@@ -143,17 +148,17 @@ export class EventStreams {
     return undefined;
   }
 
-  /** Ends the streams of sessions that ended or belong to another person now. */
+  /** Ends the streams whose session has ended or now belongs to another person. */
   async #checkSessions(): Promise<void> {
     try {
       const refusals = await this.#options.sessions.refusals([...new Set(this.#open.values())]);
-      // The operations of a shared stream tell their client before the stream ends.
+      // In reverse order, so that the operations of a shared stream send their refusal before the stream itself ends.
       for (const [stream, session] of [...this.#open].reverse()) {
         const refused = refusals.get(session);
         if (refused) stream.complete(earlyRefusal(refused));
       }
     } catch {
-      // Without the database nothing can be read either; the next check decides.
+      // The database cannot be reached, so streams send nothing now anyway. The next check decides.
     }
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
     this.#timer = isNeeded ? setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS) : undefined;

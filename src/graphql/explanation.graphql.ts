@@ -89,7 +89,7 @@ class MessageExplanationType {
   currency!: string;
 }
 
-/** Explaining messages. */
+/** Explains the state of messages. */
 @Resolver()
 export class ExplanationResolver {
   @Query(() => MessageExplanationType, {

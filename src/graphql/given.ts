@@ -1,7 +1,7 @@
-/** GraphQL uses null where the domain uses undefined: both mean that the value is absent. */
+/** GraphQL says null where the domain says undefined. Both mean that the value is absent. */
 type Given<T> = { [Key in keyof T]: Exclude<T[Key], null> };
 
-/** The members of an input that are present, also in nested inputs. */
+/** Returns the fields of an input that are present, also of nested inputs. */
 export function given<T extends object>(input: T | null | undefined): Given<T> {
   return Object.fromEntries(
     Object.entries(input ?? {}).flatMap(([name, value]) =>
@@ -10,7 +10,9 @@ export function given<T extends object>(input: T | null | undefined): Given<T> {
   ) as Given<T>;
 }
 
-/** Inputs are instances of their classes; JSON values are plain objects, in which null is a value. */
+/**
+ * True for inputs, which are instances of their classes. JSON values are plain objects, and in those null is a value.
+ */
 function isInput(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   const prototype = Object.getPrototypeOf(value);

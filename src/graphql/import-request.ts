@@ -2,8 +2,8 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse } fr
 import { LIMITS } from './limits.ts';
 
 /**
- * True if the body asks for `importContacts` only, the one field that may need megabytes. The text of the query has the
- * same limit as any other.
+ * True if the request asks for `importContacts` and nothing else. Only this field may need a body of several megabytes.
+ * The query text itself has the same limit as in other requests.
  */
 export function isContactImport(body: unknown): boolean {
   if (typeof body !== 'object' || body === null) return false;
@@ -22,7 +22,8 @@ function documentOf(query: string): DocumentNode | undefined {
   try {
     return parse(query, { maxTokens: LIMITS.tokens, noLocation: true });
   } catch {
-    // Other faults are reported when the smaller limit applies.
+    // Return false for a document that cannot be parsed. The smaller limit then applies, and the fault is reported
+    // later.
     return undefined;
   }
 }

@@ -23,36 +23,39 @@ import { type Bill, eachOf, isConnection, totalOf } from './cost.ts';
 import { badUserInput } from './error-format.ts';
 import { coerceVariables, type Variables } from './variables.ts';
 
-/** Limits of a query. A query above one is refused before it runs. */
+/** Limits of a query. A query that exceeds one of them is refused before it runs. */
 export const LIMITS = {
-  /** Checked while parsing. */
+  /** Greatest number of tokens. Checked while the document is parsed. */
   tokens: 1_000,
-  /** Checked before parsing: graphql-js counts the lines above the place of each error. */
+  /**
+   * Greatest number of lines. Checked before parsing, because graphql-js counts all lines before the place of each
+   * error.
+   */
   lines: 1_000,
   depth: 10,
   aliases: 15,
   directives: 50,
   mutations: 1,
   /**
-   * Points of an operation, or of events together: one for each object of the response, and the weights of its fields
-   * (cost.ts). A plain list counts as 10 objects before it runs (list-bound.ts limits longer ones), a connection as its
-   * `first`.
+   * Greatest number of points of an operation, or of several events together. Each object of the response costs one
+   * point, and fields add their own weights (cost.ts). Before it runs, a plain list counts as 10 objects, and a
+   * connection as `first` objects. list-bound.ts limits lists that turn out longer.
    */
   cost: 10_000,
 } as const;
-/** Limit of errors in a response; validation stops there. */
+/** Greatest number of errors in a response. Validation stops there. */
 export const ERRORS_MAX = 10;
-/** Options of validation. A wrong name gets no suggestion, because that would reveal the schema. */
+/** Options of validation. It suggests no similar names, because suggestions would reveal the schema. */
 export const VALIDATION = { maxErrors: ERRORS_MAX, hideSuggestions: true } as const;
 const LIST_SIZE = 10;
-/** Events of a subscription that are resolved together. */
+/** Number of events of a subscription that are resolved together. */
 const EVENTS_AT_ONCE = 50;
 
-/** The list that a selection is within. */
+/** The list that contains a selection. */
 interface Within {
-  /** Rows that it is estimated to have. */
+  /** Estimated number of rows of the list. */
   readonly rows: number;
-  /** Points of its `totalCount`. */
+  /** Points of the list's `totalCount`. */
   readonly total: number;
 }
 const PLAIN: Within = { rows: LIST_SIZE, total: 0 };
@@ -63,9 +66,9 @@ interface Measure {
 }
 
 /**
- * Throws the refusal of the first limit that the operation exceeds (R224), or of the first variable that does not fit
- * its type. `variables` are as the caller sent them; they count with their defaults. Notes on the bill what the
- * operation, or one event, is estimated to cost.
+ * Throws an error for the first limit that the operation exceeds (R224), or for the first variable that does not fit
+ * its type. `variables` are as the caller sent them, and missing ones count with their defaults. Writes the estimated
+ * points of the operation, or of one event, into `bill`.
  */
 export function checkLimits(
   schema: GraphQLSchema,
@@ -101,7 +104,7 @@ export function checkLimits(
   refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
 
-/** Refuses text that cannot be stored, at any place (R5). `placeOf` makes the path of a member. */
+/** Refuses text that cannot be stored, anywhere in `value` (R5). `placeOf` makes the path that the error names. */
 function checkText(
   value: unknown,
   placeOf: (path: readonly string[]) => string,
@@ -124,19 +127,21 @@ function refuseOver(limit: keyof typeof LIMITS, value: number): void {
   throw limitRefusal(limit, `The query has a ${limit} of ${value}; at most ${most} are allowed.`);
 }
 
-/** The refusal of a query above a limit. */
+/** Makes the error for a query that exceeds a limit. */
 export function limitRefusal(limit: keyof typeof LIMITS, message: string): GraphQLError {
   return new GraphQLError(message, {
     extensions: { code: 'GRAPHQL_VALIDATION_FAILED', limit, http: { status: 400 } },
   });
 }
 
-/** Measures selections of a validated document: its fragments exist and have no cycles. */
+/**
+ * Measures the selections of a document. The document must be validated: all fragments exist, and none contains itself.
+ */
 class Meter {
   readonly #schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Variables;
-  /** Measures of fragments, so that each is measured once for all its spreads. */
+  /** Measures by fragment. Each fragment is measured once, even if it is used several times. */
   readonly #measured = new Map<string, Measure>();
 
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {
@@ -146,7 +151,7 @@ class Meter {
     this.#variables = variables;
   }
 
-  /** Depth and cost of the selections of `type`. */
+  /** Returns the depth and the cost of selections on `type`. */
   measure(selections: SelectionSetNode, type: GraphQLCompositeType, within: Within): Measure {
     let depth = 0;
     let cost = 0;
@@ -158,7 +163,7 @@ class Meter {
     return { depth, cost };
   }
 
-  /** Number of fields at the top of a selection. */
+  /** Returns the number of fields at the top level of a selection. */
   countFields(selections: SelectionSetNode): number {
     const counted = new Map<string, number>();
     const count = (set: SelectionSetNode): number =>
@@ -212,14 +217,17 @@ class Meter {
     return { depth: depth + 1, cost: each + times * (1 + cost) };
   }
 
-  /** The type that a fragment is on. Fragments on several types of a union or an interface add up. */
+  /**
+   * Returns the type to which a fragment applies. For a union or an interface, the costs of fragments on several types
+   * are added up.
+   */
   #typeOf(condition: NamedTypeNode | undefined, type: GraphQLCompositeType): GraphQLCompositeType {
     const named = condition && this.#schema.getType(condition.name.value);
     return isCompositeType(named) ? named : type;
   }
 }
 
-/** Rows of a page. Throws `BAD_USER_INPUT` unless its size is 1 to 100. */
+/** Returns the number of rows that a page asks for. Throws `BAD_USER_INPUT` unless it is 1 to 100. */
 function rowsOf(args: Readonly<Record<string, unknown>>): number {
   const name = typeof args.last === 'number' ? 'last' : 'first';
   const value = args[name] ?? SLICE_DEFAULT;

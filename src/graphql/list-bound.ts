@@ -11,25 +11,31 @@ import {
 import type { Message } from '../domain/messages/message.ts';
 import { limitRefusal } from './limits.ts';
 
-/** Ten messages with 1,000 recipients each, and the lists around them. */
+/**
+ * Greatest number of objects in the lists of a response: ten messages with 1,000 recipients each, and the lists around
+ * them.
+ */
 export const OBJECTS_MAX = 12_000;
-/** An address or a tag counts as a part of an object, so that 100 messages may show all their addresses. */
+/**
+ * Objects that a recipient address or a tag counts as. It is a part of one, so that 100 messages may show all their
+ * recipient addresses.
+ */
 const WEIGHT_OF_LEAF = 0.1;
 
 /**
- * Limits the lists of a response. Before a query runs, plain lists count as short. While it runs, all lists of the
- * response, or of events resolved together, may hold 12,000 objects.
+ * Limits the lists of a response. Before a query runs, plain lists are assumed to be short. While it runs, all lists of
+ * a response together may hold 12,000 objects. Events that are resolved together count as one response.
  */
 export class ListAllowance {
   #taken = 0;
 
-  /** Counts objects. Throws the refusal of the query above the limit. */
+  /** Counts objects. Throws an error that refuses the whole query if the limit is exceeded. */
   take(objects: number): void {
     this.#taken += objects;
     if (this.#taken > OBJECTS_MAX) throw tooLong();
   }
 
-  /** Loads a list of unknown length; `load` gets the number of rows to read at most. */
+  /** Loads a list of unknown length. `load` is called with the greatest number of rows that it may read. */
   async load<T>(load: (limit: number) => Promise<readonly T[]>): Promise<readonly T[]> {
     const rows = await load(OBJECTS_MAX + 1);
     if (rows.length > OBJECTS_MAX) throw tooLong();
@@ -42,12 +48,12 @@ interface Asked {
   readonly allowance: ListAllowance;
 }
 
-/** Makes every list of the schema count against the limit of its request. */
+/** Changes the schema, so that every list counts against the limit of its request. */
 export function boundLists(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
-    // A message has a recipient for each address, and about as many of its other lists, which is known before they are
-    // loaded.
+    // The length of a message's lists is known before they are loaded: one recipient for each recipient address, and
+    // about as many rows in its other lists. So count that number first.
     const leastOf = type.name === 'Message' ? (source: unknown) => (source as Message).to.length : () => 0;
     for (const field of Object.values(type.getFields())) {
       const list = getNullableType(field.type);
@@ -64,7 +70,8 @@ function bounded(
   leastOf: (source: unknown) => number,
   weight: number,
 ): GraphQLFieldResolver<unknown, Asked> {
-  // An error thrown before the promise would leave the promises of neighbours in a list without a handler.
+  // Use an async function: an error thrown outside a promise would leave the promises of other fields without a
+  // handler.
   return async (source, args, context, info) => {
     const least = leastOf(source);
     context.allowance.take(least * weight);

@@ -14,7 +14,7 @@ import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { DeliveryAttempt, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
 import type { ListAllowance } from './list-bound.ts';
 
-/** A page of an object's list. */
+/** Key of a loader: an object and the page of its list. */
 interface SliceKey<Of> {
   readonly of: Of;
   readonly slice: SliceInput;
@@ -23,13 +23,13 @@ interface SliceKey<Of> {
 /** Runs an operation as the caller of the request. */
 export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
 
-/** An account has few webhooks (R29), so all are read at once. */
+/** Reads all webhooks of an account at once, because an account has few (R29). */
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
 const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0, total: 0 };
 
 /**
- * Loaders for the relations between objects, each in one query for all objects of a request. Made anew for every
- * request.
+ * Makes the loaders for relations between objects. Each loader reads the relation for all objects of a request in one
+ * query. Make new loaders for each request, because they cache.
  */
 export function createLoaders(
   run: Run,
@@ -49,7 +49,7 @@ export function createLoaders(
       const find = await load(keys);
       return keys.map(find);
     });
-  /** One loader for each set of arguments, because only equal pages are loaded together. */
+  /** Makes a loader for pages of lists. Pages with the same arguments are read together in one query. */
   const bySlice = <Of extends { readonly id: string }, T>(
     load: (objects: readonly Of[], slice: SliceInput) => Promise<ReadonlyMap<string, Slice<T>>>,
   ) =>
@@ -69,7 +69,10 @@ export function createLoaders(
     );
 
   return {
-    /** Only operators see several accounts, and they do not see the people of an account. */
+    /**
+     * Reads each account with a query of its own. Only operators see several accounts, and they do not see the people
+     * of an account.
+     */
     account: new DataLoader<string, Account>((ids) =>
       Promise.all(ids.map((id) => run(accounts.find, { id }))),
     ),
@@ -91,7 +94,8 @@ export function createLoaders(
       return (message) => groups.get(message.id) ?? [];
     }),
     deliveriesOf: byMessage<readonly WebhookDelivery[]>(async (messages) => {
-      // Up to recipients times webhooks: the only list of a message that its addresses do not limit.
+      // This list can be as long as recipients times webhooks. So the number of recipients does not limit it, and its
+      // length is limited here.
       const rows = await allowance.load((limit) => run(messageLists.deliveriesOf, { messages, limit }));
       const groups = Map.groupBy(rows, (row) => row.messageId);
       return (message) => groups.get(message.id) ?? [];

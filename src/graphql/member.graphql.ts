@@ -88,7 +88,7 @@ class InvitedMember {
 
 const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they are revoked.";
 
-/** Makes the session that of the request, and of the browser. */
+/** Makes `signedIn` the session of this request, and sets its cookie in the browser. */
 function enter(context: GraphqlContext, signedIn: SignedIn): SignedIn {
   context.auth.session = signedIn.session;
   context.setCookie(signedIn);

@@ -223,7 +223,7 @@ export class MessageFilter {
   provider?: string | null;
 }
 
-/** Conditions that no index holds. */
+/** Fields of the filter that no index covers, so that a total with them is expensive. */
 const SEARCHES = ['search', 'sender', 'errorCode', 'provider'];
 
 const MessageConnection = connectionOf('Message', () => MessageType);
@@ -356,7 +356,7 @@ export class MessageEventResolver {
   }
 }
 
-/** A text that only some channels have. */
+/** Returns a text that only some channels have. Null for other channels. */
 function textOf(message: Message, member: 'subject' | 'title'): string | null {
   const text = (messageResource(message) as Readonly<Record<string, unknown>>)[member];
   return typeof text === 'string' ? text : null;

@@ -18,7 +18,7 @@ export class Money {
   minor!: string;
 }
 
-/** Minor units of a currency as GraphQL shows them. */
+/** Converts minor units of a currency into the form that GraphQL shows. */
 export function moneyOf(minor: number, currency: string): Money {
   return { amount: decimalOf(minor, currency), currency, minor: String(minor) };
 }

@@ -12,13 +12,15 @@ import {
 import type { ErrorCode } from '../domain/errors.ts';
 import { mutationCodes } from './error-codes.ts';
 
-/** Set by the decorator of a mutation (typed.ts). */
+/** Extensions of a field that the decorator `Mutation` sets (typed.ts). */
 export interface MutationExtensions {
-  /** Codes of its own, besides those of every mutation. */
+  /** Error codes of this mutation, in addition to those that every mutation can answer. */
   readonly errors?: readonly ErrorCode[];
 }
 
-/** The schema with the directive by which code generators know the errors of each mutation. */
+/**
+ * Returns the schema with the directive `@errors`. Code generators read from it which errors each mutation can have.
+ */
 export function withErrorsDirective(schema: GraphQLSchema): GraphQLSchema {
   const codes = schema.getType('ErrorCode');
   if (!isEnumType(codes)) throw new Error('the schema has no ErrorCode');
@@ -36,13 +38,13 @@ export function withErrorsDirective(schema: GraphQLSchema): GraphQLSchema {
   return new GraphQLSchema({ ...schema.toConfig(), directives: [...schema.getDirectives(), errors] });
 }
 
-/** Codes that a mutation can answer. */
+/** Returns the codes that a mutation can answer. */
 export function codesOfMutation(schema: GraphQLSchema, name: string): readonly string[] {
   const extensions: MutationExtensions | undefined = schema.getMutationType()?.getFields()[name]?.extensions;
   return mutationCodes(extensions?.errors ?? []);
 }
 
-/** Writes `@errors` into a printed schema; graphql-js prints no directives of fields. */
+/** Adds `@errors` to the text of a printed schema, because graphql-js does not print directives of fields. */
 export function printErrors(schema: GraphQLSchema, text: string): string {
   const mutation = schema.getMutationType();
   if (!isObjectType(mutation)) return text;

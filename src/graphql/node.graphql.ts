@@ -4,7 +4,7 @@ import { SLICE_MAX } from '../domain/paging.ts';
 import type { GraphqlContext } from './context.ts';
 import { Arg, Field, Query } from './typed.ts';
 
-/** The GraphQL type of each kind of object. */
+/** The GraphQL type of each kind of object that the domain finds by id. */
 const TYPE_OF_KIND = {
   account: 'Account',
   user: 'User',
@@ -27,7 +27,7 @@ export abstract class Node {
   id!: string;
 }
 
-/** Finding objects by their identifiers alone. */
+/** Finds objects by their id alone. */
 @Resolver()
 export class NodeResolver {
   @Query(() => Node, {
@@ -53,7 +53,7 @@ export class NodeResolver {
   }
 }
 
-/** An object as a value of the interface. */
+/** Converts a found object into a value of the interface `Node`. */
 export function nodeOf(found: FoundObject | undefined): Node | null {
   if (!found) return null;
   const id = found.kind === 'apiKey' ? found.object.keyId : found.object.id;

@@ -6,20 +6,20 @@ import { forbidden, validationError } from '../domain/errors.ts';
 import { CONSOLE_DOCUMENTS } from './console-documents.generated.ts';
 import { docUrlOf } from './error-codes.ts';
 
-/** Limits of documents that clients register, in documents and in characters. */
+/** Limits of the documents that clients register: their number, and their total length in characters. */
 const MAX_DOCUMENTS = 1_000;
 const MAX_CHARACTERS = 10_000_000;
 
 const NOT_FOUND = 'PERSISTED_QUERY_NOT_FOUND';
 
-/** The answer to the hash of a document that is not known: Apollo's clients then send the document with it. */
+/** The answer to an unknown hash. Apollo's clients then send the request again with the document. */
 export const DOCUMENT_NOT_FOUND: FormattedExecutionResult = {
   errors: [
     { message: 'PersistedQueryNotFound', extensions: { code: NOT_FOUND, docUrl: docUrlOf(NOT_FOUND) } },
   ],
 };
 
-/** The members of a request that name its document. */
+/** The parts of a request that name its document. */
 export interface Named {
   readonly query?: unknown;
   readonly documentId?: unknown;
@@ -27,12 +27,12 @@ export interface Named {
 }
 
 /**
- * Documents by hash (R283): those of the file of `GRAPHQL_DOCUMENTS`, and those that signed-in clients register by
- * sending hash and document together (Apollo's automatic persisted queries).
+ * Documents by hash (R283). Some come from the file of `GRAPHQL_DOCUMENTS`. Others are registered by signed-in clients,
+ * which send hash and document together (Apollo's automatic persisted queries).
  */
 export class PersistedDocuments {
   readonly #listed: ReadonlyMap<string, string>;
-  /** Hashes of what sessions may run; undefined if they may run anything. */
+  /** Hashes of the documents that sessions may run. Undefined if sessions may run any document. */
   readonly #only: ReadonlySet<string> | undefined;
   readonly #registered = new LRUCache<string, string>({
     max: MAX_DOCUMENTS,
@@ -40,7 +40,7 @@ export class PersistedDocuments {
     sizeCalculation: (text) => text.length + 1,
   });
 
-  /** With `isExclusive`, sessions run only what is listed, and the console's documents. */
+  /** With `isExclusive`, sessions may run only the listed documents and the console's documents. */
   constructor(listed: ReadonlyMap<string, string> | undefined, isExclusive: boolean) {
     this.#listed = listed ?? new Map();
     if (listed && isExclusive)
@@ -48,14 +48,15 @@ export class PersistedDocuments {
   }
 
   /**
-   * The document of a request; undefined if it names one that is not known. Throws `validation_error` for a hash of
-   * another document, and `forbidden` for a document that the session may not run.
+   * Returns the document of a request. Undefined if the request names an unknown hash. Throws `validation_error` if the
+   * hash belongs to another document, and `forbidden` if the session may not run the document.
    */
   find(named: Named, session: Session | undefined): string | undefined {
     const id = idOf(named);
     const query = typeof named.query === 'string' && named.query !== '' ? named.query : undefined;
     const text = query ?? (id === undefined ? '' : (this.#listed.get(id) ?? this.#registered.get(id)));
-    // Access tokens are for programs, and anonymous callers can only sign in.
+    // The restriction does not apply to access tokens, which are for programs. It also does not apply without a
+    // session: such callers can only sign in.
     if (this.#only && session && !session.isToken && text !== '' && !(text && this.#only.has(hashOf(text)))) {
       throw forbidden(
         'Sessions run only the documents that this gateway lists. Add yours to the file of GRAPHQL_DOCUMENTS.',
@@ -66,7 +67,8 @@ export class PersistedDocuments {
         const message = 'must be the SHA-256 of query, in hexadecimal';
         throw validationError([{ path: 'extensions.persistedQuery.sha256Hash', message }]);
       }
-      // What nobody has to sign in for must not push out what people use.
+      // Register documents of signed-in callers only. Otherwise strangers could push the documents of users out of the
+      // cache.
       if (session) this.#registered.set(id, query);
     }
     return text;

@@ -117,7 +117,7 @@ class CreatedAccessToken {
   accessToken!: AccessToken;
 }
 
-/** What people do about their own signing in: second factors, sessions, access tokens. */
+/** Fields for a person's own sign-in: second factors, sessions and access tokens. */
 @Resolver()
 export class PersonResolver {
   @Query(() => [SecondFactorType], { nullable: true, description: 'Second factors of the person who asks.' })

@@ -4,12 +4,12 @@ import { parseIsoTime } from '../domain/iso-time.ts';
 
 function parseTime(value: unknown): Date {
   const time = typeof value === 'string' ? parseIsoTime(value) : undefined;
-  // A plain error, because GraphQL adds the place of the value.
+  // Throw a plain error: GraphQL adds the place of the value to it.
   if (!time) throw new TypeError('it must be an ISO 8601 time with Z or an offset.');
   return time;
 }
 
-/** A time. Parsing is strict: a date that does not exist, or a time without a zone, is refused. */
+/** A time. Parsing is strict: it refuses a date that does not exist and a time without a time zone. */
 export const DateTime = new GraphQLScalarType<Date, string>({
   name: 'DateTime',
   description:
@@ -22,7 +22,7 @@ export const DateTime = new GraphQLScalarType<Date, string>({
 /** A JSON object. */
 export const JsonObject = GraphQLJSONObject as GraphQLScalarType<Readonly<Record<string, unknown>>, object>;
 
-/** A scalar for output only. */
+/** Makes a scalar that may be used in answers only. */
 function outputScalar(name: string, description: string): GraphQLScalarType<string, string> {
   const refuse = () => {
     throw new TypeError('it is in answers only.');

@@ -45,7 +45,7 @@ import {
 } from './webhook-delivery.graphql.ts';
 import { WhatsAppWindowResolver } from './whatsapp-window.graphql.ts';
 
-/** type-graphql requires one, but every subscription has its own source. */
+/** type-graphql requires a PubSub. It is never used, because every subscription has its own source of events. */
 const NO_PUB_SUB: PubSub = {
   publish: () => undefined,
   subscribe: () => {
@@ -53,7 +53,7 @@ const NO_PUB_SUB: PubSub = {
   },
 };
 
-/** The executable schema of the GraphQL API. */
+/** Creates the executable schema of the GraphQL API. */
 export function createSchema(): GraphQLSchema {
   const schema = buildSchemaSync({
     resolvers: [
@@ -102,7 +102,7 @@ export function createSchema(): GraphQLSchema {
   return countCosts(nameArguments(beginDryRuns(makeAccountRoot(boundLists(withErrorsDirective(schema))))));
 }
 
-/** The sorted schema as text, committed as schema/schema.graphql. */
+/** Returns the sorted schema as text. It is committed as schema/schema.graphql. */
 export function schemaText(): string {
   const schema = createSchema();
   return `${printErrors(schema, printSchema(lexicographicSortSchema(schema)))}\n`;

@@ -5,7 +5,7 @@ import { EnvironmentEnum, MessageTypeEnum, PushPriorityEnum } from './enums.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { InputField } from './typed.ts';
 
-/** The fields that every send takes. */
+/** Fields that the inputs of all sends have. */
 @InputType({ description: 'The fields that every send takes.' })
 export abstract class SendInput {
   @InputField(() => DateTime, {

@@ -19,7 +19,7 @@ import {
 } from './send-inputs.ts';
 import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
 
-/** Longest idempotency key (R186). */
+/** Longest idempotency key, in characters (R186). */
 const KEY_MAX_LENGTH = 64;
 
 @InputType({ description: 'An SMS to estimate.' })
@@ -88,7 +88,7 @@ class SmsEstimate {
   sufficientBalance!: boolean;
 }
 
-/** Sending, on behalf of the person who is signed in. */
+/** Sends messages on behalf of the signed-in person. */
 @Resolver()
 export class SendResolver {
   @Query(() => SmsEstimate, { nullable: true, description: 'Estimates the cost of an SMS. Nothing is sent.' })
@@ -201,7 +201,7 @@ async function send<Input extends object>(
   const answer = earlier ?? (await run(operation, request as unknown as Input));
   const { messageId } = answer;
   return run(operations.messageLists.find, { id: messageId }).catch((error) => {
-    // The message is accepted and charged. If the read fails, the client must not repeat the send.
+    // The message is already accepted and charged. If reading it fails now, the client must not repeat the send.
     throw doneButUnread({ messageId }, error);
   });
 }

@@ -56,7 +56,7 @@ import { SharedStreams } from './shared-streams.ts';
 import { parametersOf } from './subscription-request.ts';
 
 const COOKIE = 'session';
-/** By this prefix browsers take it over HTTPS from this very host only. */
+/** Browsers accept a cookie with this prefix only over HTTPS and only from this exact host. */
 const SECURE_COOKIE = '__Host-session';
 const COOKIE_VALUE = /(?:^|;) *session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/;
 const SECURE_COOKIE_VALUE = /(?:^|;) *__Host-session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/;
@@ -65,23 +65,32 @@ const SECURE_DEVICE = '__Host-device';
 const DEVICE_VALUE = /(?:^|;) *device=([A-Za-z0-9_-]{43}) *(?:;|$)/;
 const SECURE_DEVICE_VALUE = /(?:^|;) *__Host-device=([A-Za-z0-9_-]{43}) *(?:;|$)/;
 const DEVICE_SECONDS = 365 * 24 * 3_600;
-/** Sizes of bodies: without a session, with one, and with a file of contacts. */
+/** Largest bodies in bytes: without a session, with a session, and with a file of contacts. */
 const MAX_ANONYMOUS_BYTES = 16 * 1024;
 const MAX_BYTES = 1024 * 1024;
 const MAX_IMPORT_BYTES = 16 * 1024 * 1024;
-/** A subscription's request stays in memory while its stream runs. */
+/** Largest subscription request, in bytes. It is small because the request stays in memory while its stream runs. */
 const MAX_STREAM_BYTES = 100 * 1024;
 const MAX_QUERY_LENGTH = 100 * 1024;
-/** A longer Accept header is ignored, because Apollo parses it in quadratic time. */
+/**
+ * Longest Accept header that is used, in characters. A longer one is ignored, because Apollo needs quadratic time to
+ * parse it.
+ */
 const MAX_ACCEPT_LENGTH = 1_000;
-/** Requests that may wait for the database at once. One connection can carry any number of them. */
+/**
+ * Number of requests that may wait for the database at once. It must be limited, because one connection can carry any
+ * number of requests.
+ */
 const MAX_UNDER_WAY = 500;
 
-/** Headers that pages of other origins may send: of the API, and of Apollo's, urql's and graphql-sse's clients. */
+/**
+ * Headers that pages of other origins may send. They are those of the API and of the clients of Apollo, urql and
+ * graphql-sse.
+ */
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Cost-Only, Apollo-Require-Preflight, X-Apollo-Operation-Name, ' +
   'Apollographql-Client-Name, Apollographql-Client-Version, X-GraphQL-Event-Stream-Token';
-/** How long a browser need not ask again, in s. */
+/** Time for which a browser may cache the answer to a preflight request, in seconds. */
 const PREFLIGHT_SECONDS = 7_200;
 
 /** Header of graphql-sse's single connection mode. */
@@ -103,17 +112,19 @@ export interface GraphqlOptions {
   readonly passwordLinks: PasswordLinks;
   readonly security: SecurityWatch;
   readonly logger: Logger;
-  /** The refusal for an infrastructure error, such as an unreachable database. */
+  /**
+   * Returns the refusal for an infrastructure fault, such as an unreachable database. Undefined for any other error.
+   */
   readonly faultOf: (error: unknown) => DomainError | undefined;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
-  /** The budget that each request counts on (R11). */
+  /** The budgets against which each request counts (R11). */
   readonly budgets: Budgets;
-  /** Reads a request's body; throws `DomainError`. */
+  /** Reads the body of a request. Throws `DomainError`. */
   readonly readBody: (request: IncomingMessage, maxBytes: number) => Promise<Buffer>;
-  /** The body as JSON; throws `DomainError`. */
+  /** Parses the body as JSON. Throws `DomainError`. */
   readonly parseJson: (request: IncomingMessage, raw: Buffer) => unknown;
   readonly requestIdOf: (request: IncomingMessage) => string;
-  /** True if people without a session may introspect. */
+  /** True if callers without a session may read the schema by introspection. */
   readonly allowIntrospection: boolean;
   readonly documents: PersistedDocuments;
   /** Origins whose pages may use the API with bearer tokens. */
@@ -125,13 +136,13 @@ export interface GraphqlOptions {
 }
 
 export interface GraphqlServer {
-  /** Answers a request to `/graphql`, in the form for its operation and `Accept`. Never rejects. */
+  /** Answers a request to `/graphql`, in the form that fits its operation and its `Accept` header. Never rejects. */
   handle(request: HttpRequest, response: HttpResponse): Promise<void>;
   /** Answers a request to `/graphql/stream` with an event stream. Never rejects. */
   stream(request: HttpRequest, response: HttpResponse): Promise<void>;
   /**
-   * Answers with the schema in GraphQL's own language, to whom may introspect (R224): in production to people who are
-   * signed in. Never rejects.
+   * Answers with the schema in GraphQL's schema language. Only callers who may introspect get it (R224): in production
+   * these are signed-in callers. Never rejects.
    */
   schema(request: HttpRequest, response: HttpResponse): Promise<void>;
   /** Ends all event streams. */
@@ -139,21 +150,21 @@ export interface GraphqlServer {
   stop(): Promise<void>;
 }
 
-/** Starts the GraphQL API. Stop it once. */
+/** Starts the GraphQL API. Call `stop` only once. */
 export async function startGraphqlServer(options: GraphqlOptions): Promise<GraphqlServer> {
   const { logger, faultOf } = options;
   const schema = createSchema();
   const server = new ApolloServer<GraphqlContext>({
     schema,
     nodeEnv: 'production',
-    // `guard` decides, because it knows the caller.
+    // Always on here: `guard` decides about introspection, because it knows the caller.
     introspection: true,
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     persistedQueries: false,
     hideSchemaDetailsFromClientErrors: true,
     includeStacktraceInErrorResponses: false,
-    // Apollo hangs when it is stopped twice.
+    // Apollo hangs if it is stopped twice, so only `stop` may stop it.
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: LIMITS.tokens },
     validationOptions: VALIDATION,
@@ -187,7 +198,10 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   const streams = new EventStreams({ ...options, schema, refusalOf, tell });
 
   const permits = new Semaphore(MAX_UNDER_WAY);
-  /** Runs the part of a request that waits for the database, not for the client. Refuses when too many wait. */
+  /**
+   * Runs the part of a request that waits for the database. Waiting for the client must not be part of it. Refuses the
+   * request if too many wait.
+   */
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
     if (!permits.tryAcquire()) throw serviceUnavailable('Too many requests are being processed. Try again.');
     try {
@@ -197,7 +211,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     }
   }
 
-  /** Runs the checks of every request, then answers with the result of `answer`. */
+  /** Runs the checks that every request needs, and then `answer`, which answers it. */
   async function serve(
     request: HttpRequest,
     response: HttpResponse,
@@ -232,7 +246,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
       response.status(status).json(earlyRefusal(refused));
     }
   }
-  /** Runs an operation whose results go to a stream: one of a query or mutation, as graphql-sse does. */
+  /** Runs an operation and sends its results to `results`. A query or mutation sends one result, as in graphql-sse. */
   async function stream(results: ResultStream, context: GraphqlContext, body: unknown): Promise<void> {
     if (isSubscription(body)) {
       refuseLongSubscription(body);
@@ -255,7 +269,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     }
   }
 
-  /** Answers a request with a stream. */
+  /** Answers a request with a stream in the given form. */
   async function answerStream(
     request: HttpRequest,
     response: HttpResponse,
@@ -345,7 +359,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
         }
       });
     },
-    // A subscription's request stays in memory while its stream runs.
+    // The limit is smaller here, because a subscription's request stays in memory while its stream runs.
     stream: (request, response) =>
       serve(request, response, MAX_STREAM_BYTES, (context) =>
         isOfSharedStream(request)
@@ -364,8 +378,8 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
 }
 
 /**
- * Answers OPTIONS with the allowed methods, as REST does. Only pages of `CORS_ORIGINS` may use them from another origin
- * in a browser.
+ * Answers OPTIONS with the allowed methods, as REST does. In browsers, only pages of `CORS_ORIGINS` may use these
+ * methods from another origin.
  */
 async function answerOptions(
   options: GraphqlOptions,
@@ -383,8 +397,8 @@ async function answerOptions(
 }
 
 /**
- * Lets pages of `CORS_ORIGINS` read the answer. Without `Access-Control-Allow-Credentials`, browsers send no cookie with
- * what needs a preflight. Returns whether the request is of such a page.
+ * Lets pages of `CORS_ORIGINS` read the answer. `Access-Control-Allow-Credentials` is missing, so browsers send no
+ * cookie with requests that need a preflight. Returns true if the request comes from such a page.
  */
 function allowOrigin(
   { corsOrigins }: GraphqlOptions,
@@ -398,13 +412,13 @@ function allowOrigin(
   return true;
 }
 
-/** True for a page of one of the origins that is not the gateway's own. */
+/** True if the request comes from a page of one of `origins`, and not from the gateway's own origin. */
 function isOfOtherOrigin(origins: readonly string[], headers: HttpRequest['headers']): boolean {
   const { origin } = headers;
   return origin !== undefined && headers['sec-fetch-site'] !== 'same-origin' && origins.includes(origin);
 }
 
-/** True for the requests of graphql-sse's single connection mode. */
+/** True if the request belongs to graphql-sse's single connection mode. */
 function isOfSharedStream(request: HttpRequest): boolean {
   if (['PUT', 'DELETE'].includes(request.method)) return true;
   return request.get(SHARED_TOKEN) !== undefined || (request.method === 'GET' && 'token' in request.query);
@@ -424,16 +438,16 @@ function badRequest(message: string): FormattedExecutionResult {
 }
 
 /**
- * Marks a GET as safe for Apollo's CSRF check when no other site can have made a browser send it: it accepts GraphQL's
- * media type, and has a token or comes from the gateway's own origin (urql queries with GET). A page cannot send
- * `Authorization` to another origin without a preflight, nor set `Sec-Fetch-Site`.
+ * Marks a GET as safe for Apollo's CSRF check if no other site can have made the browser send it. That is true if the
+ * request accepts GraphQL's media type, and has a token or comes from the gateway's own origin (urql sends queries with
+ * GET). A page cannot send `Authorization` to another origin without a preflight, and cannot set `Sec-Fetch-Site`.
  */
 function admitOwnGet({ headers }: HttpRequest): void {
   const isOwn = headers.authorization !== undefined || headers['sec-fetch-site'] === 'same-origin';
   if (isOwn && namesGraphql(headers.accept)) headers['apollo-require-preflight'] = 'true';
 }
 
-/** Prepares results for the caller: unexpected errors are logged and hidden. */
+/** Makes a function that prepares results for the caller. It logs unexpected errors and hides their text. */
 function teller({ logger, faultOf, refusals }: GraphqlOptions) {
   return (result: ExecutionResult, requestId: string): FormattedExecutionResult => {
     if (!result.errors) return result as FormattedExecutionResult;
@@ -445,7 +459,7 @@ function teller({ logger, faultOf, refusals }: GraphqlOptions) {
   };
 }
 
-/** The first error that means an outage. */
+/** Returns the first error that means an outage. */
 function outageIn(
   errors: readonly GraphQLError[],
   faultOf: GraphqlOptions['faultOf'],
@@ -454,7 +468,7 @@ function outageIn(
   return known.find((refused) => refused?.code === 'service_unavailable');
 }
 
-/** Logs an unexpected error, and replaces it by the request id. */
+/** Logs unexpected errors. Adds the request id to them, which is all that the caller sees of such an error. */
 function noteUnforeseen(
   errors: readonly GraphQLError[],
   requestId: string,
@@ -467,7 +481,9 @@ function noteUnforeseen(
   }
 }
 
-/** Refuses operations above the limits before they run, and marks errors. */
+/**
+ * A plugin that refuses operations above the limits before they run. It also marks the errors of operations that ran.
+ */
 function guard({
   logger,
   faultOf,
@@ -483,7 +499,7 @@ function guard({
         },
         async didResolveOperation({ schema, document, operation, request, contextValue }) {
           if (!operation) return;
-          // Subscriptions are answered elsewhere; executed here, one would run as a query.
+          // Refuse subscriptions here, because another part answers them. Apollo would execute one like a query.
           if (operation.operation === 'subscription') {
             throw new GraphQLError(STREAM_WANTED, {
               extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
@@ -502,7 +518,7 @@ function guard({
           return { http: response.http, body: { kind: 'single', singleResult: { data: null } } };
         },
         async didEncounterErrors({ errors, operation, contextValue, response }) {
-          // What was cancelled is no fault, and nobody reads the answer.
+          // The client left and its operation was cancelled. That is not a fault, and nobody reads the answer.
           if (contextValue.ended.aborted) return;
           if (operation?.operation === 'mutation') markDone(errors, faultOf);
           noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
@@ -535,7 +551,7 @@ function payerOf({ auth, client }: Pick<GraphqlContext, 'auth' | 'client'>): Pay
   return { session: auth.session, client: client.address };
 }
 
-/** A refusal of an operation as a whole, with its HTTP status. */
+/** Adds an HTTP status to a domain error that refuses a whole operation. */
 function withStatus(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error;
   const { status, headers } = statusOf(error);
@@ -545,7 +561,10 @@ function withStatus(error: unknown): unknown {
   });
 }
 
-/** Apollo's own rule would be the same for everybody, and is skipped for cached documents. */
+/**
+ * Refuses introspection. Apollo's own rule cannot be used: it cannot depend on the caller, and it is skipped for cached
+ * documents.
+ */
 function refuseIntrospection(schema: GraphQLSchema, document: DocumentNode): void {
   const [found] = validate(schema, document, [NoSchemaIntrospectionCustomRule], { maxErrors: 1 });
   if (!found) return;
@@ -563,7 +582,7 @@ async function contextOf(
   reads: ReadScope,
 ): Promise<GraphqlContext> {
   warnOfProxy(options, request);
-  // Pages of other origins neither use nor get the cookie, also if they are of the same site.
+  // Pages of other origins can neither use the cookie nor get one, even if they belong to the same site.
   const hasCookie = !isOfOtherOrigin(options.corsOrigins, request.headers);
   const { token, isCookie } = tokenOf(request, options.isSecure, hasCookie);
   const setCookie = (value: Pick<SignedIn, 'token'> | undefined) => {
@@ -574,7 +593,7 @@ async function contextOf(
     const reason = isCookie ? 'unknown or over (cookie)' : 'unknown or over (bearer)';
     options.security.recordRefusal({ kind: 'session', reason, address: shownClient(clientOf(request.ip)) });
   }
-  // Otherwise the browser would drop the cookie 12 hours after sign-in, although the session was extended.
+  // Set the cookie again when the session was extended. Otherwise the browser would drop it 12 hours after the sign-in.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
   const device = hasCookie ? deviceOf(request, options.isSecure) : undefined;
   if (session && isCookie && device === undefined) {
@@ -598,7 +617,7 @@ async function contextOf(
   });
 }
 
-/** Aborts when the client goes away before it has the answer. */
+/** Returns a signal that aborts if the client disconnects before it has the whole answer. */
 function goneSignal(response: HttpResponse): AbortSignal {
   const gone = new AbortController();
   response.on('close', () => {
@@ -619,7 +638,7 @@ function tokenOf(
   return { token, isCookie: true };
 }
 
-/** Loggers that have warned: once for each process. */
+/** Loggers that have already logged the warning. So each process warns once. */
 const warned = new WeakSet<Logger>();
 
 function warnOfProxy({ trustsProxies, logger }: GraphqlOptions, request: HttpRequest): void {
@@ -631,7 +650,7 @@ function warnOfProxy({ trustsProxies, logger }: GraphqlOptions, request: HttpReq
   );
 }
 
-/** The token of the device cookie, which says that somebody signed in with this browser before (R302). */
+/** Returns the token of the device cookie. It shows that somebody signed in with this browser before (R302). */
 function deviceOf(request: HttpRequest, isSecure: boolean): string | undefined {
   const pattern = isSecure ? SECURE_DEVICE_VALUE : DEVICE_VALUE;
   return pattern.exec(request.headers.cookie ?? '')?.[1];
@@ -648,15 +667,15 @@ function cookie(token: string | undefined, isSecure: boolean): string {
   return `${name}=${token ?? ''}; ${place}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict`;
 }
 
-/** Counts a request for its session, or for its address without one. */
+/** Counts the request against the budget of its session. Without a session it counts for the client's IP address. */
 async function countRequest({ budgets }: GraphqlOptions, { auth, client }: GraphqlContext): Promise<void> {
   if (auth.session) await budgets.countRequest(auth.session);
   else await budgets.countAnyone(client.address);
 }
 
 /**
- * The body as JSON, up to the limit for this caller. Megabytes are read only from people who may import contacts, and
- * refused unless they are an import.
+ * Reads the body as JSON, up to the size limit for this caller. Only people who may import contacts may send several
+ * megabytes. Such a body is refused if it is not an import.
  */
 async function bodyOf(
   options: GraphqlOptions,
@@ -675,8 +694,8 @@ async function bodyOf(
 }
 
 /**
- * Puts the document into a request that names it by a hash, and leaves the hash away, because Apollo would look it up
- * again. Returns false if it is not known.
+ * If the request names its document by a hash, puts the document into the request and removes the hash. Otherwise
+ * Apollo would look up the hash again. Returns false if the hash is unknown.
  */
 function nameDocument(
   { documents }: GraphqlOptions,
@@ -708,7 +727,9 @@ function nameDocument(
   return true;
 }
 
-/** The extensions of a GET; undefined if they are no JSON, which Apollo refuses. */
+/**
+ * Returns the extensions of a GET request. Undefined if they are not valid JSON, and then Apollo refuses the request.
+ */
 function extensionsOf(given: URLSearchParams): unknown {
   try {
     return JSON.parse(given.get('extensions') ?? '{}');
@@ -717,7 +738,7 @@ function extensionsOf(given: URLSearchParams): unknown {
   }
 }
 
-/** The document of a request, from its body or its query. */
+/** Returns the document of a request, from its body or its query string. */
 function queryOf(request: HttpRequest): string | undefined {
   if (request.method === 'POST') return textIn(request.body);
   const [, search = ''] = request.originalUrl.split('?', 2);
@@ -735,7 +756,7 @@ function refuseLongQuery(query = ''): void {
   if (linesOf(query) > LIMITS.lines) throw refuse(`must have at most ${LIMITS.lines} lines`);
 }
 
-/** A line ends with a line feed, a carriage return, or both in this order. */
+/** Counts lines. A line ends with a line feed, a carriage return, or a carriage return and a line feed. */
 function linesOf(text: string): number {
   let lines = 1;
   for (let index = 0; index < text.length; index++) {
@@ -746,7 +767,7 @@ function linesOf(text: string): number {
   return lines;
 }
 
-/** A subscription's request stays in memory while its stream runs. */
+/** Refuses a long subscription, because its request stays in memory while its stream runs. */
 function refuseLongSubscription(body: unknown): void {
   if (Buffer.byteLength(JSON.stringify(body)) <= MAX_STREAM_BYTES) return;
   const message = `A subscription may have at most ${MAX_STREAM_BYTES} bytes.`;

@@ -4,11 +4,11 @@ import type { FormattedExecutionResult } from 'graphql';
 import type { Session } from '../domain/accounts/sessions.ts';
 import { EventStream, type ResultStream, SERVER_SENT_EVENTS } from './event-stream.ts';
 
-/** A reservation is forgotten when its stream does not open within this time, in ms. */
+/** A reserved stream that is not opened within this time, in ms, is deleted. */
 const OPEN_WITHIN_MS = 30_000;
 const RESERVATIONS_MAX = 1_000;
 
-/** One stream for all operations of a page. */
+/** One stream that carries all operations of a browser page. */
 interface Shared {
   readonly session: Session;
   readonly operations: Map<string, SharedOperation>;
@@ -16,7 +16,7 @@ interface Shared {
   stream: EventStream | undefined;
 }
 
-/** Results of one operation on a shared stream. Its events carry its id. */
+/** Receives the results of one operation on a shared stream. Each event carries the id of its operation. */
 class SharedOperation implements ResultStream {
   readonly #id: string;
   readonly #stream: EventStream;
@@ -34,7 +34,7 @@ class SharedOperation implements ResultStream {
     return this.#closed.signal;
   }
 
-  /** The stream is open already. */
+  /** Does nothing, because the shared stream is already open. */
   open(): void {}
 
   async next(payload: FormattedExecutionResult): Promise<void> {
@@ -48,12 +48,12 @@ class SharedOperation implements ResultStream {
     this.close();
   }
 
-  /** Cuts the whole stream, so that the client connects again. */
+  /** Closes the whole stream, so that the client connects again. */
   breakOff(): void {
     this.#stream.breakOff();
   }
 
-  /** Ends the operation without a word to the client. */
+  /** Ends the operation without sending anything to the client. */
   readonly close = (): void => {
     if (this.closed.aborted) return;
     this.#stream.closed.removeEventListener('abort', this.close);
@@ -67,14 +67,14 @@ function eventOf(name: string, content: object): string {
 }
 
 /**
- * GraphQL over SSE in its single connection mode: a client reserves a stream with a token, opens it, and sends
- * operations whose results come on it. All requests of a stream must reach the process that reserved it, and be of one
- * session.
+ * GraphQL over SSE in single connection mode. A client reserves a stream, gets a token and opens the stream with it.
+ * Then it sends operations, and their results arrive on the stream. All requests of a stream must reach the process
+ * that reserved it, and must use the same session.
  */
 export class SharedStreams {
   readonly #shared = new Map<string, Shared>();
 
-  /** Reserves a stream. Returns its token; undefined if there are too many. */
+  /** Reserves a stream. Returns its token. Undefined if there are too many reserved streams. */
   reserve(session: Session): string | undefined {
     if (this.#shared.size >= RESERVATIONS_MAX) return undefined;
     const token = randomUUID();
@@ -83,7 +83,10 @@ export class SharedStreams {
     return token;
   }
 
-  /** Makes a response the reserved stream. Returns it; or why it cannot be. */
+  /**
+   * Turns `response` into the reserved stream and returns it. Returns 'unknown' for an unknown token, and 'taken' if
+   * the stream is already open.
+   */
   open(token: string, session: Session, response: ServerResponse): EventStream | 'unknown' | 'taken' {
     const shared = this.#find(token, session);
     if (!shared) return 'unknown';
@@ -96,7 +99,10 @@ export class SharedStreams {
     return stream;
   }
 
-  /** Begins an operation. Returns where its results go; or why it cannot begin. */
+  /**
+   * Starts an operation and returns the stream for its results. Returns 'unknown' if there is no open stream, and
+   * 'taken' if the id is already in use.
+   */
   begin(token: string, session: Session, id: string): ResultStream | 'unknown' | 'taken' {
     const shared = this.#find(token, session);
     if (!shared?.stream) return 'unknown';
@@ -106,7 +112,7 @@ export class SharedStreams {
     return operation;
   }
 
-  /** Ends an operation, because the client no longer wants it. */
+  /** Ends an operation that the client does not want any more. */
   end(token: string, session: Session, id: string): void {
     this.#find(token, session)?.operations.get(id)?.close();
   }

@@ -15,7 +15,7 @@ import { checkLimits, LIMITS, VALIDATION } from './limits.ts';
 type Asked = Required<Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>> &
   Pick<ExecutionArgs, 'operationName'>;
 
-/** Parses and validates a subscription like any other operation, or returns the refusal. */
+/** Parses and validates a subscription like any other operation. Returns its errors if it is refused. */
 export function readSubscription(
   schema: GraphQLSchema,
   body: unknown,
@@ -38,7 +38,7 @@ export function readSubscription(
   }
 }
 
-/** The parameters of a body. Throws `BAD_USER_INPUT` if it has none. */
+/** Returns the parameters in a body. Throws `BAD_USER_INPUT` if they are missing or have a wrong type. */
 export function parametersOf(body: unknown) {
   if (!isObject(body)) throw badUserInput('', 'The body must be a JSON object.');
   const { query, operationName, variables } = body;

@@ -1,14 +1,17 @@
-/** Runs work in order, using at most a share of the time: after each piece it pauses. */
+/**
+ * Runs pieces of work one after the other. After each piece it pauses, so that the work uses at most a share of the
+ * time.
+ */
 export class TimeShare {
   readonly #pauses: number;
   #last: Promise<void> = Promise.resolve();
 
-  /** `share` of the time, such as 0.25. */
+  /** `share` is a fraction of the time, such as 0.25. */
   constructor(share: number) {
     this.#pauses = 1 / share - 1;
   }
 
-  /** Runs `work` in its turn. */
+  /** Runs `work` after all earlier work and the pause that follows it. */
   run<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(async () => {
       const startedAt = performance.now();

@@ -1,6 +1,7 @@
 /**
- * type-graphql's decorators with the check that they lack: the TypeScript type of a property, method or argument must
- * be the type that the schema shows. A field that the schema calls non-null while its value may be null does not compile.
+ * type-graphql's decorators with an additional check: the TypeScript type of a property, method or argument must be the
+ * type that the schema shows. For example, a field does not compile if the schema says non-null and its value may be
+ * null.
  */
 import type { GraphQLScalarType } from 'graphql';
 import {
@@ -16,24 +17,24 @@ import {
 import type { FieldCost } from './cost.ts';
 import type { MutationExtensions } from './mutation-errors.ts';
 
-/** A union type, as decorators name it. `Value` is what resolvers return for it. */
+/** A union type that decorators can name. `Value` is the type that resolvers return for it. */
 interface UnionOf<Value> {
   readonly shows: Value;
 }
-/** A value of an interface or a union: `__typename` names its type. */
+/** A value of an interface or a union. `__typename` names its GraphQL type. */
 export type Tagged<Value, Name extends string> = Value & { readonly __typename: Name };
 
 interface Options {
   readonly description: string;
   readonly nullable?: boolean | 'itemsAndList';
 }
-/** Options of a field with a resolver. */
+/** Options of a field that has a resolver. */
 interface ResolverOptions extends Options {
   readonly cost?: FieldCost;
 }
 type TypeThunk<Type> = () => Type;
 
-/** The TypeScript type of a GraphQL type's values. */
+/** The TypeScript type of the values of a GraphQL type. */
 type ValueOf<Type> = Type extends StringConstructor
   ? string
   : Type extends BooleanConstructor
@@ -61,7 +62,10 @@ type IsNullable<Given extends Options> = Given extends { readonly nullable: true
   ? true
   : false;
 
-/** Compiles only if a property of an output type has the field's type, and is nullable exactly if the field is. */
+/**
+ * Compiles only if the property of an output type has the field's type. The property must be nullable exactly if the
+ * field is nullable.
+ */
 type OutputKey<Prop, Type, Given extends Options, Key> = [Prop] extends [Shown<Type, Given>]
   ? MayBeAbsent<Prop> extends IsNullable<Given>
     ? Key
@@ -78,7 +82,7 @@ type ResolverDecorator<Type, Given extends Options> = <Method extends Resolver<S
   descriptor: TypedPropertyDescriptor<Method>,
 ) => void;
 
-/** A field of an output type, read from the property. */
+/** Declares a field of an output type. Its value is read from the property. */
 export function Field<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
   return DeclareField(type as () => object, given) as <Target extends object, Key extends keyof Target>(
     target: Target,
@@ -86,7 +90,7 @@ export function Field<const Type, const Given extends Options>(type: TypeThunk<T
   ) => void;
 }
 
-/** A field of an input type. */
+/** Declares a field of an input type. */
 export function InputField<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
   return DeclareField(type as () => object, given) as <Target extends object, Key extends keyof Target>(
     target: Target,
@@ -94,7 +98,7 @@ export function InputField<const Type, const Given extends Options>(type: TypeTh
   ) => void;
 }
 
-/** An argument. */
+/** Declares an argument. */
 export function Arg<const Type, const Given extends Options>(
   name: string,
   type: TypeThunk<Type>,
@@ -113,7 +117,7 @@ export function Arg<const Type, const Given extends Options>(
   ) => void;
 }
 
-/** A field of an output type, resolved by the method. */
+/** Declares a field of an output type whose value the method returns. */
 export function FieldResolver<const Type, const Given extends ResolverOptions>(
   type: TypeThunk<Type>,
   { cost, ...given }: Given,
@@ -121,7 +125,7 @@ export function FieldResolver<const Type, const Given extends ResolverOptions>(
   return withCost(DeclareFieldResolver(type as () => object, given), cost) as ResolverDecorator<Type, Given>;
 }
 
-/** A field of `Query`. */
+/** Declares a field of `Query`. */
 export function Query<const Type, const Given extends ResolverOptions>(
   type: TypeThunk<Type>,
   { cost, ...given }: Given,
@@ -129,7 +133,7 @@ export function Query<const Type, const Given extends ResolverOptions>(
   return withCost(DeclareQuery(type as () => object, given), cost) as ResolverDecorator<Type, Given>;
 }
 
-/** The decorator, which also tells the schema what the field costs. */
+/** Returns a decorator that also stores in the schema what the field costs. */
 function withCost(declare: MethodDecorator, cost: FieldCost | undefined): MethodDecorator {
   if (!cost) return declare;
   const tell = Extensions({ cost });
@@ -139,14 +143,18 @@ function withCost(declare: MethodDecorator, cost: FieldCost | undefined): Method
   };
 }
 
-/** Behind every parameter of a method; `length` leaves out those with a default. */
+/**
+ * Index of the added argument, counted from the method's `length`. It must be behind all parameters, and `length` does
+ * not count parameters with a default value.
+ */
 const DRY_RUN_PLACE = 20;
 const DRY_RUN =
   'Whether to only answer what it would do: everything is checked and done, then undone. Ids and secrets in the answer never exist. Default: false.';
 
 /**
- * A field of `Mutation`. `errors` are its codes besides those of every mutation; `@errors` shows all. With `canDryRun` it
- * has the argument `dryRun` (dry-run.ts), which the method does not see.
+ * Declares a field of `Mutation`. `errors` are its error codes in addition to those of every mutation. The schema's
+ * `@errors` shows all of them. With `canDryRun` the field has the argument `dryRun` (dry-run.ts), which is not passed
+ * to the method.
  */
 export function Mutation<
   const Type,
@@ -168,7 +176,7 @@ export function Mutation<
   return decorate as ResolverDecorator<Type, Given>;
 }
 
-/** A union of object types. Resolvers return its members with their `__typename`. */
+/** Makes a union of object types. Resolvers return values with their `__typename`. */
 export function unionOf<Value extends { readonly __typename: string }>(
   name: string,
   description: string,

@@ -20,7 +20,9 @@ import { Arg, Field, FieldResolver, Query } from './typed.ts';
 type ShownUsage = UsageRow & { readonly currency: string };
 
 const HOUR_MS = 3_600_000;
-/** Messages are counted by the hour, once for each combination of what they can be grouped by. */
+/**
+ * Usage rows exist for each hour and each combination of groups. So the cost grows with the hours and with the groups.
+ */
 const COST: FieldCost = {
   each: ({ from, to, groupBy }) => {
     const hours = Math.max(0, Number(to) - Number(from)) / HOUR_MS;

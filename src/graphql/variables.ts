@@ -18,8 +18,9 @@ import { badInput } from './error-format.ts';
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**
- * The variables of an operation with their defaults. Throws `BAD_USER_INPUT` with the first 20 values that do not fit,
- * each with its path from the argument. graphql-js itself continues, and prints the whole value with each further error.
+ * Returns the variables of an operation with their defaults. Throws `BAD_USER_INPUT` that lists the first 20 values
+ * that do not fit, each with its path from the argument. graphql-js itself would not stop there, and would print the
+ * whole value with each further error.
  */
 export function coerceVariables(
   schema: GraphQLSchema,
@@ -31,7 +32,7 @@ export function coerceVariables(
   const faults = new Faults(document);
   for (const definition of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, definition.type);
-    // Validation has refused any other type.
+    // Validation has already refused any other type.
     if (!isInputType(type)) continue;
     const name = definition.variable.name.value;
     if (Object.hasOwn(given, name))
@@ -54,12 +55,12 @@ function coerceVariable(
     value,
     type,
     (path, _value, error) => faults.add(definition, path, truncateQuotes(error.message)),
-    // Suggestions would reveal the schema, and finding similar names takes time for long ones.
+    // Hide suggestions of similar names: they would reveal the schema, and finding them takes long for long names.
     true,
   );
 }
 
-/** Faults of variables. At the twentieth the rest is not read. */
+/** Collects the faults of variables. After the twentieth fault it stops reading. */
 class Faults {
   readonly #document: DocumentNode;
   readonly #found: FieldFault[] = [];
