@@ -1,7 +1,8 @@
-"""Errors: the class says what to do next.
+"""The errors of the SDK. Each class says what to do next.
 
-A *refusal* is the gateway's own answer, which says in ``code`` what it did not do. *Uncertain* means that no answer of
-the gateway arrived, so the request may have been carried out.
+*Refused* means that the gateway answered with an error ``code``, so it did not do what was requested.
+*Uncertain* means that no answer of the gateway arrived, or that the gateway does not know the outcome. It may have done
+what was requested.
 """
 
 from __future__ import annotations
@@ -10,23 +11,24 @@ from typing import Any, Dict, Optional, Type
 
 
 class GatewayError(Exception):
-    """A request that did not succeed. The subclasses say what to do next."""
+    """A request that did not succeed. Each subclass says what to do next."""
 
-    #: The gateway's code, or ``network_error`` or ``bad_gateway_response``, which are made here.
+    #: A code of the gateway, or one of two codes of the SDK. ``network_error``: no response arrived.
+    #: ``bad_gateway_response``: the response is not from the gateway.
     code: str
-    #: HTTP status; None where no answer came.
+    #: HTTP status of the response, or None if no response arrived.
     status_code: Optional[int]
     #: What is wrong and what would be right.
     message: str
-    #: What the refusal is about; its members depend on the code.
+    #: More about the refusal. Its members depend on the code.
     details: Dict[str, Any]
-    #: Names the request in the gateway's logs.
+    #: The id of the request in the gateway's logs.
     request_id: Optional[str]
-    #: Seconds after which a repeat makes sense, where the gateway says so.
+    #: Seconds to wait before a retry, if the gateway gave a number.
     retry_after: Optional[int]
-    #: A repeat with this key within 24 hours sends nothing twice; None for a request that takes none.
+    #: Retrying with this idempotency key within 24 hours sends nothing twice. None for requests without such a key.
     idempotency_key: Optional[str]
-    #: How often the request was tried.
+    #: Number of attempts that were made.
     attempts: int
 
     def __init__(
@@ -53,38 +55,38 @@ class GatewayError(Exception):
 
 
 class InvalidRequestError(GatewayError):
-    """400, 413 and 415: change the request; ``details["fields"]`` names what is wrong where there is a list of it."""
+    """Status 400, 413 or 415: change the request. ``details["fields"]`` lists the invalid fields, if there are any."""
 
 
 class AccessError(GatewayError):
-    """401 and 403: use another key, or give this one what it lacks."""
+    """Status 401 or 403: use another API key, or give this key the missing scope or permission."""
 
 
 class BalanceError(GatewayError):
-    """402: top up the account; ``details`` has ``balance``, ``required`` and ``currency``."""
+    """Status 402: top up the account. ``details`` has ``balance``, ``required`` and ``currency``."""
 
 
 class NotFoundError(GatewayError):
-    """404: there is no such thing for this key."""
+    """Status 404: nothing with this id exists for this API key."""
 
 
 class ConflictError(GatewayError):
-    """409: the thing is not in a state for this; look at it first."""
+    """Status 409: the current state does not allow the request. Read the state first."""
 
 
 class RateLimitError(GatewayError):
-    """429: wait ``retry_after`` seconds, then ask again."""
+    """Status 429: wait ``retry_after`` seconds before a retry."""
 
 
 class UnavailableError(GatewayError):
-    """503 ``service_unavailable``: it was not done; ask again later."""
+    """Status 503 with ``service_unavailable``: the request was not carried out. Retry later."""
 
 
 class UncertainError(GatewayError):
-    """It may have been done: no answer came, or the gateway does not know.
+    """The request may have been carried out: no response arrived, or the gateway does not know the outcome.
 
-    Repeat it with the same ``idempotency_key``, or look it up (``details["messageId"]`` of a send, where it is known);
-    repeating it otherwise could do it twice.
+    Retry with the same ``idempotency_key``, or look the message up with ``details["messageId"]`` if it is there. A
+    retry with another key could send twice.
     """
 
 
@@ -105,10 +107,10 @@ _BY_STATUS: Dict[Optional[int], Type[GatewayError]] = {
 
 
 def error_class(code: str, status_code: Optional[int]) -> Type[GatewayError]:
-    """The class that says what to do next."""
+    """Returns the subclass that fits the code and the status."""
     if code in ("network_error", "outcome_unknown"):
         return UncertainError
-    # Below 500 something else answered, and the gateway did not see the request.
+    # The response is not from the gateway. Below 500, a proxy refused the request, so the gateway did not get it.
     if code == "bad_gateway_response":
         return UncertainError if (status_code or 0) >= 500 else GatewayError
     return _BY_STATUS.get(status_code, GatewayError)

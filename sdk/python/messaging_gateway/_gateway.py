@@ -14,7 +14,7 @@ _LOOK_INTERVAL_SECONDS = 0.25
 
 
 class Push(resources.PushResource):
-    """Push messages, and the devices that they go to."""
+    """Sends push notifications. ``devices`` manages the devices that receive them."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -22,32 +22,32 @@ class Push(resources.PushResource):
 
 
 class Webhooks(resources.WebhooksResource):
-    """The account's webhook endpoints, and the check that a receiver makes."""
+    """The account's webhooks, and the verification of received events."""
 
     def verify(
         self, raw_body: Union[bytes, str], headers: HeadersLike, secret: Union[str, Sequence[str]], **options: Any
     ) -> Dict[str, Any]:
-        """As ``verify_webhook``, which needs no ``Gateway``."""
+        """Same as the function ``verify_webhook``, which needs no ``Gateway``."""
         return verify_webhook(raw_body, headers, secret, **options)
 
 
 class FollowedEvent(NamedTuple):
     event: types.GatewayEvent
-    #: Keep it once you have handled the event, and pass it as ``after`` to go on from here. Where events arrive together
-    #: it moves with the last of them: after a crash those come again.
+    #: Store it after you have handled the event, and pass it as ``after`` to continue from here. Of several events in
+    #: one response, only the last one advances the cursor. After a crash the others come again.
     cursor: str
 
 
 class EventFeed(resources.EventsResource):
-    """The account's events in their order, without gaps."""
+    """The events of the account, in order and without gaps."""
 
     def follow(
         self, after: Optional[str] = None, poll_interval_seconds: float = _POLL_INTERVAL_SECONDS
     ) -> Iterator[FollowedEvent]:
-        """Each event, and then each new one as it happens, for ever.
+        """Yields the stored events, then each new event, without an end.
 
-        ``after`` is the cursor to go on from, or ``latest`` for what happens from now on; without it the oldest event,
-        30 days back, is the first. Raises ``GatewayError``.
+        ``after`` is the cursor after which to start, or ``latest`` for new events only. By default it starts at the
+        oldest event, up to 30 days back. Raises ``GatewayError``.
         """
         while True:
             given = {} if after is None else {"after": after}
@@ -61,22 +61,22 @@ class EventFeed(resources.EventsResource):
 
 
 class TestNumbers(NamedTuple):
-    """Numbers by which the carrier simulator decides what becomes of an SMS."""
+    """Phone numbers for which the carrier simulator has a fixed outcome."""
 
-    #: Accepted, and delivered about a second later.
+    #: The carrier accepts the SMS and delivers it about 1 s later.
     delivered: str = "+256700001000"
-    #: Refused by the carrier.
+    #: The carrier rejects the SMS.
     rejected: str = "+256700000001"
-    #: Accepted, then reported undeliverable.
+    #: The carrier accepts the SMS and then reports it as undeliverable.
     undeliverable: str = "+256700000002"
-    #: Fails twice for the time being, then is accepted.
+    #: The carrier fails twice with a temporary error, then accepts the SMS.
     delayed: str = "+256700000003"
-    #: Accepted; no delivery report ever comes.
+    #: The carrier accepts the SMS but never sends a delivery report.
     unreported: str = "+256700000004"
 
 
 class Testing:
-    """For tests and first steps, with a gateway whose carriers are simulated."""
+    """Helpers for tests and first steps. They need a gateway with simulated carriers."""
 
     numbers = TestNumbers()
 
@@ -85,14 +85,14 @@ class Testing:
         self._origin = origin
 
     def webhook_url(self, name: str = "sdk") -> str:
-        """A webhook address that the gateway itself answers with 200, outside production only."""
+        """Returns the URL of the built-in webhook receiver, which answers with 200. Production has none."""
         return f"{self._origin}/simulator/webhook/{name}"
 
     def settled(self, message_id: str, timeout_seconds: float = 60.0) -> types.MessageDetails:
-        """The message once it is ``delivered`` or ``failed``.
+        """Returns the message when its status is ``delivered`` or ``failed``.
 
-        Asks again and again: a program in production should let webhooks tell it. Raises ``GatewayError``, and
-        ``TimeoutError`` after ``timeout_seconds``.
+        It polls, so use webhooks in production instead. Raises ``GatewayError``, or ``TimeoutError`` after
+        ``timeout_seconds``.
         """
         deadline = time.monotonic() + timeout_seconds
         while True:
@@ -105,10 +105,10 @@ class Testing:
 
 
 class Gateway:
-    """The REST API of a messaging gateway, with one API key. May be used by several threads.
+    """A client for the REST API of a messaging gateway, with one API key. Several threads may use it.
 
-    Sends get an idempotency key each and are repeated with it after network errors, 5xx and 429, so that none is sent or
-    charged twice. What does not succeed is a ``GatewayError``.
+    Each send gets an idempotency key, and is retried with this key after network errors, 5xx and 429. So no message is
+    sent or charged twice. A request that does not succeed raises a ``GatewayError``.
     """
 
     def __init__(
@@ -123,15 +123,16 @@ class Gateway:
         on_try: Optional[Callable[[TriedRequest], None]] = None,
     ) -> None:
         """
-        api_key: the full key, ``msg_…``. Keep it on servers.
-        base_url: where the gateway is, such as ``https://sms.example.com``, with or without ``/api/v1``.
-        signing_secret: ``sigsec_…``, of a key that signs its requests.
-        timeout_seconds: for each try: for the connection and for each wait for bytes.
-        max_retries: tries after the first.
-        retry_delay_seconds: a try waits a random part of it, doubled with each try.
-        on_try: called after each try, for logs and metrics.
+        api_key: the full API key, ``msg_…``. It is a secret: keep it on servers.
+        base_url: URL of the gateway, such as ``https://sms.example.com``, with or without ``/api/v1``.
+        signing_secret: the signing secret ``sigsec_…``, for API keys that must sign their requests.
+        timeout_seconds: time limit in each attempt, for the connection and for each wait for bytes.
+        max_retries: maximum number of retries after the first attempt.
+        retry_delay_seconds: longest wait before the first retry. It doubles with each retry, and the actual wait is a
+            random part of it.
+        on_try: called after each attempt, for logs and metrics.
 
-        Raises ``ValueError`` that says which is missing or wrong.
+        Raises ``ValueError`` if an argument is missing or invalid.
         """
         self._options = TransportOptions(
             api_key, base_url, signing_secret, timeout_seconds, max_retries, retry_delay_seconds, on_try
@@ -142,20 +143,20 @@ class Gateway:
         self.email = resources.EmailResource(transport)
         self.push = Push(transport)
         self.whatsapp = resources.WhatsappResource(transport)
-        #: Messages of any channel, by id.
+        #: Messages of all channels, by id.
         self.messages = resources.MessagesResource(transport)
         self.contacts = resources.ContactsResource(transport)
         self.keys = resources.KeysResource(transport)
         self.webhooks = Webhooks(transport)
         self.events = EventFeed(transport)
-        #: Numbers and addresses that are simulated.
+        #: Simulated phone numbers and helpers for tests.
         self.testing = Testing(self.messages, transport.origin)
 
     def with_options(self, **options: Any) -> "Gateway":
-        """The same, with other options, such as ``timeout_seconds`` for one call."""
+        """Returns a client with other options, such as ``timeout_seconds`` for one call."""
         changed = self._options._replace(**options)._asdict()
         return Gateway(changed.pop("api_key"), changed.pop("base_url"), **changed)
 
     def __repr__(self) -> str:
-        # Without the key.
+        # The representation must not show the API key, because it can end up in logs.
         return f"Gateway({self._options.base_url!r})"

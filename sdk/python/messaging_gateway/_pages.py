@@ -1,4 +1,4 @@
-"""Lists of the gateway."""
+"""Lists that the gateway returns in pages."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ._transport import ABSENT
 
 Item = TypeVar("Item")
 
-# The largest page that the gateway gives.
+# Entries on a page when all pages are loaded. The gateway allows no larger page.
 _WALK_LIMIT = 100
 
 
 class Pages(Generic[Item]):
-    """A list. ``page()`` gives the page that was asked for; iterating walks over all entries from that page on.
+    """A list. ``page()`` returns the requested page. Iterating yields all entries from that page on.
 
-    Each page is asked for when it is come to. An entry that moves to the next page meanwhile is met once. An entry that
-    moves to the page before, because another was deleted, is missed.
+    It loads each page when it is needed. If an entry moves to the next page meanwhile, it is yielded once. If an entry
+    moves to the previous page, because another one was deleted, it is missed.
     """
 
     def __init__(
@@ -25,15 +25,15 @@ class Pages(Generic[Item]):
     ) -> None:
         self._load = load
         self._query = {name: value for name, value in query.items() if value is not ABSENT}
-        # A walk is held to what was there when it began, by the query's `until`.
+        # True if an iteration covers only the entries that existed at its start, by the query parameter `until`.
         self._is_pinned = is_pinned
 
     def page(self) -> Dict[str, Any]:
-        """``{"data": [...], "pagination": {"page", "limit", "total", "pages"}}``."""
+        """Returns ``{"data": [...], "pagination": {"page", "limit", "total", "pages"}}``."""
         return self._load(self._query)
 
     def pages(self) -> Iterator[Dict[str, Any]]:
-        """The pages from the one that was asked for to the last."""
+        """Yields the requested page and all pages after it."""
         query = {"limit": _WALK_LIMIT, **self._query}
         number = query.get("page", 1)
         while True:
@@ -55,11 +55,14 @@ class Pages(Generic[Item]):
 
 
 def _id_of(item: Mapping[str, Any]) -> Optional[Any]:
-    """Where entries have no id they are told apart by themselves."""
+    """Returns what identifies an entry: its id or key id, or the entry itself if it has neither."""
     return item.get("id") or item.get("keyId") or item
 
 
 def _newest_of(data: List[Any]) -> str:
-    """A moment after the first entry, which is the newest: times are stored in smaller parts than they are shown in."""
+    """Returns a time shortly after the first entry, which is the newest.
+
+    The gateway stores times with more digits than it shows, so the shown time itself would exclude this entry.
+    """
     newest = datetime.datetime.fromisoformat(data[0]["createdAt"].replace("Z", "+00:00"))
     return (newest + datetime.timedelta(milliseconds=1)).isoformat(timespec="milliseconds")

@@ -1,4 +1,4 @@
-"""Which requests may be sent again, and when."""
+"""Which requests may be retried, and when."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from urllib.error import URLError
 from ._errors import GatewayError
 
 _MAX_DELAY_SECONDS = 8.0
-# The gateway's windows have 60 seconds; who is told to wait for longer decides for himself.
+# Longest `retry_after` that the SDK waits for, in seconds. The gateway's rate limits have windows of 60 s. For a longer
+# wait the caller gets the error.
 _MAX_RETRY_AFTER_SECONDS = 60
 _NEVER_CONNECTED = {errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH}
 
 
 def may_repeat(repeat: str, error: GatewayError) -> bool:
-    """Whether a request may be sent again after ``error``: after a network error, a 5xx or a 429.
+    """Returns True if a request may be retried after ``error``: a network error, 5xx or 429.
 
-    Of what could be done twice (``once``) only where it was surely not done.
+    With ``once``, only if the gateway surely did not carry it out.
     """
     if error.retry_after is not None and error.retry_after > _MAX_RETRY_AFTER_SECONDS:
         return False
@@ -39,10 +40,10 @@ def _was_never_sent(cause: Optional[BaseException]) -> bool:
 
 
 def delay_before(attempt: int, base_seconds: float, retry_after: Optional[int], random: float) -> float:
-    """Seconds to wait before the try after ``attempt``, the first of which is 1.
+    """Returns the seconds to wait after attempt number ``attempt`` (from 1).
 
-    Any part of ``base_seconds``, doubled with each try up to 8 seconds (full jitter), on top of what the gateway asks
-    for.
+    It is ``retry_after`` plus a random part of ``base_seconds``. ``base_seconds`` doubles with each attempt, up to 8 s
+    (full jitter). ``random`` is from 0 to 1.
     """
     longest = min(_MAX_DELAY_SECONDS, base_seconds * 2 ** (attempt - 1))
     return (retry_after or 0) + longest * random

@@ -1,4 +1,4 @@
-"""Request signatures, for keys with ``enableHmac``."""
+"""Signs requests, for API keys with ``enableHmac``."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ import threading
 import time
 from typing import Callable, Dict, Set
 
-# A timestamp may be 120 seconds off; this leaves some to clocks that differ.
+# How far a timestamp may be from now, in seconds. The gateway accepts 120 s; the rest is for clocks that differ.
 _REACH_SECONDS = 90
 _SPENT_MAX = 10_000
-# Enough to find one of a few that are left.
+# Number of random timestamps to try. It is enough to find one of a few that are unused.
 _TRIES_MAX = 1_000
 
 
 class RequestSigner:
-    """Signs requests as keys with ``enableHmac`` must."""
+    """Signs requests for API keys with ``enableHmac``."""
 
     def __init__(self, secret: str, now: Callable[[], float] = time.time) -> None:
         self._secret = secret.encode()
         self._now = now
-        # What was signed, with its timestamp: a signature passes once.
+        # What was signed with which timestamp. The gateway accepts a signature only once.
         self._spent: Set[str] = set()
         self._lock = threading.Lock()
 
     def headers_for(self, method: str, path: str, body: bytes) -> Dict[str, str]:
-        """The two headers. ``path`` begins with ``/api/v1`` and has no query; ``body`` is sent in exactly these bytes."""
+        """Returns the two signature headers.
+
+        ``path`` begins with ``/api/v1`` and has no query. ``body`` must be sent with exactly these bytes.
+        """
         digest = hashlib.sha256(body).hexdigest()
         timestamp = self._fresh_timestamp(method + path, digest)
         message = f"{method}{path}{timestamp}{digest}".encode()
@@ -35,9 +38,9 @@ class RequestSigner:
         return {"X-Timestamp": timestamp, "X-Signature": signature}
 
     def _fresh_timestamp(self, target: str, digest: str) -> str:
-        """The present second, or a random one near it where these bytes were signed with that before.
+        """Returns the current second. If an equal request was signed with it, returns a random second near it instead.
 
-        Two equal requests with one timestamp would have one signature.
+        Two equal requests with the same timestamp would have the same signature. The gateway refuses the second one.
         """
         now = int(self._now())
         seconds = now
@@ -47,9 +50,9 @@ class RequestSigner:
                 if use not in self._spent:
                     self._remember(use, now)
                     return str(seconds)
-                # Random, because other processes may sign the same with the same key.
+                # Random, because other processes may sign the same request with the same API key.
                 seconds = now + random.randint(-_REACH_SECONDS, _REACH_SECONDS)
-        # Nearly all that can pass are spent: the gateway refuses it, and says why.
+        # Nearly all possible timestamps are used. The gateway refuses the request with a clear error.
         return str(now)
 
     def _remember(self, use: str, now: int) -> None:

@@ -1,4 +1,4 @@
-"""Sends requests, repeats them where that is safe, and turns what does not succeed into a GatewayError."""
+"""Sends requests and retries them where that is safe. Raises a GatewayError if a request does not succeed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PIECE_BYTES = 65_536
 
 
 class Absent:
-    """A member that is left out of the request: ``None`` is sent as null."""
+    """Marks an argument that is not sent. ``None`` is sent as null."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -38,25 +38,25 @@ ABSENT = Absent()
 
 
 class Operation(NamedTuple):
-    """An operation of the gateway, in one line."""
+    """An operation of the REST API."""
 
     method: str
-    #: Below ``/api/v1``.
+    #: The path after ``/api/v1``.
     path: str
-    #: What a repeat can do: no harm (``always``), no harm with the idempotency key (``keyed``), it twice (``once``).
+    #: Whether a retry is safe: yes (``always``), only with the idempotency key (``keyed``), no (``once``).
     repeat: str
 
 
 class TriedRequest(NamedTuple):
-    """A try, as logs and metrics want it."""
+    """One attempt, for logs and metrics."""
 
     method: str
-    #: Without the query.
+    #: The path without the query.
     path: str
-    #: From 1.
+    #: Number of the attempt, from 1.
     attempt: int
     duration_seconds: float
-    #: None where no answer came.
+    #: HTTP status of the response, or None if no response arrived.
     status_code: Optional[int]
     request_id: str
 
@@ -72,7 +72,7 @@ class TransportOptions(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """What is the same over all tries."""
+    """The parts of a call that are the same in every attempt."""
 
     operation: Operation
     url: str
@@ -81,7 +81,8 @@ class _Call(NamedTuple):
     request_id: str
 
 
-# Proxies of the environment are used; no redirect is followed, and every status is an answer.
+# It uses the proxies of the environment variables. It has no handlers that follow redirects or raise for an error
+# status.
 _opener = urllib.request.OpenerDirector()
 for _handler in (
     urllib.request.ProxyHandler,
@@ -93,7 +94,7 @@ for _handler in (
 
 
 class Transport:
-    """One key's way to one gateway. May be used by several threads."""
+    """Sends the requests of one API key to one gateway. Several threads may use it."""
 
     def __init__(self, options: TransportOptions) -> None:
         if not options.api_key:
@@ -106,7 +107,7 @@ class Transport:
 
     @property
     def origin(self) -> str:
-        """The address of the gateway, without ``/api/v1``."""
+        """URL of the gateway, without ``/api/v1``."""
         return self._base_url[: -len(API_PATH)]
 
     def call(
@@ -117,7 +118,7 @@ class Transport:
         query: Optional[Mapping[str, Any]] = None,
         idempotency_key: Optional[str] = None,
     ) -> Any:
-        """The parsed answer of an operation. Raises ``GatewayError``."""
+        """Runs an operation and returns the parsed response body. Raises ``GatewayError``."""
         is_keyed = operation.repeat == "keyed"
         call = _Call(
             operation,
@@ -141,9 +142,10 @@ class Transport:
             attempt += 1
 
     def _may_sign_anew(self, error: GatewayError, attempt: int) -> bool:
-        """Equal requests of several processes in one second have one signature, which passes once: the others are 401.
+        """Returns True if a refused signature may be replaced.
 
-        What is refused there was not done.
+        Two processes that send equal requests in the same second make the same signature. The gateway accepts it once
+        and answers 401 to the others. A request with 401 was not carried out, so a retry is safe.
         """
         return self._signer is not None and error.status_code == 401 and attempt <= _SIGNED_ANEW_MAX
 
@@ -151,7 +153,7 @@ class Transport:
         started_at = time.monotonic()
         status: Optional[int] = None
         try:
-            # Each try is signed anew: a signature passes once.
+            # Each attempt gets a new signature, because the gateway accepts a signature only once.
             request = urllib.request.Request(
                 call.url, data=call.body, method=call.operation.method, headers=self._headers(call)
             )
@@ -186,7 +188,7 @@ class Transport:
 
 
 def segment(identifier: str) -> str:
-    """One part of a path. Raises ``ValueError`` for what would lead to another address."""
+    """Encodes an id as one segment of a path. Raises ``ValueError`` if it would change the path, like ``..``."""
     if not isinstance(identifier, str) or identifier in ("", ".", ".."):
         raise ValueError(f"The id is missing: {identifier!r} names nothing.")
     return urllib.parse.quote(identifier, safe="")
@@ -225,7 +227,7 @@ def _time_text(value: Any) -> str:
 
 
 def _read(response: Any, deadline: float) -> bytes:
-    """The whole body, within the time of the try: each piece may come late, all of them together may not."""
+    """Returns the whole body. The socket limits only the time for each piece, so this limits the total time."""
     pieces = []
     while True:
         piece = response.read(_PIECE_BYTES)
@@ -237,7 +239,10 @@ def _read(response: Any, deadline: float) -> bytes:
 
 
 def _answer(call: _Call, attempt: int, status: int, headers: Mapping[str, str], raw: bytes) -> Any:
-    """The parsed body of a success; raises what a refusal or something that is no answer of the gateway stands for."""
+    """Returns the parsed body of a successful response.
+
+    Raises a ``GatewayError`` if the gateway refused, or if the response is not from the gateway.
+    """
     text = raw.decode("utf-8", "replace")
     try:
         body = json.loads(text)
@@ -263,7 +268,7 @@ def _answer(call: _Call, attempt: int, status: int, headers: Mapping[str, str], 
 
 
 def _refusal(body: Any) -> Optional[Tuple[str, str, Dict[str, Any], Optional[int]]]:
-    """Both shapes of errors: ``{"error": code, "message"}`` and ``{"error": {"code", "message", "details"}}``."""
+    """Reads an error: ``{"error": code, "message"}`` or ``{"error": {"code", "message", "details"}}``, else None."""
     if not isinstance(body, dict) or "error" not in body:
         return None
     error = body["error"]
@@ -276,7 +281,7 @@ def _refusal(body: Any) -> Optional[Tuple[str, str, Dict[str, Any], Optional[int
 
 
 def _seconds(header: Optional[str]) -> Optional[int]:
-    """Seconds of a ``Retry-After``, which may be a date."""
+    """Returns the seconds of a ``Retry-After`` header, which has a number or a date."""
     if header is None:
         return None
     if re.fullmatch(r"[0-9]+", header):

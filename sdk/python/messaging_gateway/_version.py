@@ -1,2 +1,2 @@
-#: That of the package; a test holds them equal.
+#: The version of the package. A test fails if it differs from pyproject.toml.
 VERSION = "0.1.0"

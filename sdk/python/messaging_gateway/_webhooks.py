@@ -1,4 +1,4 @@
-"""The check that a receiver of webhooks makes."""
+"""Verifies the signatures of received webhooks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 _TOLERANCE_SECONDS = 300
-# The gateway sends one; more than these are not looked at.
+# Maximum number of signature headers that are checked. The gateway sends one.
 _SIGNATURES_MAX = 5
 
 HeadersLike = Union[Mapping[str, str], Iterable[Tuple[str, str]]]
 
 
 class WebhookSignatureError(Exception):
-    """A request that did not come from the gateway, or not now: answer 400 and do nothing."""
+    """The request is not from the gateway, or its signature is too old. Answer 400 and do nothing."""
 
 
 def verify_webhook(
@@ -28,12 +28,15 @@ def verify_webhook(
     tolerance_seconds: int = _TOLERANCE_SECONDS,
     now: Optional[float] = None,
 ) -> Dict[str, Any]:
-    """The event in a webhook request, when ``raw_body`` was signed with ``secret`` at most 300 seconds ago.
+    """Returns the event of a webhook request, if ``raw_body`` was signed with ``secret`` at most 300 seconds ago.
 
-    The event has ``deliveryId`` besides: the delivery, the same on every attempt, or None where the header is missing.
-    It is not signed. Any header ``X-<name>-Signature`` serves, because operators name their service. Give several
-    secrets while one is rotated. Compares in constant time. Raises ``WebhookSignatureError``, which says what is wrong,
-    and ``TypeError`` for a body that was parsed before.
+    ``deliveryId`` is added to the event: the id of the delivery, the same in every attempt. It is None if the header is
+    missing. The signature does not cover it.
+
+    Any header of the form ``X-<name>-Signature`` is accepted, because operators choose the name of their service. Pass
+    several secrets while a secret is rotated. The comparison takes constant time.
+
+    Raises a ``WebhookSignatureError`` that says what is wrong, or a ``TypeError`` if the body was already parsed.
     """
     if not isinstance(raw_body, (bytes, bytearray, str)):
         raise TypeError("The body was parsed before its signature was checked. Pass the raw bytes.")
@@ -59,7 +62,7 @@ def verify_webhook(
 
 
 def sign_webhook(raw_body: Union[bytes, str], secret: str, now: Optional[float] = None) -> str:
-    """The value of the signature header for a body, as the gateway makes it: for tests of receivers."""
+    """Returns the signature header's value for a body, as the gateway makes it. Meant for tests of receivers."""
     body = raw_body.encode() if isinstance(raw_body, str) else raw_body
     t = str(int(time.time() if now is None else now))
     return f"t={t},v1={_digest(secret, t, body)}"
@@ -68,12 +71,12 @@ def sign_webhook(raw_body: Union[bytes, str], secret: str, now: Optional[float] 
 class _Signature(NamedTuple):
     t: str
     v1: str
-    #: The service's, in small letters.
+    #: The service's name in the header, in lowercase.
     name: str
 
 
 def _entries(headers: HeadersLike) -> Dict[str, str]:
-    """By name in small letters."""
+    """Returns the headers by their lowercase name."""
     pairs: Iterable[Tuple[str, str]] = headers.items() if hasattr(headers, "items") else headers  # type: ignore
     return {str(name).lower(): str(value) for name, value in pairs}
 

@@ -1,4 +1,4 @@
-"""Starts a real gateway for the tests of programs that use one."""
+"""Starts a real gateway for the tests of a program that uses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 from ._gateway import Gateway
 
 _START_TIMEOUT_SECONDS = 60.0
-# Of this process's environment nothing else goes on: a database or a carrier of the program under test must not.
+# The gateway gets only these environment variables of this process. Otherwise it could use the database or the carrier
+# of the program under test.
 _INHERITED = ("PATH", "HOME", "TMPDIR", "TEMP", "TMP", "SystemRoot", "APPDATA", "LOCALAPPDATA", "LANG")
 _SETTINGS = {
     "NODE_ENV": "test",
@@ -26,7 +27,7 @@ _SETTINGS = {
     "RATE_LIMIT_WEBHOOKS_PER_MINUTE": "100000",
     "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
 }
-# Runs the gateway until this process closes the pipe, which a kill -9 does, too.
+# Runs the gateway until this process closes the pipe. The pipe is also closed if this process is killed with SIGKILL.
 _KEEPER = """
   const { spawn } = require('node:child_process');
   const gateway = spawn(process.execPath, process.argv.slice(1), { stdio: ['ignore', 'inherit', 'inherit'] });
@@ -35,16 +36,16 @@ _KEEPER = """
 
 
 class TestGateway:
-    """A running gateway; ends with ``stop()`` or at the end of a ``with``."""
+    """A running gateway. ``stop()`` or the end of a ``with`` block stops it."""
 
-    #: Without ``/api/v1``.
+    #: URL of the gateway, without ``/api/v1``.
     url: str
-    #: A production key with FULL_ACCESS, of an account with 100,000 UGX; the carriers are simulated.
+    #: A production API key with FULL_ACCESS. Its account has 100,000 UGX, and the carriers are simulated.
     api_key: str
     sandbox_key: str
-    #: A client with the production key.
+    #: A client with the production API key.
     gateway: Gateway
-    #: A client with the sandbox key.
+    #: A client with the sandbox API key.
     sandbox: Gateway
 
     def __init__(self, process: "subprocess.Popen[str]", home: str, shown: Tuple[str, str, str]) -> None:
@@ -55,7 +56,7 @@ class TestGateway:
         self.sandbox = Gateway(self.sandbox_key, self.url)
 
     def stop(self) -> None:
-        """Ends it, with all that it stored."""
+        """Stops the gateway and deletes all its data."""
         _end(self._process, self._home)
 
     def __enter__(self) -> "TestGateway":
@@ -70,11 +71,11 @@ def start_test_gateway(
     environment: Optional[Mapping[str, str]] = None,
     start_timeout_seconds: float = _START_TIMEOUT_SECONDS,
 ) -> TestGateway:
-    """A gateway of its own, with PostgreSQL and simulated carriers, in a folder that goes when it stops.
+    """Starts a new gateway with PostgreSQL and simulated carriers. Its temporary folder is deleted when it stops.
 
-    ``directory`` is the folder of the gateway; without it that which MESSAGING_GATEWAY_DIR names. ``environment`` has
-    settings of the gateway, such as ``SERVICE_NAME``. Raises ``RuntimeError``, with what it wrote, when it does not
-    start.
+    ``directory`` is the folder of the gateway. Default: the folder in MESSAGING_GATEWAY_DIR. ``environment`` has
+    environment variables for the gateway, such as ``SERVICE_NAME``. Raises ``RuntimeError`` if the gateway does not
+    start. The error contains the gateway's output.
     """
     folder = directory or os.environ.get("MESSAGING_GATEWAY_DIR")
     if folder is None:
@@ -86,11 +87,11 @@ def start_test_gateway(
     if builder.exists():
         subprocess.run([node, str(builder), "server"], cwd=root, env=inherited, check=True)
     home = tempfile.mkdtemp(prefix="test-gateway-")
-    # Under root another user runs PostgreSQL, and must be able to enter.
+    # If this process runs as root, PostgreSQL runs as another user, who must be able to open the folder.
     os.chmod(home, 0o755)
     process = subprocess.Popen(
         [node, "--eval", _KEEPER, str(root / "dist/src/main.js")],
-        # The gateway reads `.env` from where it runs.
+        # The gateway reads `.env` from its working directory. This new folder has none.
         cwd=home,
         env={**inherited, **_SETTINGS, "DATA_DIR": os.path.join(home, "data"), **(environment or {})},
         stdin=subprocess.PIPE,
@@ -113,7 +114,7 @@ def _end(process: "subprocess.Popen[str]", home: str) -> None:
 
 
 def _node(root: pathlib.Path) -> str:
-    """The Node that the gateway brings along, where npm would find it, or the system's."""
+    """Returns the Node.js binary in the gateway's node_modules, or else the one of the system."""
     for at in (root, *root.parents):
         found = at / "node_modules/.bin/node"
         if found.exists():
@@ -122,7 +123,7 @@ def _node(root: pathlib.Path) -> str:
 
 
 def _shown(process: "subprocess.Popen[str]", timeout_seconds: float) -> Tuple[str, str, str]:
-    """The address and the keys, which the first start shows once."""
+    """Returns the URL and the API keys, which the gateway prints once at its first start."""
     lines: "queue.Queue[Optional[str]]" = queue.Queue()
 
     def read() -> None:

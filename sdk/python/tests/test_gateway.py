@@ -1,4 +1,4 @@
-"""The SDK against a real gateway, which test/sdk/python.test.ts starts and names in the environment."""
+"""Tests the SDK with a real gateway. test/sdk/python.test.ts starts it and passes its URL in the environment."""
 
 import base64
 import contextlib
@@ -36,7 +36,7 @@ def remember(tried):
 
 
 def tearDownModule():
-    # For the test that every operation was tried.
+    # test/sdk/python.test.ts checks that every operation of the gateway is in this list.
     with open(SUCCEEDED, "w", encoding="utf-8") as file:
         json.dump(sorted(DONE), file)
 
@@ -46,7 +46,7 @@ def client(key=KEY, **options):
 
 
 class Receiver:
-    """A real HTTP server that answers as ``answer`` says, and keeps what came."""
+    """A real HTTP server that responds as ``answer`` says, and records the requests."""
 
     def __init__(self, answer):
         received = self.received = []
@@ -99,7 +99,7 @@ def reset(handler):
 
 @contextlib.contextmanager
 def answering(*answers):
-    """A server that gives the answers one after the other, the last one for good, and a client that hardly waits."""
+    """Starts a server that gives the answers in order and repeats the last one, and a client with very short delays."""
     receiver = Receiver(lambda handler, count: answers[min(count, len(answers)) - 1](handler))
     try:
         yield receiver, lambda **options: sdk.Gateway(
