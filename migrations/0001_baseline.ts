@@ -86,7 +86,7 @@ const ACCOUNTS = `
     session_per_minute integer CHECK (session_per_minute > 0) -- In any 60 seconds; null: the gateway's default.
   );
 
-  -- A tenant. Every send locks this row: it holds the balance and the last number of each sequence.
+  -- Tenants. Every send locks the account's row, which holds the balance and the last number of each sequence.
   CREATE TABLE accounts (
     id uuid PRIMARY KEY, name text NOT NULL, email text NOT NULL,
     currency text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
@@ -102,8 +102,8 @@ const ACCOUNTS = `
   CREATE INDEX accounts_search ON accounts USING gin (search_terms('', lower(name) || E'\\n' || lower(email), '{}'));
   ALTER INDEX accounts_search ALTER COLUMN 1 SET STATISTICS 0; -- No plan uses them, and ANALYZE would take long.
 
-  -- How far retention has come; not in accounts, whose row every send locks. Messages up to erased_seq have lost their
-  -- text, except those in retention_waiting. Messages up to removed_seq are gone, so kept numbers have no gaps.
+  -- Progress of retention. It is not in accounts, because every send locks that row. Messages up to erased_seq have no
+  -- text any more, except those in retention_waiting. Messages up to removed_seq are deleted: the rest has no gaps.
   CREATE TABLE message_retention (
     account_id uuid NOT NULL REFERENCES accounts,
     channel text NOT NULL CHECK (channel IN ${CHANNELS}),
@@ -112,7 +112,7 @@ const ACCOUNTS = `
     CHECK (removed_seq <= erased_seq)
   ) WITH (fillfactor = 50);
 
-  -- How many rows an account has in each list, so that no list counts its rows. Triggers keep it.
+  -- Number of rows of an account in each list, so that no query has to count them. Triggers keep it up to date.
   CREATE TABLE list_counts (
     account_id uuid NOT NULL, rows bigint NOT NULL, list text NOT NULL,
     PRIMARY KEY (account_id, list)
@@ -121,7 +121,7 @@ const ACCOUNTS = `
 
 /** People, their sessions and their failed sign-ins. */
 const USERS = `
-  -- An operator belongs to no account. A removed person keeps the row: messages and the audit log refer to it.
+  -- Operators have no account. The row of a removed person stays, because messages and the audit log refer to it.
   CREATE TABLE users (
     id uuid PRIMARY KEY, account_id uuid REFERENCES accounts,
     email text NOT NULL, password_hash text NOT NULL,
@@ -145,7 +145,7 @@ const USERS = `
   CREATE INDEX sessions_user ON sessions (user_id);
   CREATE INDEX sessions_expiry ON sessions (expires_at);
 
-  -- Failed sign-ins by email and by address, counted by all processes together.
+  -- Failed sign-ins by email address and by IP address, counted by all processes together.
   CREATE TABLE sign_in_failures (
     attempt_id uuid NOT NULL, bucket text NOT NULL, at timestamptz NOT NULL,
     PRIMARY KEY (bucket, attempt_id)
@@ -173,7 +173,7 @@ const API_KEYS = `
   CREATE INDEX api_keys_created_by ON api_keys (created_by);
   CREATE INDEX api_keys_issued_by ON api_keys (issued_by);
 
-  -- When each scope of a key was last needed: an unused scope can be taken off the key.
+  -- When each scope of a key was last needed. It shows which scopes can be removed from the key.
   CREATE TABLE api_key_scope_uses (
     key_id text NOT NULL REFERENCES api_keys ON DELETE CASCADE,
     scope text NOT NULL, last_used_at timestamptz NOT NULL,
@@ -190,7 +190,7 @@ const API_KEYS = `
 
 /** Prices, the ledger, refunds that are not due yet, and the check of the ledger. */
 const MONEY = `
-  -- The price of a message by currency, channel and beginning of the number; the longest prefix decides.
+  -- The price of a message by currency, channel and prefix of the phone number. The longest matching prefix decides.
   CREATE TABLE prices (
     id uuid PRIMARY KEY,
     currency text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
@@ -200,7 +200,7 @@ const MONEY = `
     UNIQUE (currency, channel, prefix)
   );
 
-  -- References of prices that were set, so that a repeated request sets its price once.
+  -- References of requests that set a price, so that a repeated request sets its price once.
   CREATE TABLE price_references (
     reference text PRIMARY KEY,
     currency text NOT NULL, channel text NOT NULL, prefix text NOT NULL,
@@ -229,7 +229,7 @@ const MONEY = `
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
 
   -- Refunds of recipients that failed although an earlier submit may have reached the carrier. They are due when no
-  -- delivery report can arrive any more; a refund that is booked or canceled has no row.
+  -- delivery report can arrive any more. The row is deleted when the refund is booked or canceled.
   CREATE TABLE deferred_refunds (
     message_id uuid NOT NULL, position smallint NOT NULL,
     account_id uuid NOT NULL REFERENCES accounts,
@@ -238,7 +238,7 @@ const MONEY = `
   );
   CREATE INDEX deferred_refunds_due ON deferred_refunds (due_at);
 
-  -- Retention may have removed the message of a deferred refund, whose amount was compared when it was deferred.
+  -- No check if retention has deleted the message: the amount was already checked when the refund was deferred.
   CREATE FUNCTION check_refund() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
     BEGIN
       IF EXISTS (SELECT FROM messages WHERE id = NEW.message_id) AND NOT EXISTS (
@@ -262,7 +262,7 @@ const MONEY = `
   );
   INSERT INTO ledger_check DEFAULT VALUES;
 
-  -- Entries that do not fit. seq 0: the balance is not what the last entry says.
+  -- Ledger entries with a mismatch. seq 0: the account's balance differs from the balance after its last entry.
   CREATE TABLE ledger_mismatches (
     account_id uuid NOT NULL, seq bigint NOT NULL, found_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (account_id, seq)
@@ -301,7 +301,7 @@ const MESSAGES = `
   CREATE INDEX messages_push_to ON messages USING gin ((coalesce(payload -> 'userIds', '[]')
     || coalesce(payload -> 'deviceIds', '[]')) jsonb_path_ops) WHERE channel = 'push';
 
-  -- Messages that retention has passed over, because they were not finished when it erased their neighbours.
+  -- Messages whose text retention must erase later: they were not finished when it erased the texts around them.
   CREATE TABLE retention_waiting (
     message_id uuid PRIMARY KEY REFERENCES messages ON DELETE CASCADE
   );
@@ -325,7 +325,7 @@ export const RECIPIENTS = `
     message_id uuid NOT NULL, account_id uuid NOT NULL,
     sent_at timestamptz, delivered_at timestamptz, failed_at timestamptz, read_at timestamptz,
     cost_minor bigint NOT NULL CHECK (cost_minor >= 0), position smallint NOT NULL CHECK (position >= 0),
-    -- How many submits were put off before the next one is due; null: none. A job submits only what waits for it.
+    -- Number of submits that were put off; null: none. A job skips recipients that have more than it expects.
     attempts smallint,
     claimed boolean NOT NULL DEFAULT true, -- A worker may have submitted it, so it can no longer be canceled.
     address text NOT NULL,
@@ -342,7 +342,7 @@ export const RECIPIENTS = `
     WHEN (OLD.status <> NEW.status AND NOT (OLD.status = 'pending' AND NEW.status IN ('sent', 'failed')
       OR OLD.status = 'sent' AND NEW.status IN ('delivered', 'failed'))) EXECUTE FUNCTION refuse_move();
 
-  -- Messages all of whose recipients failed. It replaces an index on the messages' status.
+  -- Messages whose recipients have all failed. Lists read this table instead of an index on the status.
   CREATE TABLE failed_messages (
     account_id uuid NOT NULL, seq bigint NOT NULL, channel text NOT NULL,
     PRIMARY KEY (account_id, channel, seq),
@@ -364,7 +364,7 @@ export const RECIPIENTS = `
 
 /** What providers report about recipients: their ids, waiting reports, and notes on the timeline. */
 const REPORTS = `
-  -- Which recipient, and which part of its text, a provider's id stands for. Kept only while reports may arrive.
+  -- The recipient and the part of its text to which a provider's id belongs. Kept only while reports may arrive.
   CREATE TABLE provider_sids (
     provider text NOT NULL, sid_key text NOT NULL,
     message_id uuid NOT NULL, position smallint NOT NULL,
@@ -374,7 +374,7 @@ const REPORTS = `
   CREATE INDEX provider_sids_sid ON provider_sids (sid_key, provider);
   CREATE INDEX provider_sids_message ON provider_sids (message_id);
 
-  -- Reports with an id that nothing has stored yet: they arrived before the answer to the submit.
+  -- Reports whose id is not stored yet, because they arrived before the answer to the submit.
   CREATE TABLE unmatched_reports (
     id uuid PRIMARY KEY,
     provider text NOT NULL, sid text NOT NULL, sid_keys text[] NOT NULL,
@@ -383,12 +383,12 @@ const REPORTS = `
   CREATE INDEX unmatched_reports_keys ON unmatched_reports USING gin (sid_keys);
   CREATE INDEX unmatched_reports_received ON unmatched_reports (received_at);
 
-  -- How far the reports that a process kept on its disk are applied, so that each is applied once.
+  -- The last applied report of those that a process stored on its disk, so that each is applied once.
   CREATE TABLE report_spools (
     spool uuid PRIMARY KEY, applied_to bigint NOT NULL, applied_at timestamptz NOT NULL
   ) WITH (fillfactor = 50);
 
-  -- What the columns of a recipient cannot say: retries, late reports and repeated ones.
+  -- Entries of the timeline that the columns of a recipient cannot hold: retries, late and repeated reports.
   CREATE TABLE timeline_notes (
     id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
     message_id uuid NOT NULL REFERENCES messages ON DELETE CASCADE, position smallint NOT NULL,
@@ -399,8 +399,8 @@ const REPORTS = `
 
 /** Messages that people sent to the gateway's own number, and the account that such a message belongs to. */
 const INBOUND = `
-  -- It belongs to the account that wrote to its sender last; null: none had. An account's newest message from a number
-  -- opens its window for free text to that number.
+  -- account_id is the account that wrote to the sender last; null: no account had. The newest message from a number
+  -- opens the account's WhatsApp window, in which it may send free text to that number.
   CREATE TABLE inbound_messages (
     id uuid PRIMARY KEY, sent_at timestamptz NOT NULL, received_at timestamptz NOT NULL,
     channel text NOT NULL CHECK (channel IN ('whatsapp')),
@@ -470,7 +470,7 @@ const CONTACTS = `
   CREATE INDEX contacts_search ON contacts USING gin (search_terms(right(account_id::text, 6), search_text, tags));
   ALTER INDEX contacts_search ALTER COLUMN 1 SET STATISTICS 0;
 
-  -- csv is kept until the import has ended, uncompressed because that is within seconds.
+  -- csv is kept until the import ends. That takes seconds, so it is not compressed.
   CREATE TABLE contact_imports (
     id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
     created_at timestamptz NOT NULL, finished_at timestamptz,
@@ -496,7 +496,7 @@ const CONTACTS = `
 
 /** Devices that push messages go to. */
 const DEVICES = `
-  -- A token is one device of its account and environment, whoever uses it.
+  -- A token identifies one device in its account and environment, even if another user signs in on it.
   CREATE TABLE devices (
     id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
     created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL,
@@ -512,7 +512,7 @@ const DEVICES = `
 
 /** The events of an account, in the order of its feed. */
 const EVENTS = `
-  -- The last number of an account's feed. Not in accounts: sends lock that row, outcomes this one.
+  -- The last number of an account's feed. It is not in accounts, because sends lock that row and outcomes lock this.
   CREATE TABLE event_feeds (
     account_id uuid PRIMARY KEY REFERENCES accounts, last_seq bigint NOT NULL DEFAULT 0
   ) WITH (${BUSY});
@@ -525,7 +525,7 @@ const EVENTS = `
     PRIMARY KEY (account_id, seq) WITH (fillfactor = 100)
   ) WITH (${GROWING});
   CREATE INDEX events_sandbox ON events (account_id, seq) WHERE is_sandbox;
-  -- An event of a type fires once for a recipient. The hash is 9 bytes smaller than type and position.
+  -- Each type of event exists once for a recipient. The hash is 9 bytes smaller than type and position.
   CREATE UNIQUE INDEX events_fire_once ON events (message_id, hashtextextended(type, position))
     WHERE message_id IS NOT NULL;
   -- An event of a whole message has no position, and a message has one such event.
@@ -549,7 +549,7 @@ const WEBHOOKS = `
   CREATE INDEX webhooks_account ON webhooks (account_id, created_at DESC) WHERE deleted_at IS NULL;
   CREATE INDEX webhooks_of ON webhooks (account_id);
 
-  -- One event for one endpoint. Its environment is that of its event.
+  -- One event for one endpoint. Its environment is the environment of the event.
   CREATE TABLE webhook_deliveries (
     id uuid PRIMARY KEY, account_id uuid NOT NULL,
     webhook_id uuid NOT NULL, event_seq bigint NOT NULL, created_at timestamptz NOT NULL,
@@ -558,7 +558,7 @@ const WEBHOOKS = `
     status text NOT NULL CHECK (status IN ('pending', 'retrying', 'success', 'failed', 'canceled')),
     response_body text, error_message text,
     retries_from integer, -- Attempts before a recovery, which do not count against max_retries; null: none.
-    -- True or null, and so unchanged by a success: an index on it keeps the update HOT.
+    -- True or null. A success does not change it, so the update stays HOT although an index contains it.
     has_failed boolean GENERATED ALWAYS AS (CASE status WHEN 'failed' THEN true END) STORED,
     CHECK ((status = 'retrying') = (next_retry_at IS NOT NULL))
   ) WITH (fillfactor = 60, ${GROWING});
@@ -603,8 +603,8 @@ const AUDIT = `
   CREATE INDEX audit_target ON audit_entries (target, id);
 `;
 export const AUDIT_HEAD = `
-  -- The end of the chain, which a transaction that appends an entry locks, and the same as the gateway signed it last. A
-  -- signed end that is kept outside the database is compared only with the log of its log_id.
+  -- The end of the chain. A transaction that appends an entry locks it. sealed is the end that the gateway signed last.
+  -- A signed end that is kept outside the database is compared only with the log of the same log_id.
   CREATE TABLE audit_head (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), log_id uuid NOT NULL DEFAULT gen_random_uuid(),
     seq bigint NOT NULL, hash bytea NOT NULL CHECK (length(hash) = 32), sealed text
@@ -636,8 +636,8 @@ const PROCESSES = `
     toast.vacuum_truncate = off);
   ALTER TABLE rate_limits ALTER COLUMN hits SET STORAGE EXTERNAL, ALTER COLUMN hits SET STATISTICS 0;
 
-  -- Jobs that a process began at once, under a lease until due_at (src/queue/README.md). Only a job that its process
-  -- cannot finish goes to the queue; job is what is put there. A job that is left for other workers is due at once.
+  -- Jobs that a process started at once, under a lease until due_at (src/queue/README.md). If the process cannot finish
+  -- a job, its job column is put into the queue. A job that is left for other workers is due at once.
   CREATE TABLE job_leases (
     id uuid PRIMARY KEY, due_at timestamptz NOT NULL, queue text NOT NULL, job json NOT NULL
   );
@@ -647,7 +647,7 @@ const PROCESSES = `
     process text PRIMARY KEY, beat_at timestamptz NOT NULL
   ) WITH (fillfactor = 50);
 
-  -- How carriers and providers are, as each worker process says every few seconds. UNLOGGED: worth nothing after a crash.
+  -- State of carriers and providers, reported by each worker process every few seconds. UNLOGGED: a crash may lose it.
   CREATE UNLOGGED TABLE provider_health (
     process text NOT NULL, channel text NOT NULL, name text NOT NULL,
     seen_at timestamptz NOT NULL, status jsonb NOT NULL,
@@ -716,7 +716,7 @@ const counted = (table: string, count: string) =>
 /** The triggers that count the rows of lists. */
 export const COUNTS = `
   ${countRows('count_rows', 'TG_TABLE_NAME')}
-  -- The sandbox's rows are a list of their own, such as contacts_sandbox.
+  -- Rows of the sandbox are counted as a separate list, such as contacts_sandbox.
   ${countRows('count_rows_by_environment', `TG_TABLE_NAME || CASE environment WHEN 'sandbox' THEN '_sandbox' ELSE '' END`)}
   ${counted('contacts', 'count_rows_by_environment')} ${counted('devices', 'count_rows_by_environment')}
   ${counted('api_keys', 'count_rows')} ${counted('audit_entries', 'count_rows')}
