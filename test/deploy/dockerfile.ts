@@ -1,5 +1,5 @@
 /**
- * Runs the instructions of a Dockerfile without a container engine; needs root. Each stage is a directory that
+ * Runs the instructions of a Dockerfile without a container engine. Needs root. Each stage is a directory that
  * debootstrap fills, with this project's Node.js in it. Each RUN is a command in a chroot to this directory.
  */
 import { execFileSync } from 'node:child_process';

@@ -48,7 +48,7 @@ interface Expected {
 }
 /**
  * Returns the samples of a language on a page, each with its expected output. A `json` block is the output of curl
- * only; a `text` block is the output in every language.
+ * only. A `text` block is the output in every language.
  */
 function samplesIn(groups: readonly Sample[][], language: string): Expected[] {
   return groups.flatMap((group) => {

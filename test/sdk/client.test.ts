@@ -194,7 +194,7 @@ describe('the TypeScript SDK', () => {
     const client = clientOf(key, { signingSecret: signingSecret ?? '' });
     const answers = await Promise.all(Array.from({ length: 20 }, () => client.account.get()));
     expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([account.accountId]));
-    // These clients stand for separate processes: they do not know each other's timestamps.
+    // These clients do not know each other's timestamps, like separate processes.
     const others = Array.from({ length: 5 }, () => clientOf(key, { signingSecret: signingSecret ?? '' }));
     await Promise.all(others.map((other) => other.account.get()));
     expect(await client.sms.send({ to: '0700123456', message: 'é 😀' })).toMatchObject({ content: 'é 😀' });

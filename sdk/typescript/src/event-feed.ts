@@ -9,7 +9,7 @@ export interface FollowOptions {
    */
   readonly after?: string | undefined;
   /**
-   * Milliseconds between requests while there are no new events; default 2,000. Each request counts towards the rate
+   * Milliseconds between requests while there are no new events. Default: 2,000. Each request counts towards the rate
    * limit of the API key.
    */
   readonly pollIntervalMs?: number | undefined;

@@ -1,6 +1,6 @@
 import { bytesOf, type HmacKey, hexOf, hmacKey, webCrypto } from './web-crypto.ts';
 
-/** How far a timestamp may be from now, in seconds. The gateway accepts 120 s; the rest is for clocks that differ. */
+/** How far a timestamp may be from now, in seconds. The gateway accepts 120 s. The rest is for clocks that differ. */
 const REACH_SECONDS = 90;
 const SPENT_MAX = 10_000;
 /** Number of random timestamps to try. It is enough to find one of a few that are unused. */

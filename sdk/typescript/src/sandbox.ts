@@ -17,7 +17,7 @@ export const testNumbers = {
 } as const;
 
 export interface SettledOptions {
-  /** Maximum wait in milliseconds; default 60,000. */
+  /** Maximum wait in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }

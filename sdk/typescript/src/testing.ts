@@ -15,7 +15,7 @@ export interface TestGatewayOptions {
   readonly directory?: string | undefined;
   /** Environment variables for the gateway, such as `SERVICE_NAME`. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
-  /** Time limit of the start in milliseconds; default 60,000. */
+  /** Time limit of the start in milliseconds. Default: 60,000. */
   readonly startTimeoutMs?: number | undefined;
 }
 

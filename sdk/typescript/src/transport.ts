@@ -11,12 +11,12 @@ export interface GatewayOptions {
   readonly baseUrl: string;
   /** The signing secret `sigsec_…`, for API keys that must sign their requests. */
   readonly signingSecret?: string | undefined;
-  /** Time limit of each attempt in milliseconds; default 30,000. */
+  /** Time limit of each attempt in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum number of retries after the first attempt; default 3. */
+  /** Maximum number of retries after the first attempt. Default: 3. */
   readonly maxRetries?: number | undefined;
   /**
-   * Longest wait before the first retry in milliseconds; default 500. It doubles with each retry, and the actual wait
+   * Longest wait before the first retry in milliseconds. Default: 500. It doubles with each retry, and the actual wait
    * is a random part of it.
    */
   readonly retryDelayMs?: number | undefined;

@@ -7,9 +7,9 @@ export type HeadersLike =
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** Maximum age of the signature in seconds, in both directions; default 300. */
+  /** How far the signature's time may be from `now`, in seconds. Default: 300. */
   readonly toleranceSeconds?: number;
-  /** The current time in ms since 1970; default `Date.now()`. */
+  /** The current time in ms since 1970. Default: `Date.now()`. */
   readonly now?: number;
 }
 

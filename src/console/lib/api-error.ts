@@ -18,7 +18,9 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Only with `SECOND_FACTOR_REQUIRED`: the token that `answerChallenge` needs together with the code. */
   readonly challenge: string | undefined;
-  /** Only with `SECOND_FACTOR_REQUIRED`: the WebAuthn options for a passkey; undefined if the person has no passkey. */
+  /**
+   * WebAuthn options for a passkey. Undefined if the code is not `SECOND_FACTOR_REQUIRED` or the person has no passkey.
+   */
   readonly passkey: Readonly<Record<string, unknown>> | undefined;
 
   constructor(

@@ -5,7 +5,7 @@ export interface Document<Result, Variables> {
   /** Name of the operation. It is the first part of the cache key. */
   readonly name: string;
   readonly text: string;
-  /** Exists only for type inference; always undefined at run time. */
+  /** Exists only for type inference. It is always undefined at run time. */
   readonly types?: (variables: Variables) => Result;
 }
 

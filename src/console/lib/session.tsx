@@ -41,8 +41,8 @@ export function useSessionQuery() {
 }
 
 /**
- * Loads the session. A restricted session, which may only set a password or add a second factor, may not read the
- * account and the hold, so both are null.
+ * Loads the session. A restricted session may only set a password or add a second factor. It may not read the account
+ * and the hold, so both are null.
  */
 async function loadSession(signal?: AbortSignal): Promise<SignedIn> {
   try {

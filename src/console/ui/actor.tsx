@@ -8,7 +8,8 @@ export type ShownActor =
   | { readonly __typename: 'System'; readonly name: string };
 
 /**
- * Renders an actor: a person by email address, an API key by its id with a link, the gateway by the name of its part.
+ * Renders an actor. A person is shown by email address, an API key by its id with a link, and the gateway by the name
+ * of the part that acted.
  */
 export function Actor({ of }: { of: ShownActor | null }) {
   const mayFindKeys = usePermission('apiKey.find');

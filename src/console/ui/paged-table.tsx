@@ -10,7 +10,7 @@ import { EmptyState } from './states.tsx';
 export const PAGE_SIZE = 50;
 
 /**
- * Shows one page of a Relay list as a table with a pager. An empty list shows `empty`; an empty filtered list offers to
+ * Shows one page of a Relay list as a table with a pager. An empty list shows `empty`. An empty filtered list offers to
  * show all rows.
  */
 export function PagedTable<Row>({

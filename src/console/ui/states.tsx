@@ -70,7 +70,7 @@ export function Loaded<Result>({
   children: (data: NonNullable<ApiQuery<Result>['data']>) => ReactNode;
 }) {
   const { data, error } = query;
-  // The sign-in dialog covers the page; the query runs again after the sign-in.
+  // The sign-in dialog covers the page. The query runs again after the sign-in.
   const isSignedOut = error?.code === 'UNAUTHENTICATED';
   // During an outage the page keeps its old data. The banner says that it may be outdated.
   if (data && (!error || error.passes || isSignedOut)) return children(data);

@@ -56,7 +56,7 @@ export function AttributeFields({ of }: { of: Attributes }) {
 
 /**
  * Converts the form's fields to attributes. A new value is a string. A value that was not a string in `before` is
- * parsed as JSON; if that fails, it becomes a string.
+ * parsed as JSON. If that fails, it becomes a string.
  */
 export function attributesOf(values: FormData, before: Attributes): Record<string, unknown> {
   const texts = values.getAll('attributeValue').map(String);

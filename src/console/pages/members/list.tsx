@@ -91,7 +91,7 @@ function Remove({ of: member }: { of: Member }) {
   const { id, email, invitationExpiresAt } = member;
   const toast = useToast();
   const [keepKeys, setKeepKeys] = useState(false);
-  // A pending invitation is revoked without a question, except if the person has keys: then the dialog asks about them.
+  // An invited person may have created keys already. Then the dialog for members is shown, because it asks about keys.
   const isPending = invitationExpiresAt !== null && keysBeyond(member, null).length === 0;
   const remove = useApiMutation(RemoveMember, {
     refetches: [Members, People, ApiKeys],

@@ -16,7 +16,7 @@ type Change = Pick<Row, 'id' | 'status' | 'createdAt'>;
 const SHOW_EVERY_MS = 250;
 /** The counter of new messages stops at this number. */
 export const MOST_COUNTED = 999;
-/** Order of the statuses. A change with a lower rank is old, because a status only moves forward. */
+/** Order of the statuses. A live change applies only if its rank is higher, because a status only moves forward. */
 const RANK = { PENDING: 0, SENT: 1, DELIVERED: 2, FAILED: 2 } as const;
 
 /**

@@ -16,8 +16,8 @@ import './messages.css';
 const CHANNELS = Object.keys(CHANNEL_NAMES) as Channel[];
 
 /**
- * The forms that send messages, one tab for each channel. The query parameter `channel` opens a tab; `from` is the id
- * of a message that fills the form.
+ * The forms that send messages, one tab for each channel. The query parameter `channel` opens a tab. The parameter
+ * `from` is the id of a message that fills the form.
  */
 export default function SendPage() {
   const [params] = useSearchParams();

@@ -10,7 +10,9 @@ import { Providers, type ProvidersQuery } from './operator.generated.ts';
 
 type Provider = NonNullable<ProvidersQuery['providers']>[number];
 
-/** Interval of refetches, in ms. Provider health has no live updates; processes publish it every few seconds. */
+/**
+ * Interval of refetches, in ms. Provider health has no live updates, because processes publish it every few seconds.
+ */
 const ASK_EVERY_MS = 10_000;
 
 /** Formats a route. A route for push is a platform followed by a colon, which is dropped. */
