@@ -1,13 +1,13 @@
-/** The gateways as customers reach them, over HTTP. */
+/** An HTTP client for the gateways of a run. It sends the requests of customers. */
 import type { Random } from './random.ts';
 
 export interface Answer {
   readonly status: number;
-  /** The body as it came, and read. */
+  /** The body as received (`text`) and parsed (`body`). */
   readonly text: string;
   readonly body: unknown;
   readonly retryAfterMs: number | undefined;
-  /** When it was asked and when the answer was there (Date.now, ms). */
+  /** Times of the request and of its answer (Date.now, ms). */
   readonly askedAt: number;
   readonly answeredAt: number;
 }
@@ -17,12 +17,12 @@ export interface Asked {
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
-  /** Of the gateways that can be reached; any when absent. */
+  /** The gateway to ask. Without it, any reachable gateway is asked. */
   readonly url?: string;
 }
 
 const PATIENCE_MS = 45_000;
-/** An accepted message, or a page of the feed that is not empty. */
+/** Kinds of answers that a disorder may wait for: an accepted message, or a page of the event feed with events. */
 export type Told = 'send' | 'events';
 const toldBy = (text: string): Told | undefined => {
   if (text.startsWith('{"data":[{"event":')) return 'events';
@@ -30,12 +30,12 @@ const toldBy = (text: string): Told | undefined => {
 };
 
 export class Api {
-  /** Answers that nothing explains. */
+  /** Answers that no disorder explains. Each one fails the run. */
   readonly oddities: string[] = [];
   readonly #urls: () => readonly string[];
   readonly #onTold = new Map<Told, (() => void)[]>();
 
-  /** `urls` are the gateways that can be reached now. */
+  /** `urls` returns the addresses of the gateways that are reachable at that moment. */
   constructor(urls: () => readonly string[]) {
     this.#urls = urls;
   }
@@ -44,12 +44,12 @@ export class Api {
     return this.#urls();
   }
 
-  /** Resolves when a client is told of this. */
+  /** Resolves when a client next receives an answer of the kind `what`. */
   told(what: Told): Promise<void> {
     return new Promise((resolve) => this.#onTold.set(what, [...(this.#onTold.get(what) ?? []), resolve]));
   }
 
-  /** Undefined where there was no whole answer. */
+  /** Sends a request. Resolves with undefined if no complete answer arrived. */
   async ask(random: Random, path: string, { method = 'GET', key, headers, body, url }: Asked) {
     const to = url ?? (this.urls.length > 0 ? random.pick(this.urls) : undefined);
     if (to === undefined) return void (await pause(50));
@@ -91,7 +91,7 @@ export function codeOf(body: unknown): string {
   return typeof error === 'string' ? error : (error?.code ?? 'none');
 }
 
-/** Whether an answer leaves open what became of a change: it is absent, or says that nobody knows. */
+/** True if the outcome of a change is unknown: the answer is missing, or its code is `outcome_unknown`. */
 export function isUnknown(answer: Answer | undefined): answer is undefined {
   return answer === undefined || (answer.status >= 400 && codeOf(answer.body) === 'outcome_unknown');
 }

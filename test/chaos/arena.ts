@@ -1,4 +1,7 @@
-/** What all runs begin with: a built gateway, and a PostgreSQL in which an account has money. Made once, copied for each. */
+/**
+ * The starting state of all runs: a built gateway, and a PostgreSQL with a funded account. It is made once, and each
+ * run gets a copy.
+ */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { databaseUrl } from '../support/database.ts';
@@ -17,7 +20,7 @@ export const DATABASE = 'gateway_test';
 
 export interface Arena {
   readonly workplace: Workplace;
-  /** A data directory of PostgreSQL, for copying. */
+  /** A data directory of PostgreSQL that each run copies. */
   readonly cluster: string;
   readonly key: string;
   readonly accountId: string;
@@ -50,7 +53,7 @@ export async function openArena(): Promise<Arena> {
   };
 }
 
-/** The account of a first start, with money. */
+/** Adds money to the account that the first start created. */
 async function topUpAccount(
   workplace: Workplace,
   gateway: ServerProcess,

@@ -1,4 +1,6 @@
-/** The carrier of a run: an SMSC that misbehaves as it is told, and remembers what it took and reported. */
+/**
+ * The carrier of a run: an SMSC that misbehaves on request. It records the submissions and the reports that it sent.
+ */
 import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
 import { type Smsc, type SubmitAnswer, startSmsc } from '../support/smsc.ts';
 import type { ReceivedSubmit, ReportPlan } from '../support/smsc-pdus.ts';
@@ -8,14 +10,14 @@ import type { Disorder } from './schedule.ts';
 type Misbehaviour = Extract<Disorder, { kind: 'carrier' }>['how'];
 type Stat = 'DELIVRD' | 'UNDELIV';
 
-/** What the carrier knows of one hand-over: one part of a text to one number. */
+/** One submission as the carrier saw it: one part of a text to one number. */
 export interface HandedOver {
   readonly to: string;
-  /** From 1. */
+  /** Number of the part, from 1. */
   readonly part: number;
-  /** It answered with success, for now not, never, not at all, or by cutting the connection. */
+  /** The carrier's answer: success, a temporary refusal, a final refusal, no answer, or a cut connection. */
   readonly answer: 'accepted' | 'throttled' | 'rejected' | 'none' | 'cut';
-  /** What it reports on it, in the order in which that was planned. */
+  /** Statuses of the delivery reports on this submission, in the planned order. */
   readonly reports: readonly Stat[];
 }
 
@@ -59,7 +61,7 @@ export class Carrier {
     if (how === 'slow') this.slowDown();
   }
 
-  /** Answers slowly until it behaves. */
+  /** Delays every answer until the carrier's behaviour is set again. */
   slowDown(): void {
     this.smsc.behave({ answerDelayMs: SLOW_MS });
   }
@@ -70,7 +72,7 @@ export class Carrier {
     this.smsc.answerLate();
   }
 
-  /** Whether all that it reported was acknowledged, once each or more often. */
+  /** True if the last attempt to send each report was acknowledged. */
   get isHeard(): boolean {
     return this.smsc.reports.every(({ answers }) => answers.at(-1) === 0);
   }
@@ -83,22 +85,23 @@ export class Carrier {
       case 'drop':
         if (this.#random.chance(0.5)) return this.#how;
     }
-    // Of a text that has begun to leave it refuses no part: carriers refuse numbers.
+    // Only a first part is refused, because real carriers refuse a number, not a later part of a text.
     if (partOf(submit) > 1) return 'accept';
-    // What it got before and did not answer it refuses more often: nobody may be refunded then at once.
+    // A number with an earlier submission, other than a throttled one, is refused more often. This tests that the
+    // gateway does not refund at once a message that the carrier may have accepted before.
     const wasLost = this.handedOver.some(
       ({ to, answer }) => to === numberOf(submit) && answer !== 'throttled',
     );
     return this.#random.chance(wasLost ? 0.3 : 0.05) ? REJECTED : 'accept';
   }
 
-  /** None, one, the same twice, or two that contradict each other. */
+  /** Plans the reports on a submission: none, one, the same one twice, or two that contradict each other. */
   #reportsOn(): ReportPlan[] {
     if (this.#random.chance(0.2)) return [];
     const first = this.#report(this.#random.chance(0.85) ? 'DELIVRD' : 'UNDELIV');
     if (this.#random.chance(0.8)) return [first];
     const stat = this.#random.chance(0.8) ? (first.stat as Stat) : 'UNDELIV';
-    // Behind the first in the same breath, or on its own.
+    // The second report has the first one's settings, or settings of its own.
     return [first, this.#random.chance(0.5) ? { ...first, stat } : this.#report(stat)];
   }
 
@@ -112,7 +115,7 @@ export class Carrier {
   }
 }
 
-/** What a carrier takes to answer. */
+/** Delay of an answer in ms, normally (`ANSWER_MS`) and when the carrier is slow (`SLOW_MS`). */
 const ANSWER_MS = 2;
 const SLOW_MS = 200;
 const REJECTED = smpp.errors.ESME_RINVDSTADR as number;
@@ -123,6 +126,6 @@ const WORDS = new Map<SubmitAnswer, HandedOver['answer']>([
 ]);
 
 const numberOf = ({ destination }: ReceivedSubmit) => destination.address.replace(/^\+?/, '+');
-/** Which part of a text it is, by the header that long texts have. */
+/** Number of the part, from the header that the parts of a long text carry. A short text is part 1. */
 const partOf = ({ esmClass, octets }: ReceivedSubmit): number =>
   (esmClass & 0x40) === 0 ? 1 : (octets[5] ?? 1);

@@ -3,8 +3,8 @@ import { type Answer, type Api, isUnknown, pause } from './api.ts';
 import type { Random } from './random.ts';
 
 /**
- * A key that was rotated away is refused everywhere so long after its answer: the rule's second, and what a process takes
- * that waits for its turn on a busy machine.
+ * Time in ms after a rotation until every process must refuse the old key. The rule allows one second. The rest is for
+ * a process that waits for CPU time on a busy machine.
  */
 const KEY_ENDS_MS = 5_000;
 const EVENTS = ['sms.sent', 'sms.failed'] as const;
@@ -19,18 +19,18 @@ export class KeyRotator {
   readonly #api: Api;
   readonly #owner: string;
   #key: Key | undefined;
-  /** Keys that were rotated away, and since when they are refused (Date.now, ms). */
+  /** Old keys of rotations, and the time from which every process must refuse them (Date.now, ms). */
   readonly #ended: { readonly whole: string; readonly at: number }[] = [];
   #isOver = false;
   #rotating: Promise<unknown> = Promise.resolve();
 
-  /** `owner` is a key that may change keys and is never changed. */
+  /** `owner` is a key that may change other keys. No test client rotates it. */
   constructor(api: Api, owner: string) {
     this.#api = api;
     this.#owner = owner;
   }
 
-  /** The key to work with now. */
+  /** The key that clients use at this moment. */
   get current(): string {
     return this.#key?.whole ?? this.#owner;
   }
@@ -55,14 +55,15 @@ export class KeyRotator {
         this.#key = { id: apiKey.keyId, whole: key };
         if (old) this.#ended.push({ whole: old.whole, at: answer.answeredAt + KEY_ENDS_MS });
       } else if (isUnknown(answer) || answer.status === 409) {
-        // The new key is shown once only: another one is made, and nobody knows whether the old one ended.
+        // The lost answer held the new key, which is shown only once. So another key is created. It is unknown whether
+        // the old key has ended.
         this.#key = undefined;
       }
       await pause(random.between(300, 1_500));
     }
   }
 
-  /** Tries keys that were rotated away: none is let in any more. */
+  /** Sends requests with old keys of rotations. Each one must be refused. */
   async #probe(random: Random): Promise<void> {
     while (!this.#isOver) {
       const ended = this.#ended.filter(({ at }) => at < Date.now());
@@ -82,11 +83,11 @@ export class KeyRotator {
 /** An endpoint as its owner knows it. */
 export interface KnownEndpoint {
   readonly id: string;
-  /** What was said last to be so; undefined where nobody knows. */
+  /** The state in the last answer. Undefined if the outcome of the last change is unknown. */
   state:
     | { readonly isActive: boolean; readonly events: readonly string[]; readonly isDeleted: boolean }
     | undefined;
-  /** Since when (Date.now, ms). */
+  /** Time of that last change (Date.now, ms). */
   since: number;
 }
 
@@ -104,7 +105,7 @@ export class WebhookChanger {
     this.#url = url;
   }
 
-  /** Registers an endpoint that stays as it is. Throws when it cannot be. */
+  /** Registers an endpoint that no client changes. Throws if the registration fails. */
   async registerSteady(random: Random): Promise<void> {
     const body = { url: `${this.#url}/steady`, events: EVENTS };
     const answer = await this.#api.ask(random, '/developers/webhooks', {

@@ -1,13 +1,16 @@
 /**
- * Loaded by `--import` before a gateway: its clocks can be disturbed. SIGUSR2 sets the wall clock, and while its machine
- * is suspended the monotonic clock of Linux stands still: `SUSPENDED_FILE` says for how many milliseconds in all.
+ * Changes the clocks of a gateway. `--import` loads it before the gateway. SIGUSR2 sets the wall clock. On a suspended
+ * machine the monotonic clock of Linux stops too: `SUSPENDED_FILE` holds the total suspended time in ms.
  */
 import '../support/shifted-date.ts';
 import { readFileSync } from 'node:fs';
 
 const file = process.env.SUSPENDED_FILE ?? '';
 const realNow = performance.now.bind(performance);
-/** What is read once holds for so long, ms: a process that stood still reads it again before it does anything. */
+/**
+ * Time in ms for which a value read from the file is used. It is short, so that a process that was stopped reads the
+ * file again before it does anything.
+ */
 const FRESH_MS = 1;
 let readAt = Number.NEGATIVE_INFINITY;
 let suspendedMs = 0;

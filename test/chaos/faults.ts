@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the edits are source text.
 /**
- * `npm run chaos:faults`: puts known faults back, one at a time, into a copy of the source, and runs seeds until the
- * harness finds each. A fault is a list of edits; one that does not fit the source any more stops the run.
+ * `npm run chaos:faults` checks that the harness finds known faults. It puts one fault at a time into a copy of the
+ * source and runs seeds until the harness finds it. A fault is a list of edits. An edit whose text is no longer in the
+ * source stops the run.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,16 +19,16 @@ interface Edit {
 
 const ROOT = join(import.meta.dirname, '../..');
 const COPIED = ['bin', 'src', 'sdk/typescript/src', 'migrations', 'schema', 'test', 'tools', 'package.json'];
-/** A run with a fault does not come to rest: it is waited for less long. */
+/** Time to wait for rest. Shorter than normal, because a run with a fault often never comes to rest. */
 const REST_SECONDS = '45';
 const CONFIGURATIONS = ['tsconfig.json', 'tsconfig.build.json'];
 
 interface Fault {
   readonly what: string;
   readonly edits: readonly Edit[];
-  /** What goes wrong in the seeds that look for it. */
+  /** The theme (kind of disorders) of the seeds that search for this fault. */
   readonly theme: string;
-  /** How long a seed must be for its disorder to last long enough. */
+  /** Duration of each seed, if the disorder needs longer than the default to show this fault. */
   readonly seconds?: number;
 }
 
@@ -326,14 +327,14 @@ async function lookForNext(): Promise<void> {
   }
 }
 
-/** The source with an edit. Throws where it does not fit any more. */
+/** Returns the source with the edit. Throws if the text to replace is not in the file. */
 function edited(name: string, { file, from, to }: Edit, tree = ROOT): string {
   const text = readFileSync(join(tree, file), 'utf8');
   if (!text.includes(from)) throw new Error(`fault ${name} does not fit ${file} any more: ${from}`);
   return text.replaceAll(from, () => to);
 }
 
-/** Runs seeds on a copy of the source with the fault. Resolves with the seed that found it, and what it said. */
+/** Runs seeds on a copy of the source with the fault. Resolves with the seed that found the fault, and its output. */
 async function look(name: string, { edits, theme }: Fault, seconds: number): Promise<string> {
   const tree = mkdtempSync(join(tmpdir(), `gateway-fault-${name}-`));
   try {

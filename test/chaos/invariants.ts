@@ -1,4 +1,4 @@
-/** What must hold in the tables at rest, whatever happened before. Each statement finds the rows that break its rule. */
+/** Rules that the tables must keep once no work is left. Each SQL statement finds the rows that break its rule. */
 import type pg from 'pg';
 
 interface Invariant {
@@ -10,9 +10,9 @@ const DENSE = (table: string, by: string) =>
   `SELECT ${by}, min(seq) AS lowest, max(seq) AS highest, count(*) AS rows FROM ${table} GROUP BY ${by}
    HAVING min(seq) <> 1 OR max(seq) <> count(*)`;
 
-/** Clocks of processes that agree are closer than this. */
+/** Largest difference between the clocks of processes that count as synchronised. */
 const TOLERANCE = `interval '5 seconds'`;
-/** A transaction that took its time waits for a lock no longer. */
+/** Longest time that a transaction can wait for a lock after it took its timestamp. */
 const LONGEST = `interval '14 seconds'`;
 /** Rows whose time is earlier than that of a row with a lower number, or in the future. */
 const IN_TIME = (table: string, by: string, time: string) =>
@@ -27,7 +27,10 @@ const STATES = `(SELECT m.account_id, m.channel, m.environment, coalesce(m.api_k
       WHEN bool_and(status = 'failed') THEN 'failed' WHEN bool_and(status IN ('delivered', 'failed')) THEN 'delivered'
       ELSE 'sent' END AS status FROM recipients WHERE message_id = m.id) s)`;
 
-/** Counts of `columns` that differ from what there is; `counted` and `there` have the columns and a number `n`. */
+/**
+ * Compares stored counters with the rows that they count, per group of `columns`, and returns the differences.
+ * `counted` selects the counters, `there` the rows. Each has the columns and a number `n`.
+ */
 const DIFFERENT = (columns: string, counted: string, there: string) =>
   `SELECT * FROM (SELECT ${columns}, sum(n) AS counted FROM (${counted}) c GROUP BY ${columns} HAVING sum(n) <> 0) c
    FULL JOIN (SELECT ${columns}, sum(n) AS there FROM (${there}) t GROUP BY ${columns} HAVING sum(n) <> 0) t USING (${columns})
@@ -66,7 +69,7 @@ const BITMAPS = `SELECT * FROM (
     FROM ${STATES} s GROUP BY 1, 2, 3, 4, 5) there USING (${BLOCK.replace('size, ', '')})
   WHERE told IS DISTINCT FROM there.there`;
 
-/** Jobs that somebody has or will have, of all queues. */
+/** Unfinished jobs of all queues: those in pg-boss and those under a lease. */
 const JOBS = `(SELECT name AS queue, data FROM pgboss.job WHERE state < 'completed'
   UNION ALL SELECT queue, (job -> 'data')::jsonb FROM job_leases)`;
 
@@ -241,7 +244,7 @@ const INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-/** The rules that are broken, each with the first rows that break it: all at one moment. */
+/** Returns the broken rules, each with the first rows that break it. All rules read one snapshot. */
 export async function brokenInvariants(client: pg.Client): Promise<string[]> {
   const found: string[] = [];
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');

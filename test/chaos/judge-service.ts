@@ -1,4 +1,6 @@
-/** Judges whether gateways served while nothing was wrong with them and with PostgreSQL, whatever happened to others. */
+/**
+ * Checks that a gateway serves requests while it and PostgreSQL are undisturbed, even if other gateways are disturbed.
+ */
 import type { Disorder } from './schedule.ts';
 import type { Probe } from './senders.ts';
 
@@ -10,11 +12,11 @@ export interface Happened {
   readonly until: number;
 }
 
-/** What another gateway left behind (locks, connections) is gone so long after, and what disturbed this one is over. */
+/** Time in ms after a disorder until its effects are over, such as the locks and connections of another gateway. */
 const RECOVERY_MS = 8_000;
-/** Nobody is left without service for longer, ms: a process that stands still holds its locks for 5 s. */
+/** Longest time in ms without service. It is this long because a stopped process holds its locks for 5 s. */
 const PATIENCE_MS = 12_000;
-/** They disturb all gateways. */
+/** Kinds of disorders that disturb all gateways, because all share PostgreSQL and the account. */
 const FOR_ALL: readonly Disorder['kind'][] = ['crash-postgres', 'crash-both', 'stop-postgres', 'lock-row'];
 
 export function judgeService(probes: readonly Probe[], happened: readonly Happened[]): string[] {

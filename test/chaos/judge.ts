@@ -1,6 +1,6 @@
 /**
- * Judges a run by what clients, carrier and receivers saw. It knows the rules of money and states by itself and imports
- * nothing of the gateway.
+ * Judges a run from the records of the clients, the carrier and the webhook receivers. It has its own copy of the rules
+ * on money and states, and imports nothing from the gateway, so that a fault there cannot hide itself.
  */
 import type pg from 'pg';
 import type { HandedOver } from './carrier.ts';
@@ -12,18 +12,20 @@ import type { Told, Wanted } from './senders.ts';
 export interface Seen {
   readonly wanted: readonly Wanted[];
   readonly fed: readonly FedEvent[];
-  /** The last status that somebody was told, by message id and number. */
+  /** The last status that a client received for each recipient, by message id and number. */
   readonly statuses: ReadonlyMap<string, string>;
   readonly endpoints: readonly KnownEndpoint[];
   readonly handedOver: readonly HandedOver[];
   readonly hooks: readonly Hook[];
-  /** How often each number may get its message again, since nobody knows whether it was handed over. */
+  /** How many extra copies each number may get, because it is unknown whether the carrier took an earlier one. */
   readonly atRisk: ReadonlyMap<string, number>;
-  /** So many messages more may have left twice: it is not known which. */
+  /** Number of further messages that may have been sent twice. It is unknown which ones. */
   readonly mayBeTwice: number;
-  /** What the account had before the first message. */
+  /** The account's balance before the first message. */
   readonly openingBalance: number;
-  /** What it is told to have now, and each list of messages by status as it was walked; undefined: nobody answered. */
+  /**
+   * The balance at the end, and each list of messages by status, as the API returned them. Undefined without an answer.
+   */
   readonly balance: number | undefined;
   readonly walks: ReadonlyMap<
     string | undefined,
@@ -52,30 +54,30 @@ const RECIPIENT = 'LEFT JOIN recipients r ON r.message_id = e.message_id AND r.p
 const EVENTS = `SELECT ${EVENT} FROM events e ${RECIPIENT} ORDER BY e.seq`;
 const OWED = `SELECT d.id, d.status, ${EVENT} FROM webhook_deliveries d
   JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq ${RECIPIENT}`;
-/** What is owed to an endpoint after its last change. */
+/** Events that an endpoint must receive after its last change and that have no delivery to it. */
 const OWED_SINCE = `SELECT e.seq::int FROM events e WHERE e.type = ANY ($2) AND e.recorded_at > $3
   AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $1)`;
 
 interface Owed {
   readonly id: string;
   readonly status: string;
-  /** Type, message and recipient of its event. */
+  /** Type, message and recipient of the delivery's event. */
   readonly event: string;
 }
 
 /** Shipped price of an SMS, for each 160 characters and recipient. */
 const PRICE = 30;
 const UNIT = 160;
-/** A text in plain letters goes in one part up to 160 of them, and in parts of 153 above. */
+/** A text in the GSM alphabet is one part up to 160 characters. A longer text is split into parts of 153. */
 const partsOf = (text: string) => (text.length <= 160 ? 1 : Math.ceil(text.length / 153));
-/** How far clocks that agree may be apart, ms. */
+/** Largest difference in ms between clocks that count as synchronised. */
 const TOLERANCE_MS = 5_000;
 const LOCK_WAIT_MS = 5_000;
 
 type Accepted = Extract<Told, { kind: 'accepted' }>;
 const acceptedOf = ({ told }: Wanted): Accepted[] => told.filter((one) => one.kind === 'accepted');
 
-/** What is wrong, in sentences. */
+/** Returns one sentence for each fault found. */
 export async function judge(client: pg.Client, seen: Seen): Promise<string[]> {
   const { rows: stored } = await client.query<Stored>(STORED);
   const { rows: events } = await client.query<{ event: string }>(EVENTS);
@@ -132,7 +134,10 @@ function judgeAcceptance(stored: readonly Stored[], wanted: readonly Wanted[]): 
 
 const costOf = (text: string) => PRICE * Math.ceil(text.length / UNIT);
 
-/** What was told to be canceled is, and never left; nothing else is canceled. */
+/**
+ * Checks that every message with a confirmed cancellation is canceled and was never sent, and that no other is
+ * canceled.
+ */
 function judgeCancellation(stored: readonly Stored[], { wanted, handedOver }: Seen): string[] {
   const byText = Map.groupBy(stored, ({ content }) => content);
   const left = new Set(handedOver.map(({ to }) => to));
@@ -168,7 +173,7 @@ function judgeCarrier(stored: readonly Stored[], { handedOver, atRisk, mayBeTwic
     const what = `message ${id} to ${to} is ${status}${code === null ? '' : ` (${code})`}`;
     const unanswered = submits.filter(({ answer }) => answer === 'none').length;
     const most = 1 + unanswered + (atRisk.get(to) ?? 0);
-    // A text of which a part is refused for now goes again as a whole.
+    // If one part of a text is throttled, the gateway sends the whole text again.
     if (parts.length === 1 || mayHaveTaken.length === submits.length)
       for (const own of parts)
         twice += Math.max(0, own.filter((submit) => mayHaveTaken.includes(submit)).length - most);
@@ -180,7 +185,7 @@ function judgeCarrier(stored: readonly Stored[], { handedOver, atRisk, mayBeTwic
       !parts.every((own) => own.some((submit) => submit.reports.includes('DELIVRD')))
     )
       wrong.push(`${what}, and the carrier never said so`);
-    // It may have refused what it had taken before, when it got it again.
+    // The carrier may accept a submission and refuse its repeat.
     const isRefused = submits.some(({ answer }) => answer === 'rejected');
     if (status === 'failed' && sent && !isRefused && !reports.includes('UNDELIV'))
       wrong.push(`${what} after it was sent, and the carrier never said so`);
@@ -197,7 +202,10 @@ function judgeCarrier(stored: readonly Stored[], { handedOver, atRisk, mayBeTwic
   return wrong;
 }
 
-/** What the reports make of a recipient whose parts were each handed over once and accepted; undefined otherwise. */
+/**
+ * Returns the status that follows from the reports, if each part was submitted once and accepted. Returns undefined
+ * otherwise.
+ */
 function dueStatus(parts: readonly (readonly HandedOver[])[]): 'sent' | 'final' | undefined {
   const only = parts.map((own) => (own.length === 1 && own[0]?.answer === 'accepted' ? own[0] : undefined));
   if (only.includes(undefined)) return undefined;
@@ -205,7 +213,7 @@ function dueStatus(parts: readonly (readonly HandedOver[])[]): 'sent' | 'final' 
   return failed || only.every((own) => own && own.reports.length > 0) ? 'final' : 'sent';
 }
 
-/** Lists, single messages and the balance say what is so. */
+/** Checks that lists, single messages and the balance agree with the tables. */
 function judgeReading(
   stored: readonly Stored[],
   { statuses, walks, balance, openingBalance, wanted }: Seen,
@@ -243,7 +251,7 @@ function messageStatus(recipients: readonly Stored[]): string {
   return counted('failed') + counted('delivered') === recipients.length ? 'delivered' : 'sent';
 }
 
-/** Type, message and recipient of an event as it is told. */
+/** Returns type, message and recipient of an event, from its JSON as clients receive it. */
 function eventOf(told: string): string {
   const { event, messageId, data } = JSON.parse(told) as {
     event: string;
@@ -253,7 +261,7 @@ function eventOf(told: string): string {
   return [event, messageId, data.to].filter((each) => each !== undefined).join(' ');
 }
 
-/** Followers of the feed were given every event, once, in order. */
+/** Checks that the reader of the event feed received every event once and in order. */
 function judgeFeed(there: readonly string[], fed: readonly FedEvent[]): string[] {
   const given = fed.map(eventOf);
   const first = there.findIndex((event, index) => given[index] !== event);
@@ -264,7 +272,7 @@ function judgeFeed(there: readonly string[], fed: readonly FedEvent[]): string[]
   ];
 }
 
-/** Endpoints got what they are owed, and in the words of the feed. */
+/** Checks that each endpoint received all events due to it, with the same content as in the event feed. */
 function judgeHooks(owed: readonly Owed[], { hooks, fed }: Seen): string[] {
   const taken = Map.groupBy(hooks, ({ deliveryId }) => deliveryId);
   const wrong: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * `npm run chaos -- --seed N [--seconds S]`: gateways under seeded disorder, judged by what clients, carrier and receiver
- * saw and by the tables. `--seeds N` runs N seeds, from `--seed` on.
+ * `npm run chaos -- --seed N [--seconds S]` disturbs running gateways as the seed decides. It then judges them by the
+ * tables and by the records of clients, carrier and receiver. `--seeds N` runs N seeds, from `--seed` on.
  */
 import { parseArgs } from 'node:util';
 import { type Arena, openArena } from './arena.ts';
@@ -55,7 +55,7 @@ try {
     };
     const startedAt = performance.now();
     const result = await run(arena, options).catch((error: Error): RunResult => {
-      // What cannot be judged is no success.
+      // A run that ended with an exception counts as failed.
       return { planned: [], wrong: [error.stack ?? error.message], messages: 0, events: 0, restMs: 0 };
     });
     const tookSeconds = Math.round((performance.now() - startedAt) / 1_000);
@@ -84,8 +84,8 @@ function wordsOf({ wrong, messages, events, planned, restMs }: RunResult): strin
 }
 
 /**
- * Leaves out halves of the disorder, then quarters, for as long as the run still fails. A run that does not fail again as
- * a whole is not shortened.
+ * Searches for a shorter list of disorders that still fails: leaves out halves, then quarters. If the complete list
+ * does not fail a second time, it is not shortened.
  */
 async function shorten(
   arena: Arena,

@@ -1,26 +1,26 @@
 /**
- * A proxy between one gateway and PostgreSQL that reads the protocol. A **group** is what a client sends up to a Sync, or
- * one simple query: PostgreSQL does all of it or nothing. In seeded order a group that commits is lost with its
- * connection, before PostgreSQL has it or after it is done.
+ * A proxy between one gateway and PostgreSQL that reads the protocol. A **group** is the messages of a client up to a
+ * Sync, or one simple query. The seed decides which groups with a commit are lost, together with their connection. A
+ * group is lost before PostgreSQL receives it, or its answer is lost after PostgreSQL has committed.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { ServerConnection } from '../support/database.ts';
 import type { Random } from './random.ts';
 
-/** `lose`: the answer to a commit is lost. `drop`: the commit itself is. Both end the connection. */
+/** `lose`: the answer to a commit is lost. `drop`: the commit itself is lost. Either one ends the connection. */
 export type CommitFate = 'lose' | 'drop';
 
 export interface PostgresProxy {
   /** DATABASE_URL of the database behind it. */
   readonly url: string;
-  /** Each piece is held back for so many milliseconds, in both directions. */
+  /** Delay in ms of each received chunk, in both directions. */
   delayMs: number;
-  /** What may happen to groups that commit, and to which share of them; undefined: nothing. */
+  /** The fate of groups that commit, and the share of them that it hits (0 to 1). Undefined: no group is lost. */
   commits: { readonly fate: CommitFate; readonly share: number } | undefined;
-  /** Called once, when PostgreSQL has said that a transaction is open, before the gateway hears it. */
+  /** Called once, when PostgreSQL reports an open transaction, before the gateway receives that report. */
   onTransaction: (() => void) | undefined;
-  /** While set, connections end and no new ones begin. */
+  /** True closes all connections and refuses new ones, until it is called with false. */
   setCut(isCut: boolean): void;
   stop(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
       upstream.destroy();
     };
     for (const socket of [client, upstream]) socket.on('error', end).on('close', end);
-    /** Pieces keep their order, also while the delay changes. */
+    /** Forwards chunks to `to` in their order, even if the delay changes in between. */
     const passing = (to: Socket) => {
       let last = Promise.resolve();
       return (piece: Buffer) => {
@@ -74,14 +74,14 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
         const isLost = groups.isAnswerLost;
         if (message.type === READY) {
           groups.answered(message);
-          // Of one that was sent on already, PostgreSQL has the end.
+          // Only if nothing is unanswered: otherwise the end of this transaction may already be with PostgreSQL.
           if (message.bytes[5] === IN_TRANSACTION && groups.isAnswered) {
             proxy.onTransaction?.();
             proxy.onTransaction = undefined;
           }
         }
         if (!isLost) down(message.bytes);
-        // What is lost is done by now, and on the disk.
+        // READY shows that PostgreSQL has done the group whose answer is lost. So the connection may end now.
         else if (message.type === READY) return end();
       }
     });
@@ -108,20 +108,20 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
 }
 
 interface Message {
-  /** Empty for the first message of a client, which has none. */
+  /** Type byte of the message. Empty for the first message of a client, which has no type byte. */
   readonly type: string;
   readonly bytes: Buffer;
 }
 
-/** Sync, a simple query, and what belongs to no group: the first message, a password, the end. */
+/** Types of messages that end a group: Sync, a simple query, and messages outside groups (startup, password, end). */
 const ENDS_GROUP = new Set(['S', 'Q', '', 'p', 'X']);
-/** Of these PostgreSQL answers each, at last with `READY`. */
+/** Types of messages whose answer from PostgreSQL ends with `READY`. */
 const ANSWERED = new Set(['S', 'Q', '']);
 const READY = 'Z';
 const BIND = 'B';
 const PARSE = 'P';
 
-/** Cuts a stream of bytes into messages of the protocol. */
+/** Splits a stream of bytes into messages of the protocol. */
 class Messages {
   #rest: Buffer = Buffer.alloc(0);
   #isFirst: boolean;
@@ -148,9 +148,9 @@ class Messages {
 
 interface Group {
   readonly bytes: Buffer;
-  /** Whether it ends a transaction: it has a COMMIT, or is one by itself. */
+  /** True if the group ends a transaction: it contains a COMMIT, or is a whole transaction without BEGIN. */
   readonly commits: boolean;
-  /** Its answer never comes. */
+  /** True if the proxy withholds the answer to this group. */
   isLost: boolean;
 }
 
@@ -161,20 +161,20 @@ class Groups {
   readonly #unanswered: Group[] = [];
   #pieces: Buffer[] = [];
   #words = new Set<string>();
-  /** Whether a transaction is open once all that was sent is done. */
+  /** True if a transaction is open after all messages sent so far. */
   #isOpen = false;
 
-  /** Whether what PostgreSQL says now is the answer to a group whose answer is lost. */
+  /** True if the next answer from PostgreSQL belongs to a group whose answer is lost. */
   get isAnswerLost(): boolean {
     return this.#unanswered[0]?.isLost === true;
   }
 
-  /** Whether PostgreSQL has answered all that was sent. */
+  /** True if PostgreSQL has answered every group. */
   get isAnswered(): boolean {
     return this.#unanswered.length === 0;
   }
 
-  /** The group that ends with `message`, if one does. */
+  /** Adds a message of the client. Returns the group that it ends, or undefined if it ends none. */
   add(message: Message): Group | undefined {
     this.#pieces.push(message.bytes);
     this.#read(message);

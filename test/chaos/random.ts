@@ -1,4 +1,4 @@
-/** Random choices that a seed repeats. */
+/** Random choices. The same seed gives the same choices. */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 to below 1 (mulberry32). */
+  /** A number from 0 (included) to 1 (excluded), by the algorithm mulberry32. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -28,7 +28,7 @@ export class Random {
     return choices[this.between(0, choices.length - 1)] as T;
   }
 
-  /** A source of its own, so that one part's choices do not depend on how often another part asks. */
+  /** A separate generator for one part of a run. Its choices do not depend on how often other parts draw a number. */
   fork(): Random {
     return new Random(Math.floor(this.next() * 2 ** 32));
   }

@@ -5,20 +5,20 @@ import type { Random } from './random.ts';
 /** An event as the feed gives it, in one line. */
 export type FedEvent = string;
 
-/** How far a status is on its way. */
+/** Order of the statuses. A status may only change to one with a higher number. */
 const STEPS: Readonly<Record<string, number>> = { pending: 0, sent: 1, delivered: 2, failed: 2 };
 const PAGE = 100;
 
 export class Readers {
-  /** What the follower of the feed was given, in order. */
+  /** The events that the reader of the feed received, in order. */
   readonly fed: FedEvent[] = [];
-  /** The last status that somebody was told of a recipient, by message id and number. */
+  /** The last status that a client received for each recipient, by message id and number. */
   readonly statuses = new Map<string, string>();
   readonly #api: Api;
   readonly #key: () => string;
   #isOver = false;
   #isAtRest = false;
-  /** Those who wait for the follower to be at the end of the feed. */
+  /** Called when the reader of the feed has reached its end. */
   #waiting: (() => void)[] = [];
   #looking: Promise<unknown> = Promise.resolve();
   #following: Promise<void> = Promise.resolve();
@@ -28,19 +28,19 @@ export class Readers {
     this.#key = key;
   }
 
-  /** `latest` gives ids of messages that were accepted lately. */
+  /** Starts the readers. `latest` returns the ids of recently accepted messages. */
   start(random: Random, latest: () => readonly string[]): void {
     this.#looking = Promise.all([this.#look(random.fork()), this.#watch(random.fork(), latest)]);
     this.#following = this.#follow(random.fork());
   }
 
-  /** Resolves when nobody looks any more; the follower goes on. */
+  /** Stops the readers of lists and messages, and resolves when they have ended. The reader of the feed continues. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#looking;
   }
 
-  /** Resolves when the feed was followed to its end of now. */
+  /** Resolves when the reader of the feed has reached its current end. */
   catchUp(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
@@ -50,7 +50,9 @@ export class Readers {
     await this.#following;
   }
 
-  /** Every message of the history, page by page, with the total that each page says. At rest only. */
+  /**
+   * Reads the whole history page by page. Returns all ids and the total. Call it only when nothing changes any more.
+   */
   async walk(random: Random, status?: string): Promise<{ ids: string[]; total: number } | undefined> {
     const ids: string[] = [];
     for (let page = 1; ; page += 1) {
@@ -67,13 +69,13 @@ export class Readers {
     }
   }
 
-  /** The balance; undefined without an answer. */
+  /** Returns the balance, or undefined without an answer. */
   async balance(random: Random): Promise<number | undefined> {
     const answer = await this.#api.ask(random, '/account', { key: this.#key() });
     return answer?.status === 200 ? (answer.body as { balance: number }).balance : undefined;
   }
 
-  /** Takes the feed page by page, and goes on from the cursor that it was given. */
+  /** Reads the feed page by page, each from the cursor of the page before. */
   async #follow(random: Random): Promise<void> {
     let cursor: string | undefined;
     while (!this.#isAtRest) {
@@ -91,7 +93,7 @@ export class Readers {
     }
   }
 
-  /** Lists and reads the balance, as dashboards do. */
+  /** Repeats reads of lists and of the balance, as dashboards do. */
   async #look(random: Random): Promise<void> {
     while (!this.#isOver) {
       const path = random.pick([
@@ -105,7 +107,7 @@ export class Readers {
     }
   }
 
-  /** Looks messages up again and again: what was accepted is there, and a status never goes back. */
+  /** Repeats lookups of messages. Checks that an accepted message is found, and that its status never goes back. */
   async #watch(random: Random, latest: () => readonly string[]): Promise<void> {
     while (!this.#isOver) {
       const ids = latest();
@@ -131,7 +133,7 @@ export class Readers {
   }
 }
 
-/** Whether a recipient that was `before` may be `after` later. */
+/** True if a recipient with status `before` may have status `after` later. */
 export function mayFollow(before: string, after: string): boolean {
   return before === after || (STEPS[before] ?? 0) < (STEPS[after] ?? 0);
 }

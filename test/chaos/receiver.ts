@@ -1,4 +1,4 @@
-/** The receiver of webhooks: it hangs, fails and cuts connections when it is told to, and remembers what it took. */
+/** The receiver of webhooks. On request it hangs, fails or cuts connections. It records the deliveries it accepted. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Disorder } from './schedule.ts';
@@ -6,7 +6,7 @@ import type { Disorder } from './schedule.ts';
 type Misbehaviour = Extract<Disorder, { kind: 'receiver' }>['how'];
 
 export interface Hook {
-  /** The last part of the address that it came to. */
+  /** The last segment of the URL that received the delivery. It names the endpoint. */
   readonly endpoint: string;
   readonly deliveryId: string;
   readonly body: string;
@@ -14,9 +14,9 @@ export interface Hook {
 
 export interface Receiver {
   readonly url: string;
-  /** What it answered with success. */
+  /** The deliveries that the receiver answered with success. */
   readonly hooks: Hook[];
-  /** What it does from now on; undefined is well. */
+  /** Sets the misbehaviour from now on. Undefined: the receiver accepts every delivery. */
   misbehave(how: Misbehaviour | undefined): void;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** One run: a world, its disorder, its clients, and what was wrong in the end. */
+/** One run: starts the processes (`World`), disturbs them while clients work, and returns the faults that it found. */
 import { Api, pause } from './api.ts';
 import type { Arena } from './arena.ts';
 import { KeyRotator, WebhookChanger } from './changers.ts';
@@ -14,32 +14,34 @@ import { type Clients, WINDOW, World } from './world.ts';
 const SENDERS = 6;
 const STATUSES = [undefined, 'pending', 'sent', 'delivered', 'failed'] as const;
 
-/** What a failing run shows besides. */
+/** Tables whose rows a failing run also prints. */
 const LOOKED_AT = ['unmatched_reports', 'timeline_notes', 'job_leases', 'report_spools'];
 
 export interface RunOptions {
   readonly seed: number;
   readonly seconds: number;
-  /** Of the disorder; the seed's when absent. */
+  /** Theme (kind of disorders) of the run. Without it, the seed chooses one. */
   readonly theme?: string | undefined;
-  /** Numbers of the planned disorders that happen; all when absent. */
+  /** Numbers of the planned disorders to carry out. Without it, all are. */
   readonly only?: readonly number[] | undefined;
-  /** How long the last messages, reports and hooks may take to come to rest. */
+  /** Longest time in seconds until the last messages, reports and webhook deliveries are finished. */
   readonly restSeconds: number;
   readonly log: (line: string) => void;
 }
 
 export interface RunResult {
   readonly planned: readonly Planned[];
-  /** What was wrong, in sentences. */
+  /** One sentence for each fault found. */
   readonly wrong: readonly string[];
   readonly messages: number;
   readonly events: number;
-  /** How long it took to come to rest, ms. */
+  /** Time in ms until no work was left. */
   readonly restMs: number;
 }
 
-/** Runs one seed. Real processes decide when exactly things happen, so a seed repeats the disorder, not every step. */
+/**
+ * Runs one seed. A seed repeats the same disorders, but not every step, because the timing of real processes varies.
+ */
 export async function run(
   arena: Arena,
   { seed, seconds, theme, only, restSeconds, log }: RunOptions,
@@ -85,7 +87,7 @@ export async function run(
     log('waiting for rest');
     const restedAt = performance.now();
     const reading = random.fork();
-    /** Judges all that there is now. */
+    /** Judges the present state. Returns the faults. */
     const judgeNow = async (): Promise<string[]> => {
       await readers.catchUp();
       const walks: [string | undefined, { ids: string[]; total: number }][] = [];
@@ -135,13 +137,13 @@ export async function run(
   }
 }
 
-/** How many hand-overs may have lost their answer without being known: with a connection that is cut, all on it. */
+/** Number of submissions whose answer may be lost. A cut connection loses the answers to all submissions on it. */
 function mayBeTwice({ mayBeTwice, carrier }: World): number {
   const cuts = carrier.handedOver.filter(({ answer }) => answer === 'cut').length;
   return mayBeTwice + cuts * WINDOW;
 }
 
-/** What is still on its way: jobs that are due or held, and reports that nobody acknowledged. */
+/** Returns the unfinished work: jobs that are due or under a lease, and reports that were not acknowledged. */
 async function unrest(world: World): Promise<string[]> {
   const [open] = await world.query(async (client) => {
     const { rows } = await client.query<{ due: number; held: number }>(
@@ -154,7 +156,7 @@ async function unrest(world: World): Promise<string[]> {
   return open?.due || open?.held ? [`there is no rest: ${JSON.stringify(open)}`, ...heard] : heard;
 }
 
-/** What helps to find out why: the logs, and all that is known of the messages that faults name. */
+/** Prints what helps to find the cause: the logs, and all data on the messages that the faults name. */
 async function show(world: World, wrong: readonly string[], log: (line: string) => void): Promise<void> {
   log(world.logs());
   const tables = async (sql: string, values: readonly unknown[] = []) => {

@@ -1,40 +1,42 @@
-/** What goes wrong in a run, and when: all of it follows from the seed. */
+/** The disorders (deliberate disturbances) of a run and their times. The seed decides all of them. */
 import type { Random } from './random.ts';
 
 export type Disorder =
-  /** A gateway stands still, and its clocks go on; where it says so, inside a transaction. */
+  /** A gateway is stopped (SIGSTOP), and its clocks go on. With `isInTransaction`, it stops inside a transaction. */
   | { readonly kind: 'stop-gateway'; readonly gateway: number; readonly isInTransaction: boolean }
   /**
-   * A gateway's machine is suspended: its monotonic clock stands still, too. Where it says so, while the gateway hands
-   * over a message to many.
+   * A gateway's machine is suspended, so its monotonic clock stops too. With `isAmidMany`, this happens while the
+   * gateway submits a message to many recipients.
    */
   | { readonly kind: 'suspend-gateway'; readonly gateway: number; readonly isAmidMany: boolean }
   /** kill -9 of a gateway; it is started again afterwards. */
   | { readonly kind: 'kill-gateway'; readonly gateway: number }
   /** The clock of a gateway's machine is set to another time. */
   | { readonly kind: 'set-clock'; readonly gateway: number }
-  /** All of PostgreSQL stands still. */
+  /** All processes of PostgreSQL are stopped for a time. */
   | { readonly kind: 'stop-postgres' }
   /**
-   * A backend of PostgreSQL is killed: all connections end, and what was not on the disk is gone. Where it says so, as
-   * soon as a send was accepted, or events were read.
+   * A backend of PostgreSQL is killed. All connections end, and commits that are not on the disk are lost. `after`
+   * delays the kill until a send is accepted or events are read.
    */
   | { readonly kind: 'crash-postgres'; readonly after: 'send' | 'events' | undefined }
   /** PostgreSQL crashes, and a gateway is killed at the same time. */
   | { readonly kind: 'crash-both'; readonly gateway: number }
-  /** What a gateway and PostgreSQL say to each other takes longer. */
+  /** Traffic between a gateway and PostgreSQL is delayed. */
   | { readonly kind: 'slow-database'; readonly gateway: number; readonly delayMs: number }
   /** PostgreSQL's answers to a share of the commits are lost, and the connection ends. */
   | { readonly kind: 'lose-commits'; readonly gateway: number; readonly share: number }
   /** A share of the commits never reaches PostgreSQL, and the connection ends. */
   | { readonly kind: 'drop-commits'; readonly gateway: number; readonly share: number }
-  /** No connection to PostgreSQL. */
+  /** A gateway has no connection to PostgreSQL. */
   | { readonly kind: 'cut-database'; readonly gateway: number }
-  /** Somebody else holds a row that all of the account's changes need: its own, or that of its event feed. */
+  /**
+   * Another client locks a row that all changes of the account need: the account's row, or the row of its event feed.
+   */
   | { readonly kind: 'lock-row'; readonly table: 'accounts' | 'event_feeds' }
-  /** The carrier answers late or slowly, in reverse order, not at all, refuses for now, or cuts the connection. */
+  /** The carrier answers late, slowly, in reverse order or not at all, refuses temporarily, or cuts the connection. */
   | { readonly kind: 'carrier'; readonly how: 'late' | 'slow' | 'reversed' | 'silent' | 'throttle' | 'drop' }
-  /** The carrier gives ids again that it gave before. */
+  /** The carrier starts its message ids again, so that ids repeat. */
   | { readonly kind: 'carrier-counts-anew' }
   /** The receiver of webhooks hangs, fails, or cuts the connection. */
   | { readonly kind: 'receiver'; readonly how: 'hang' | 'fail' | 'reset' };
@@ -46,10 +48,10 @@ export interface Planned {
   readonly disorder: Disorder;
 }
 
-/** Kinds that must not overlap with themselves: the second would end the first. */
+/** Disorders with the same key must not overlap, because the end of one would also end the other. */
 const keyOf = (disorder: Disorder): string =>
   'gateway' in disorder ? `gateway ${disorder.gateway}` : disorder.kind;
-/** These may last for long: what waits for them gives up by itself. */
+/** Kinds that may last long, because whatever waits for them has a timeout. */
 const LONG: readonly Disorder['kind'][] = [
   'stop-gateway',
   'suspend-gateway',
@@ -58,15 +60,15 @@ const LONG: readonly Disorder['kind'][] = [
   'cut-database',
 ];
 const LONGEST_MS = 25_000;
-/** What others may not wait for is shorter than this, and so is what they take over. */
+/** Shortest duration in ms of a disorder with `needsOthers`. It is longer than the lock timeouts and leases. */
 const LONG_MS = 18_000;
-/** Whether what it does to the others shows only where nothing else is wrong with them. */
+/** True if the effect of the disorder on other gateways is visible only while those gateways are undisturbed. */
 const needsOthers = (disorder: Disorder): boolean =>
   (disorder.kind === 'stop-gateway' && disorder.isInTransaction) ||
   (disorder.kind === 'suspend-gateway' && disorder.isAmidMany);
 /**
- * Most milliseconds between two disorders, by the seed. Faults that make themselves felt only where nothing else is wrong
- * need few disorders.
+ * Longest pauses in ms between two disorders. The seed chooses one. Long pauses find the faults that other disorders
+ * would hide.
  */
 const PAUSES_MS = [1_500, 1_500, 5_000] as const;
 
@@ -106,7 +108,9 @@ const RECEIVER: Make = (random) => ({
   kind: 'receiver',
   how: random.pick(['hang', 'fail', 'reset'] as const),
 });
-/** What goes wrong in a run, by the seed: not always everything, so that one disorder does not hide what another shows. */
+/**
+ * Groups of disorders. The seed chooses one for a run, so that one kind of disorder does not hide a fault of another.
+ */
 const THEMES: Readonly<Record<string, readonly Make[]>> = {
   processes: PROCESSES,
   'processes and carrier': [...PROCESSES, ...CARRIER],
@@ -117,7 +121,10 @@ const THEMES: Readonly<Record<string, readonly Make[]>> = {
 };
 export const themes = Object.keys(THEMES);
 
-/** The disorder of a run of `seconds`, of this theme or one of the seed's. It ends two seconds before the run does. */
+/**
+ * Plans the disorders of a run of `seconds`. Without `theme`, the seed chooses one. The last disorder ends two seconds
+ * before the run.
+ */
 export function scheduleOf(random: Random, seconds: number, gateways: number, theme?: string): Planned[] {
   const planned: Planned[] = [];
   const busyUntil = new Map<string, number>();

@@ -1,10 +1,10 @@
-/** Customers who send, repeat and cancel, and remember what they were told. */
+/** Customers who send, repeat and cancel messages, and record the answers. */
 import { type Answer, type Api, codeOf, isUnknown, pause } from './api.ts';
 import type { Random } from './random.ts';
 
 /**
- * What a client was told of one request. `refused`: nothing was accepted, as the answer said. `unknown`: there was no
- * answer, or it said that nobody knows.
+ * The outcome of one request, as its client knows it. `refused`: the answer said that nothing was accepted. `unknown`:
+ * there was no answer, or its code was `outcome_unknown`.
  */
 export type Told =
   | {
@@ -17,33 +17,33 @@ export type Told =
   | { readonly kind: 'refused'; readonly code: string }
   | { readonly kind: 'unknown' };
 
-/** One message as a client wants it: without a key each try has a text and numbers of its own. */
+/** One message that a client wants to send. Without an idempotency key, each try has its own text and numbers. */
 export interface Wanted {
   readonly to: readonly string[];
   readonly text: string;
   readonly key: string | undefined;
-  /** When it is to leave (Date.now, ms); undefined for now. */
+  /** Time at which the message must be sent (Date.now, ms). Undefined: at once. */
   readonly scheduledFor: number | undefined;
-  /** When it was asked for first (Date.now, ms). */
+  /** Time of the first request (Date.now, ms). */
   readonly askedAt: number;
   readonly told: Told[];
-  /** What was said to each request to cancel it: `canceled`, `unknown`, or the code of a refusal. */
+  /** The outcome of each request to cancel the message: `canceled`, `unknown`, or the error code of a refusal. */
   readonly canceled: string[];
 }
 
-/** One try of somebody who sends over one gateway only, to see whether it serves. */
+/** One request to one certain gateway, to see whether that gateway serves. */
 export interface Probe {
   readonly gateway: number;
   readonly askedAt: number;
   readonly answeredAt: number;
-  /** It was served, though perhaps refused. */
+  /** True if the gateway answered with a status below 500. So a refusal with 4xx counts as served. */
   readonly isServed: boolean;
 }
 
 const TRIES = 4;
-/** Between two probes, ms. */
+/** Pause between two probes, in ms. */
 const PROBE_MS = 400;
-/** Recipients of a message to many: a carrier has work with them for a while. */
+/** Number of recipients of a message to many. The carrier needs a while for them, so that a disorder can interrupt. */
 const BULK = 60;
 const HOUR_MS = 3_600_000;
 
@@ -56,13 +56,13 @@ export class Senders {
   #isOver = false;
   #sending: Promise<unknown> = Promise.resolve();
 
-  /** `key` is the key to send with now. */
+  /** `key` returns the API key to use at that moment. */
   constructor(api: Api, key: () => string) {
     this.#api = api;
     this.#key = key;
   }
 
-  /** `gateways` are the addresses of each, while it can be reached. */
+  /** Starts `count` senders. `gateways` returns the address of each gateway, or undefined while it is unreachable. */
   start(random: Random, count: number, gateways: () => readonly (string | undefined)[]): void {
     const senders = Array.from({ length: count }, () => this.#sendOn(random.fork()));
     const probes = gateways().map((_, gateway) =>
@@ -71,7 +71,7 @@ export class Senders {
     this.#sending = Promise.all([...senders, ...probes]);
   }
 
-  /** Resolves when nobody sends any more. */
+  /** Stops the senders. Resolves when all have ended. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#sending;
@@ -83,7 +83,7 @@ export class Senders {
     wanted.told.push((await this.#send(random, wanted, url)).told);
   }
 
-  /** Ids of messages that were accepted, the latest `count`. */
+  /** Returns the ids of the latest `count` accepted messages. */
   latest(count: number): string[] {
     return this.wanted
       .slice(-count)
@@ -97,14 +97,15 @@ export class Senders {
       let wanted = this.#want(random, key);
       for (let tries = 0; tries < TRIES; tries += 1) {
         if (tries > 0 && key === undefined) wanted = this.#want(random, undefined);
-        // Two at once, as of a button that is pressed twice.
+        // Two identical requests at once, as when a user presses a button twice.
         const twins = key !== undefined && random.chance(0.1) ? 2 : 1;
         const answers = await Promise.all(Array.from({ length: twins }, () => this.#send(random, wanted)));
         wanted.told.push(...answers.map(({ told }) => told));
         const accepted = answers.find(({ told }) => told.kind === 'accepted')?.told;
         if (accepted?.kind === 'accepted' && wanted.scheduledFor !== undefined && random.chance(0.7))
           cancellations.push(this.#cancel(random.fork(), wanted, accepted.id));
-        // Who has a key may repeat whatever happened, even what was accepted; who has none only what was refused.
+        // With an idempotency key, a client may repeat any request, even an accepted one. Without a key, it repeats
+        // only a refused request, because another repeat could send the message twice.
         const repeats =
           key === undefined
             ? answers.every(({ told }) => told.kind === 'refused')
@@ -175,7 +176,7 @@ export class Senders {
     return { told: { kind: 'refused', code: codeOf(body) }, status, retryAfterMs };
   }
 
-  /** Cancels a message about when it is to leave. */
+  /** Cancels a scheduled message close to its send time, so that cancellation and sending compete. */
   async #cancel(random: Random, wanted: Wanted, id: string): Promise<void> {
     const leftMs = (wanted.scheduledFor ?? 0) - Date.now();
     await pause(leftMs < 10_000 ? leftMs + random.between(-1_000, 500) : random.between(0, 2_000));

@@ -1,4 +1,4 @@
-/** The parts of a run: PostgreSQL, gateways behind proxies, carrier, receiver, and what can be done to them. */
+/** The parts of a run (PostgreSQL, gateways behind proxies, carrier, receiver) and the disorders that disturb them. */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,30 +17,32 @@ import type { Random } from './random.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import type { Disorder } from './schedule.ts';
 
-/** A clock may be set to so many hours from the right time, by the seed. */
+/** Hours by which a clock may be set wrong. The seed chooses one. */
 const CLOCK_SHIFTS_HOURS = [-30, -1, 25, 72] as const;
-/** A disorder waits for the moment that it wants for so long. */
+/** Longest time in ms that a disorder waits for its moment, such as an open transaction. */
 const MOMENT_MS = 1_000;
-/** Others take the jobs of a gateway that was silent for longer. */
+/** After this time in ms without a sign of a gateway, other gateways may take its jobs. */
 const LEASE_MS = 13_000;
-/** A process that stands still inside a transaction keeps it for 5 s; this is more, for a busy machine. */
+/**
+ * A process that is stopped inside a transaction may keep it open for 5 s. This limit in ms allows for a busy machine.
+ */
 const OPEN_MS = 12_000;
 const OPEN_FOR_LONG = `SELECT FROM pg_stat_activity WHERE application_name = 'messaging-gateway'
   AND state = 'idle in transaction' AND state_change < now() - interval '10 seconds'`;
-/** A slow carrier has taken some messages of many by then, and not all. */
+/** After this time in ms, a slow carrier has received some recipients of a message to many, but not all. */
 const AMID_MS = 500;
-/** What a gateway was sending when it stopped has arrived by then. */
+/** After this time in ms, the data that a gateway sent before it stopped has arrived. */
 const ARRIVED_MS = 150;
-/** PostgreSQL is there again after a crash within this. */
+/** Longest time in ms until PostgreSQL is available after a crash. */
 const RECOVERY_MS = 60_000;
-/** A gateway has started again after this, whatever happens meanwhile. */
+/** Longest time in ms until a gateway has restarted, even if further disorders happen meanwhile. */
 const START_MS = 240_000;
 const PRELOAD = pathToFileURL(join(import.meta.dirname, 'clocks.ts')).href;
-/** Microseconds that PostgreSQL may wait with a commit, as a slow disk does. */
+/** Delays of a commit in microseconds (`commit_delay`), to imitate a slow disk. */
 const COMMIT_DELAYS = ['0', '10000', '100000', '100000'] as const;
-/** What the carrier never answers takes its place in the window for so long. Late answers come sooner. */
+/** An unanswered submission occupies a place in the window for this long. Late answers arrive sooner than this. */
 const SUBMIT_TIMEOUT_SECONDS = 8;
-/** Messages that a gateway may have with the carrier unanswered. */
+/** Largest number of unanswered submissions of one gateway at the carrier. */
 export const WINDOW = 5;
 
 interface Gateway {
@@ -48,16 +50,16 @@ interface Gateway {
   readonly dataDir: string;
   process: ServerProcess;
   url: string | undefined;
-  /** Disorders that keep it killed. */
+  /** Number of disorders that keep the gateway killed at present. */
   kills: number;
   starting: Promise<void> | undefined;
-  /** For how long its machine was suspended so far, ms. */
+  /** Total time in ms for which the gateway's machine was suspended. */
   suspendedMs: number;
 }
 
-/** What a disorder may wait for, or ask for. */
+/** Actions of clients that a disorder may wait for or request. */
 export interface Clients {
-  /** Resolves when a client is told of this. */
+  /** Resolves when a client next receives an answer of the kind `what`. */
   told(what: Told): Promise<void>;
   /** Resolves when the gateway has answered a send to many. */
   sendMany(url: string): Promise<void>;
@@ -70,11 +72,11 @@ export class World {
   readonly #postgres: TestPostgres;
   readonly #database: ServerConnection;
   readonly #gateways: Gateway[] = [];
-  /** How often each number may get its message again: the gateway that handed it over did not record that. */
+  /** How many extra copies each number may get, because a gateway submitted its message and could not record that. */
   readonly atRisk = new Map<string, number>();
-  /** So many messages more may have left twice: a gateway that stood still had them on their way out. */
+  /** Number of further messages that may be sent twice, because a stopped gateway had begun to write them. */
   mayBeTwice = 0;
-  /** What nothing explains. */
+  /** Observations that no disorder explains. Each one fails the run. */
   readonly oddities: string[] = [];
   readonly #random: Random;
   #isStopping = false;
@@ -96,7 +98,7 @@ export class World {
 
   /** Starts everything, with `gateways` processes on one database. */
   static async start(arena: Arena, random: Random, gateways: number): Promise<World> {
-    // As an operator has it, but that a commit may wait: what was not written is gone when PostgreSQL crashes.
+    // Settings as in production, except for the delay of commits. With the delay, a crash loses unwritten commits.
     const settings = {
       fsync: 'on',
       synchronous_commit: 'on',
@@ -128,22 +130,25 @@ export class World {
     return world;
   }
 
-  /** The gateways that can be reached. */
+  /** Addresses of the reachable gateways. */
   urls(): string[] {
     return this.#gateways.flatMap(({ url }) => url ?? []);
   }
 
-  /** Of each gateway, its address while it can be reached. */
+  /** The address of each gateway, or undefined while it is unreachable. */
   get gateways(): readonly (string | undefined)[] {
     return this.#gateways.map(({ url }) => url);
   }
 
-  /** What the gateways have logged. */
+  /** The logs of all gateways. */
   logs(): string {
     return this.#gateways.map(({ process }) => process.stderr()).join('\n');
   }
 
-  /** Runs `work`, which changes nothing, on a connection of its own past the proxies: again where PostgreSQL crashes. */
+  /**
+   * Runs `work` on a new connection that bypasses the proxies. Repeats it if PostgreSQL crashes, so `work` must only
+   * read.
+   */
   async query<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     let failure: unknown;
     const done = await eventually(async () => {
@@ -164,7 +169,7 @@ export class World {
     return done.value;
   }
 
-  /** Begins a disorder; resolves with what ends it. */
+  /** Begins a disorder. Resolves with a function that ends it. */
   async begin(disorder: Disorder, clients: Clients): Promise<() => Promise<void>> {
     switch (disorder.kind) {
       case 'stop-gateway': {
@@ -279,11 +284,11 @@ export class World {
   }
 
   /**
-   * A gateway that ends, stands still or has no database has answers of the carrier that it does not record: whoever has
-   * the jobs next hands the messages over again.
+   * Notes the submissions whose answer a gateway may fail to record, because it ends, is stopped or has no database.
+   * The next process that takes these jobs submits the messages again.
    */
   async #mayLose(): Promise<void> {
-    // What was on its way out is with the carrier by then.
+    // Wait until the carrier has received all that the gateway sent.
     await pause(ARRIVED_MS);
     const taken = this.carrier.handedOver.flatMap(({ answer, to }) => (answer === 'accepted' ? [to] : []));
     const unrecorded = await this.query(async (client) => {
@@ -293,10 +298,10 @@ export class World {
     for (const { address } of unrecorded) this.atRisk.set(address, (this.atRisk.get(address) ?? 0) + 1);
   }
 
-  /** Judges a gateway that stood still, before it goes on. */
+  /** Checks the effects of a stopped gateway, before it continues. */
   async #resumed(since: number): Promise<void> {
     const stoodMs = performance.now() - since;
-    // Others have taken its jobs, and what it was writing goes out all the same.
+    // Other gateways have taken its jobs, but it still writes the submissions that it had begun.
     if (stoodMs > LEASE_MS) this.mayBeTwice += WINDOW;
     if (stoodMs < OPEN_MS) return;
     const open = await this.query(async (client) => (await client.query(OPEN_FOR_LONG)).rowCount ?? 0);
@@ -314,7 +319,7 @@ export class World {
     await this.#mayLose();
     return async () => {
       gateway.kills -= 1;
-      // One that is killed again while it starts is started when that is over.
+      // A gateway that is killed again during its start is started after that disorder.
       gateway.starting ??= this.#startAgain(gateway).finally(() => {
         gateway.starting = undefined;
       });
@@ -322,7 +327,7 @@ export class World {
     };
   }
 
-  /** Stops a gateway inside a transaction, if it is in one soon. */
+  /** Stops a gateway inside a transaction, if it opens one within `MOMENT_MS`. */
   async #stopInTransaction({ process, proxy }: Gateway): Promise<void> {
     const isStopped = new Promise<void>((resolve) => {
       proxy.onTransaction = () => {
@@ -341,7 +346,7 @@ export class World {
     await this.#untilStarted(gateway);
   }
 
-  /** A start that the next disorder breaks, or a slow machine, is tried again, as a supervisor would. */
+  /** Starts a gateway. Tries again if a disorder or a slow machine makes the start fail, as a supervisor would. */
   async #untilStarted(gateway: Gateway): Promise<void> {
     const until = performance.now() + START_MS;
     while (gateway.kills === 0 && !this.#isStopping) {
@@ -357,7 +362,7 @@ export class World {
     }
   }
 
-  /** Crashes it now, or when `moment` has come, if that is soon. */
+  /** Crashes PostgreSQL when `moment` resolves, or after `MOMENT_MS`. Without `moment`, crashes it now. */
   async #crashPostgres(moment?: Promise<void>): Promise<void> {
     const backend = await this.query(async (client) => {
       const { rows } = await client.query<{ pid: number }>(
@@ -384,7 +389,7 @@ export class World {
       await client.query('BEGIN');
       await client.query(`SELECT FROM ${table} WHERE ${key} = $1 FOR UPDATE`, [this.#arena.accountId]);
     } catch {
-      // PostgreSQL crashed at this moment: nobody holds the row.
+      // PostgreSQL crashed at this moment, so the row is not locked.
     }
     return () => client.end().catch(() => undefined);
   }
@@ -411,7 +416,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Whether PostgreSQL is not there at the moment, and nothing else is to blame. */
+/** True if the error only means that PostgreSQL is unavailable at present. */
 function isAway(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return error.code?.startsWith('57P') === true;
   const { code, message } = error as NodeJS.ErrnoException;
