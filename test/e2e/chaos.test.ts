@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type Arena, openArena } from '../chaos/arena.ts';
 import { run } from '../chaos/run.ts';
 
-// It starts PostgreSQL and two gateways, and waits until all is at rest, which takes its time on a busy machine.
+// The test starts PostgreSQL and two gateways, and waits until no work is left. That takes long on a busy machine.
 jest.setTimeout(600_000);
 
 const SEED = 1;

@@ -31,7 +31,7 @@ jest.setTimeout(180_000);
 const HOUR_MS = 3_600_000;
 /** Twilio's longest validity period. The gateway never asks for more. */
 const LONGEST_VALIDITY_SECONDS = 36_000;
-/** Push platforms are asked to keep what has no lifetime for so long. */
+/** Lifetime in seconds that the gateway sends to push platforms for a message without one. */
 const LONGEST_KEPT_SECONDS = 28 * 86_400;
 const TEMPLATE = { type: 'template', template: { name: 'hello', language: 'en' } };
 const PRELOAD = pathToFileURL(join(import.meta.dirname, '../support/shifted-date.ts')).href;
@@ -47,7 +47,7 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close();
 });
 
-/** The variables of a process whose clock is or will be `shiftMs` off, and its database. */
+/** Creates a database. Returns it with the environment of a process whose clock is or will be wrong by `shiftMs`. */
 async function shifted(shiftMs: number, template?: string) {
   const database = await createTestDatabase(template);
   closings.push(() => database.drop());
@@ -63,7 +63,7 @@ async function shifted(shiftMs: number, template?: string) {
   return { variables, rows };
 }
 
-/** One accepting carrier of each kind, and WhatsApp's platform. `forms` are the requests to Twilio. */
+/** Starts one carrier of each kind and WhatsApp's platform. All accept messages. `forms` are the requests to Twilio. */
 async function startCarriers() {
   const smsc = await startSmsc();
   closings.push(() => smsc.stop());
@@ -193,11 +193,11 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
     expect([again.headers.get('Idempotency-Replayed'), again.text]).toEqual(['true', first.text]);
     const { id, createdAt } = JSON.parse((await send()).text) as { id: string; createdAt: string };
     expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(HOUR_MS);
-    // Expiry searches by the time in the id.
+    // The id must hold the right time, because expiry finds messages by the time in their id.
     expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(Date.now() + HOUR_MS);
     const get = async (id: string) => JSON.parse((await call(`/api/v1/developers/messages/${id}`)).text);
     await eventually(async () => (await get(id)).status === 'delivered');
-    // The deadline has not passed for a carrier or a mail server either.
+    // The wrong clock must not make the deadline of a submission to a carrier or a mail server appear to have passed.
     const mail = { to: 'a@example.com', subject: 'Hello', text: 'Hello' };
     for (const answer of [
       await send({ to: '+254700123456' }),
@@ -269,7 +269,7 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
       { platform: 'web', token: web.endpoint('amina'), keys: newBrowser().keys },
     ])
       await post('/devices', { userId: 'amina', ...device });
-    // Tokens of providers are by real time: these last while the clock is wrong.
+    // Send with the right clock first, so that the providers' tokens are valid in real time while the clock is wrong.
     await send();
     await eventually(() => count().join() === '1,1,1');
 

@@ -136,7 +136,7 @@ describe('kill -9 of the server, five times in a row', () => {
       );
       expect(account?.balance).toBe(account?.ledger);
 
-      // At least once each. A repeat has the same delivery id.
+      // Each event is delivered at least once. A repeated delivery has the same delivery id.
       const told = () => new Map(receiver.received.map((hook) => [hook.body.messageId, hook.body.event]));
       await eventually(() => [...stored.keys()].every((id) => told().has(id)));
       const deliveries = new Map<string, Set<unknown>>();

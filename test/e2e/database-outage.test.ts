@@ -21,10 +21,10 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 // Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
-/** Longest wait for an answer. */
+/** Longest wait for an answer, in ms. */
 const ANSWER_MS = 45_000;
 const RECOVERY_MS = 60_000;
-/** The limit for a stopping process, which needs less than half of it. */
+/** Longest time in ms until a stopping process has ended. It normally needs less than half of this. */
 const DRAIN_MS = 30_000;
 
 let workplace: Workplace;
@@ -95,8 +95,8 @@ async function isUnavailable(response: Response): Promise<void> {
 }
 
 /**
- * Nothing was done, or the outcome is unknown. With an unknown outcome there is no Retry-After, because a retry could
- * send twice.
+ * Checks that the answer says one of two things: nothing was done, or the outcome is unknown. An answer with an unknown
+ * outcome has no Retry-After, because a retry could send the message twice.
  */
 async function isUnavailableOrUnknown(response: Response): Promise<void> {
   const { error } = (await response.clone().json()) as { error: { code: string; message: string } };
@@ -105,7 +105,9 @@ async function isUnavailableOrUnknown(response: Response): Promise<void> {
   expect(error.message).toMatch(/Look it up .* Idempotency-Key/);
 }
 
-/** Sends until a message is accepted and waits until it is sent. Refusals before it have a Retry-After. */
+/**
+ * Sends until a message is accepted, and waits until that message is sent. Earlier refusals must have a Retry-After.
+ */
 async function recovers(client: Client): Promise<void> {
   const accepted = await eventually(async () => {
     const response = await client.send();
@@ -164,7 +166,7 @@ describe('an outage of the database', () => {
           }
         });
         await eventually(async () => accepted.size > enough, RECOVERY_MS);
-        // All of its processes at once, so that none of them writes anything more to the disk.
+        // Kill all processes of PostgreSQL at once, so that none of them writes to the disk afterwards.
         const connection = await embeddedConnection(dataDir);
         const children = await query<{ pid: number }>(connection, 'SELECT pid FROM pg_stat_activity');
         for (const pid of [killed, ...children.map(({ pid }) => pid)]) {
@@ -178,7 +180,7 @@ describe('an outage of the database', () => {
         await Promise.all(senders);
         await eventually(async () => (await postmasterPid(dataDir)) !== killed, RECOVERY_MS);
         await eventually(async () => (await client.ready()) === 200, RECOVERY_MS);
-        // The answer about readiness may be a second old.
+        // Retry the query: readiness is checked once a second, so its answer may be older than the last crash.
         const stored = await eventually(async () =>
           query<{ id: string }>(
             await embeddedConnection(dataDir),
@@ -360,7 +362,7 @@ describe('an outage of the database', () => {
       closing(async (closeAtEnd) => {
         const { gateway, client } = await startBehindProxy(closeAtEnd);
         await isAccepted(await client.send());
-        // A connection like those of every gateway process. Nothing more is sent on it, and it stays open.
+        // This connection has the settings of a gateway's. It stays open and silent, like that of a frozen process.
         const goesOn = Promise.withResolvers<void>();
         const frozen = closeAtEnd(createKnex(gateway.database.connection, silentLogger), async (knex) => {
           goesOn.resolve();
@@ -393,7 +395,8 @@ describe('an outage of the database', () => {
         await using sql = await openSql(gateway.database);
         await sql.query('BEGIN');
         await sql.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [account.accountId]);
-        // Longer than the lock timeout. PostgreSQL has received everything up to COMMIT.
+        // Each send waits until the lock timeout. By then PostgreSQL has received the whole transaction with its
+        // COMMIT.
         for (let time = 0; time < 2; time++) await isUnavailable(await client.send());
         await sql.query('ROLLBACK');
         await isAccepted(await client.send());

@@ -17,7 +17,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let sql: TestSql;
-  /** The first carrier's answers, one for each submission. After them it refuses. */
+  /** Answers of the first carrier by number, one for each submission. After the last one, the carrier refuses. */
   const replies = new Map<string, ApiReply[]>();
   const refused = (to: string) => africasTalkingAnswer(to, 403, 'InvalidPhoneNumber');
   beforeAll(async () => {
@@ -99,7 +99,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
   it('there is no refund when the carrier says later that it accepted the message', async () => {
     const before = await balance();
     const { id } = await fail('+256700600004', ['drop']);
-    // As recorded by a process that was suspended between the carrier's answer and the record.
+    // Write the record of a process that was suspended after the carrier's answer and before it could record it.
     await withUnitOfWork(gateway, (uow) =>
       uow.run(async (tx) => {
         const move = { messageId: id, position: 0, from: 'pending', to: 'sent', error: null } as const;

@@ -200,7 +200,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     const { sid } = await becomes(id, 'sent');
     await report(Number(sid).toString(16), 'failed', '256799999999');
     expect((await details(id)).body.status).toBe('sent');
-    // It waits no longer for its message than others do.
+    // A report for another number waits for its message for the same time as any unmatched report.
     const kept = await age('256799999999', '6 minutes');
     await gateway.parts.reports.matchKept();
     expect(await age('256799999999', '0')).toEqual(kept);
@@ -214,7 +214,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     smsc.behave({ messageIds: 'decimal' });
     const first = await send(`+${older}`, 'older');
     const { sid } = await becomes(first, 'sent');
-    // The report on the second message arrives before its answer. Its id repeats that of the first.
+    // The report on the second message arrives before the carrier's answer, and has the same id as the first message.
     await report(sid, 'failed', younger);
     await gateway.parts.reports.matchKept();
     expect((await details(first)).body.status).toBe('sent');

@@ -57,7 +57,7 @@ async function startPostgres() {
   return { connection, url: databaseUrl(connection), start, stop };
 }
 
-/** A gateway on it, with the key of the quickstart. */
+/** Starts a gateway on that PostgreSQL. Returns it with the API key that the first start printed. */
 async function startGateway(variables: Record<string, string>) {
   const settings: Record<string, string> = {
     DATA_DIR: await workplace.directory('data'),
@@ -146,7 +146,7 @@ describe('delivery reports that arrive while PostgreSQL is stopped', () => {
     await postgres.start();
     await eventually(async () => (await statuses(postgres.connection)).delivered === REPORTS);
     expect(await statuses(postgres.connection)).toEqual(all('delivered'));
-    // They keep the time of their arrival, and are applied once.
+    // The stored reports keep their time of arrival, and each is applied once.
     const [late] = await query<{ count: number; notes: number }>(
       postgres.connection,
       `SELECT count(*) FILTER (WHERE delivered_at > $1)::int AS count,

@@ -113,7 +113,7 @@ describe("a carrier's answer that cannot be stored as it is", () => {
       sql.query(
         `SELECT (data->>'attempt')::int AS attempt FROM pgboss.job WHERE state < 'active' ORDER BY 1`,
       );
-    // A running job is not in this list, so look until both wait.
+    // A running job is not in this list, so query until both jobs wait.
     await eventually(async () => {
       expect(await waiting()).toEqual([{ attempt: 1 }, { attempt: handOvers(odd) }]);
       return true;
@@ -130,7 +130,7 @@ describe("a carrier's answer that cannot be stored as it is", () => {
     await eventually(() => handOvers(first) + handOvers(second) === 2);
     const put = () => sql.query(`SELECT FROM recipients WHERE message_id = $1 AND attempts = 1`, [id]);
     await eventually(async () => (await put()).length === 2);
-    // As after a process died between recording the result and deleting the job.
+    // Insert the job that remains if a process dies after it recorded the result and before it deleted the job.
     const job = { group: { id: 'sms:*' }, data: { messageIds: [id], attempt: 0, wasHandedOver: true } };
     await sql.query(
       `INSERT INTO job_leases (id, due_at, queue, job) VALUES (gen_random_uuid(), now(), 'submit', $1)`,

@@ -48,7 +48,7 @@ async function start(variables: Record<string, string>) {
       const response = await fetch(`${url}/api/v1/developers/sms`, {
         method: 'POST',
         headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
-        // Long, so that a nearly full disk cannot hold it.
+        // The text is long, so that a nearly full disk has no room for it.
         body: JSON.stringify({ to: '+256700123456', message: 'x'.repeat(1_000) }),
       });
       const body = (await response.json()) as { error?: { code: string; message: string } };
@@ -117,7 +117,7 @@ describe('a database that cannot store a message (R215)', () => {
       const filling = join(disk.path, 'filling');
       const fill = async () => {
         await using file = await open(filling, 'a');
-        // Until no page is left.
+        // Write large blocks first, then blocks of 4 KiB, until the disk has no free page.
         for (const size of [2 ** 20, 4_096]) {
           const block = Buffer.alloc(size);
           await (async () => {
@@ -126,7 +126,7 @@ describe('a database that cannot store a message (R215)', () => {
         }
       };
       await fill();
-      // The free space in existing pages is used up first.
+      // Sends succeed until PostgreSQL has used up the free space in its existing pages.
       await eventually(async () => (await gateway.send()).status === 503);
       await isToldOf(gateway, { refusal: 'database_full', reason: 'The disk of the database is full.' }, () =>
         rm(filling),

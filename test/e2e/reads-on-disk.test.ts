@@ -21,10 +21,10 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 // Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
-/** Commits before the kill. The WAL buffer holds far more. */
+/** Number of commits before the kill. All fit in the WAL buffer, so PostgreSQL need not write them earlier. */
 const COMMITS = 400;
 
-/** In one transaction: a new event, a message with its number, and the notification. */
+/** One transaction that writes a new event and a message with the event's number, and notifies the gateway. */
 const APPEND = `WITH feed AS (
     UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
   ), appended AS (
@@ -35,7 +35,7 @@ const APPEND = `WITH feed AS (
   )
   SELECT last_seq::int AS seq, pg_notify('gateway_live', 'message ' || $1::uuid || ' ' || id) FROM feed, changed`;
 
-/** An event, its due delivery, and a job for any worker. */
+/** Writes an event, its due delivery, and a job that any worker may take. */
 const LEAVE = `WITH feed AS (
     UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
   ), appended AS (
@@ -72,7 +72,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     return { server, url: await server.ready() };
   }
 
-  /** PostgreSQL and the gateway at once, so that neither writes anything more to the disk. */
+  /** Kills PostgreSQL and the gateway at once, so that neither writes to the disk afterwards. */
   async function killAll(server: ServerProcess, dataDir: string): Promise<() => Promise<unknown>> {
     const postmaster = await postmasterPid(dataDir);
     const others = await query<{ pid: number }>(
@@ -84,7 +84,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
         try {
           process.kill(pid, 'SIGKILL');
         } catch {
-          // A connection that was closed in the meantime.
+          // The backend of this connection has ended in the meantime.
         }
       }
       return server.kill();
@@ -142,7 +142,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     const other = new pg.Client(connection);
     other.on('error', () => undefined);
     await other.connect();
-    // As another process commits before it waits for the disk.
+    // Commit as another gateway process does: it commits without waiting for the disk (ADR-0017).
     await other.query('SET synchronous_commit = off');
     for (let commit = 1; commit < COMMITS; commit++) await other.query(APPEND, [accountId, messageId]);
     const kill = await killAll(server, dataDir);
@@ -168,7 +168,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     await start(dataDir, { ROLES: 'api' });
     await withKnex(await embeddedConnection(dataDir), async (knex) => {
       const sql = new Sql(knex);
-      // Periodic writes of the gateway itself do not count.
+      // Try again if the gateway's periodic work wrote to the WAL between the reads.
       await eventually(async () => {
         const [before] = await sql.queryOnDisk<{ lsn: string }>(END_OF_LOG, []);
         for (let time = 0; time < 5; time++) await sql.queryOnDisk(END_OF_LOG, []);
@@ -195,7 +195,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     other.on('error', () => undefined);
     await other.connect();
     await other.query('SET synchronous_commit = off');
-    // As a process without workers leaves a job for others.
+    // Insert jobs as a process without workers does, which leaves them for other processes.
     const ids = Array.from({ length: 20 }, () => randomUUID());
     const kill = await killAll(server, dataDir);
     for (const id of ids) {
@@ -225,7 +225,7 @@ async function startReceiver() {
   return { ...receiver, [Symbol.asyncDispose]: receiver.stop };
 }
 
-/** PostgreSQL's WAL writer is suspended, as on a slow disk. */
+/** Suspends PostgreSQL's WAL writer, so that commits reach the disk late, as on a slow disk. */
 async function stopLogWriter(connection: pg.ClientConfig): Promise<void> {
   const text = `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`;
   const [writer] = await query<{ pid: number }>(connection, text);

@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 
-/** More than the jobs of one route that a process may hold. */
+/** Number of messages without an answer. It exceeds the number of jobs of one route that a process may hold. */
 const SILENT = 9;
 
 describe('a carrier that never answers some messages', () => {

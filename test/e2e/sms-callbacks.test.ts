@@ -52,7 +52,7 @@ describe('callbacks of SMS carriers (R15)', () => {
   };
   const details = async (id: string) =>
     (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
-  /** Sends, and resolves with id and sid once the carrier has accepted it. */
+  /** Sends a message. Resolves with its id and its sid (the carrier's id) when the carrier has accepted it. */
   const sent = async (to: string) => {
     const body = { to, message: 'Hello' };
     const { id } = (await gateway.call('POST', '/developers/sms', { key: account.key, body })).body;
@@ -99,7 +99,8 @@ describe('callbacks of SMS carriers (R15)', () => {
   it('Africa’s Talking: with a token, only callbacks with that token reach its messages', async () => {
     const { id, sid } = await sent('+254700123456');
     const report = { id: sid, status: 'Success', phoneNumber: '+254700123456' };
-    // Without it they count as the other account's, which does not have this message.
+    // A report without the right token is taken as one for the account without a token. That account did not send this
+    // message, so nothing changes.
     expect((await post('africastalking?token=wrong', report)).status).toBe(200);
     expect((await details(id)).status).toBe('sent');
     await using alone = await startTestGateway({
@@ -137,9 +138,9 @@ describe('callbacks of SMS carriers (R15)', () => {
       200, 200, 200, 200, 200, 429, 429,
     ]);
     await using sql = await openSql(open.database);
-    // Stored, they could be applied to later messages.
+    // Unverified reports on unknown ids are not stored, because they could be applied to later messages.
     expect(await sql.query('SELECT FROM unmatched_reports')).toEqual([]);
-    // A carrier without a callback token may report on many messages at once. Known ones are accepted.
+    // A carrier without a callback token may report on many messages at once. Reports on known messages are accepted.
     const { key } = await open.createAccount();
     const message = { to: '+256700123456,+256700123457', message: 'Hello' };
     expect((await open.call('POST', '/developers/sms', { key, body: message })).status).toBe(200);

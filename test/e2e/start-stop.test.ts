@@ -221,7 +221,7 @@ describe('SIGTERM and SIGINT (R239)', () => {
         resolve(response.statusCode);
       });
     });
-    // The server asks for the body after it has read the head.
+    // `continue` shows that the server has read the head of the request and now waits for the body.
     await new Promise((resolve) => inFlight.on('continue', resolve).flushHeaders());
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) server.child.kill(signal);
     await eventually(async () =>
@@ -241,7 +241,7 @@ describe('SIGTERM and SIGINT (R239)', () => {
     const server = start({ DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '1000' });
     const url = await server.ready();
     const { hostname, port } = new URL(url);
-    // More than the socket buffers hold: the answers can never be written completely.
+    // The answers exceed the socket buffers and are never read, so the server can never write them completely.
     const text = 'GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(150);
     const sockets = Array.from({ length: 3 }, () =>
       connect(Number(port), hostname).on('error', () => undefined),
@@ -252,7 +252,7 @@ describe('SIGTERM and SIGINT (R239)', () => {
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     const signalledAt = performance.now();
     expect(await server.stop()).toMatchObject({ code: 0 });
-    // Without the rule it takes over 30 s, until all connections are cut.
+    // If the server waited for these connections, it would take over 30 s, until it cuts all connections.
     expect(performance.now() - signalledAt).toBeLessThan(25_000);
     await isGone(dataDir);
   });

@@ -64,7 +64,7 @@ describe('a process that was frozen while another took its jobs (R219)', () => {
     await eventually(() => smsc.received.length === WINDOW);
     server.child.kill('SIGSTOP');
     await start({ ROLES: 'worker' });
-    // The answers to the suspended process wait in its socket.
+    // From here on the carrier answers at once. Its answers to the suspended process wait in that process's socket.
     smsc.behave({ answersReversedBy: 1 });
     await eventually(async () => {
       const open = await query(database.connection, `SELECT FROM recipients WHERE status = 'pending'`);
@@ -72,7 +72,7 @@ describe('a process that was frozen while another took its jobs (R219)', () => {
     });
     expect(smsc.received).toHaveLength(WINDOW + RECIPIENTS);
     server.child.kill('SIGCONT');
-    // It queues behind everything that waits in the process.
+    // This message is sent after all older work of the process. So its arrival shows that no repeat will follow.
     await send('+256700500001', 'last');
     await eventually(() => smsc.messages().some(({ text }) => text === 'last'));
     expect(smsc.messages().filter(({ text }) => text === 'first')).toHaveLength(WINDOW + RECIPIENTS);

@@ -5,12 +5,12 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-/** Any process may take a dead process's job after 10 s without a heartbeat. */
+/** Longest wait for recovery, in ms. Any process may take a dead process's job after 10 s without a heartbeat. */
 const RECOVERY_MS = 90_000;
 const STEPS = [
   { step: 'event recorded', sentBefore: 0, sentAfter: 1 },
   { step: 'job fetched', sentBefore: 0, sentAfter: 1 },
-  // The worker could not record the delivery, so it is sent again with the same id (at least once).
+  // The worker died before it recorded the delivery, so the delivery is sent again with the same id (at least once).
   { step: 'attempt made, not recorded', sentBefore: 1, sentAfter: 2 },
   { step: 'attempt recorded, job not done', sentBefore: 1, sentAfter: 1 },
 ] as const;
@@ -38,7 +38,7 @@ async function crashAt(step: string) {
   return { database, receiver, api, key, registered, sent, sentBefore: receiver.received.length };
 }
 
-/** Lets another process continue, and returns the outcome. */
+/** Starts another worker that continues the dead worker's jobs, and returns the outcome. */
 async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
   const { database, receiver, api, key, registered, sent, sentBefore } = crashed;
   const worker = await startTestGateway({ ROLES: 'worker' }, database);
@@ -64,7 +64,8 @@ async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
 }
 
 describe('kill -9 during a webhook delivery (R163, R166)', () => {
-  // All continue concurrently, because they mostly wait for the heartbeat timeout. They start one after another.
+  // The crashes happen one after another. The recoveries run concurrently, because they mostly wait for the heartbeat
+  // timeout.
   const crashes = new Map<string, ReturnType<typeof recover>>();
   beforeAll(() => {
     let before: Promise<unknown> = Promise.resolve();
