@@ -1,4 +1,4 @@
-/** Apple's side of the wire: HTTP/2, provider tokens checked. */
+/** A simulator of Apple's push service (APNs): an HTTP/2 server that checks provider tokens. */
 import { generateKeyPairSync, verify } from 'node:crypto';
 import {
   createSecureServer,

@@ -4,7 +4,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 type Json = Readonly<Record<string, unknown>>;
 
 export interface Misbehaviour {
-  /** The site that the person believes in. */
+  /** The origin of the site where the person uses the authenticator. */
   readonly origin?: string;
   readonly rpId?: string;
   /** The person gives no PIN, finger or face. */

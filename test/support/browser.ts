@@ -5,7 +5,7 @@ import { launchChromium } from './chromium.ts';
 import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
 
-/** Limits for what hangs. Several workers and browsers share the machine. */
+/** Time limits that end a hanging test. They are long, because several workers and browsers share the machine. */
 const TEST_MS = 180_000;
 const HEIGHT = 900;
 const WIDE = 1440;
@@ -131,13 +131,13 @@ export async function clickTwiceAtOnce(button: Locator, operationName: string): 
   return () => asked;
 }
 
-/** Types a date without a time into a field for both. */
+/** Types a date into a field that takes a date and a time, and leaves the time empty. */
 export async function typeHalfATime(field: Locator): Promise<void> {
   await field.focus();
   await field.page().keyboard.type('11232026');
 }
 
-/** Waits until the field of that name has the focus. It gets it a moment after its error is shown. */
+/** Waits until the field of that name has the focus. The page sets the focus shortly after it shows the error. */
 export async function hasFocus(page: Page, name: string): Promise<void> {
   await eventually(async () => (await page.evaluate('document.activeElement.getAttribute("name")')) === name);
 }

@@ -32,7 +32,7 @@ async function unpackedChromium(): Promise<string> {
   if (!existsSync(place)) {
     const own = await mkdtemp(`${place}-`);
     await promisify(execFile)(process.execPath, ['-e', UNPACK], { env: { TMPDIR: own } });
-    // Another worker was faster.
+    // Another worker has already put the program there.
     await rename(own, place).catch(() => rm(own, { recursive: true }));
   }
   return join(place, 'chromium');

@@ -1,4 +1,4 @@
-/** The WhatsApp platform: an HTTP server that accepts messages and sends signed callbacks. */
+/** A simulator of the WhatsApp platform: an HTTP server that accepts messages and sends signed callbacks. */
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

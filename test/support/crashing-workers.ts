@@ -31,7 +31,7 @@ export async function crashAWorker(step: string, database: TestDatabase): Promis
   throw new Error(`the worker ended before it came to "${step}"`);
 }
 
-/** Ends the workers of tests that failed. */
+/** Ends the worker processes that failed tests left running. */
 export function killWorkers(): void {
   for (const child of children) child.kill('SIGKILL');
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 export interface GuideDocument {
   readonly name: string;
   readonly text: string;
-  /** SQL statements at most, as the guide says. */
+  /** The largest number of SQL statements that the document may cost. The guide states it. */
   readonly statements: number;
 }
 
@@ -17,7 +17,7 @@ export async function guideDocuments(): Promise<readonly GuideDocument[]> {
   });
 }
 
-/** What the variables of the documents are in a test, for a message and a span of time. */
+/** The values of the documents' variables in a test, for a message and a period of time. */
 export function guideVariables(messageId: string, from: Date, to: Date): Readonly<Record<string, unknown>> {
   return { id: messageId, from: from.toISOString(), to: to.toISOString(), timeZone: 'Asia/Kolkata' };
 }

@@ -2,9 +2,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { join } from 'node:path';
 import type { ServerConnection } from './database.ts';
 
-/** A TCP proxy in front of a PostgreSQL, which fails as networks do. */
+/** A TCP proxy in front of a PostgreSQL server. It simulates network failures. */
 export interface DatabaseProxy {
-  /** DATABASE_URL of the database behind it. */
+  /** The DATABASE_URL that reaches the database through the proxy. */
   readonly url: string;
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
@@ -14,7 +14,7 @@ export interface DatabaseProxy {
    * Drops PostgreSQL's answers on a connection once `asked` was sent on it. Resolves when PostgreSQL has answered.
    */
   loseAnswerTo(asked: string): Promise<void>;
-  /** Forwards again. Silenced connections stay silent until they end. */
+  /** Forwards packets again. Connections whose packets were dropped stay silent until they end. */
   restore(): Promise<void>;
   stop(): Promise<void>;
 }

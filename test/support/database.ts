@@ -50,7 +50,7 @@ export function testVersion(): number {
 
 export interface TestDatabase {
   readonly connection: ServerConnection;
-  /** The same as a DATABASE_URL. */
+  /** The connection parameters above, as a DATABASE_URL. */
   readonly url: string;
   drop(): Promise<void>;
 }

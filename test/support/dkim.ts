@@ -3,7 +3,7 @@ import { createHash, createPublicKey, verify } from 'node:crypto';
 
 interface Field {
   readonly name: string;
-  /** As received: folded, without the line end. */
+  /** The header as received: folded, without its final line end. */
   readonly text: string;
 }
 

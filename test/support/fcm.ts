@@ -1,4 +1,4 @@
-/** Google's servers: a token server that checks the signed assertion, and FCM HTTP v1. */
+/** A simulator of Google's servers: a token server that checks the signed assertion, and FCM HTTP v1. */
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

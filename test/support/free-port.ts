@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ephemeral ports, so that no other program gets the port in the meantime. */
+/** The range lies below the ephemeral ports, so that the system does not give the port to another program. */
 const FIRST = 20_000;
 const COUNT = 10_000;
 
-/** A free port of 127.0.0.1, for a server whose address must be known before it starts. */
+/** A free port of 127.0.0.1, for a server whose URL must be known before it starts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

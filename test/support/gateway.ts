@@ -32,13 +32,13 @@ export interface Answer {
 }
 
 export interface TestGateway extends AsyncDisposable {
-  /** Base address, without `/api/v1`. */
+  /** The base URL, without `/api/v1`. */
   readonly url: string;
   readonly database: TestDatabase;
-  /** Its DATA_DIR, of its own unless `environment` names one. */
+  /** The gateway's DATA_DIR: a new directory, unless `environment` names one. */
   readonly dataDir: string;
   readonly parts: Awaited<ReturnType<typeof compose>>;
-  /** A new account with 100,000 UGX, or `balance`, and FULL_ACCESS keys. */
+  /** Creates an account with FULL_ACCESS keys. Its balance is 100,000 UGX, unless `balance` says otherwise. */
   createAccount(balance?: number): Promise<TestAccount>;
   /** A key of an account with other properties. */
   createKey(
@@ -74,7 +74,7 @@ export async function startTestGateway(
     PORT: '0',
     DATABASE_URL: database.url,
     MASTER_KEY: TEST_MASTER_KEY,
-    // Without these, the gateway would write a pair into the working directory.
+    // Without these keys, the gateway would write a new key pair into the working directory.
     VAPID_PUBLIC_KEY: TEST_VAPID.publicKey,
     VAPID_PRIVATE_KEY: TEST_VAPID.privateKey,
     NODE_ENV: 'test',

@@ -21,7 +21,7 @@ interface FoundError {
   readonly extensions?: { readonly code?: string };
 }
 
-/** The mutation that answers at a response key; undefined for a query. */
+/** The mutation whose result has this response key. Undefined for a query. */
 function mutationAt(query: string, key: unknown): string | undefined {
   for (const definition of parse(query).definitions) {
     if (definition.kind !== Kind.OPERATION_DEFINITION || definition.operation !== 'mutation') continue;

@@ -12,11 +12,11 @@ export const guide = (name: string) => readFileSync(join(GUIDES, `${name}.md`), 
 export interface Sample {
   readonly language: string;
   readonly code: string;
-  /** True for what a sample prints. */
+  /** True if the block is the output of a sample. */
   readonly isOutput: boolean;
   /** The paragraph before it. */
   readonly before: string;
-  /** The heading of the third level that it stands under; empty where there is none. */
+  /** The third-level heading above the block. Empty if there is none. */
   readonly subheading: string;
 }
 

@@ -10,7 +10,7 @@ export interface MailServerBehaviour {
   readonly rcpt: (to: string, count: number) => MailAnswer;
   readonly mailFrom: MailAnswer;
   readonly data: MailAnswer;
-  /** The only accepted login. Without it no login is asked for. */
+  /** The only accepted login. If it is missing, the server asks for no login. */
   readonly login: { readonly user: string; readonly password: string } | undefined;
   /** Every connection is cut at once. */
   readonly isGone: boolean;
@@ -95,7 +95,7 @@ export async function startMailServer(
     },
     ...options,
   });
-  // Tests cut clients off on purpose.
+  // Ignore connection errors: tests cut connections on purpose.
   server.on('error', () => undefined);
   server.server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -109,7 +109,7 @@ export async function startMailServer(
     port,
     url: `smtp://127.0.0.1:${port}`,
     received,
-    /** Addresses of every RCPT, in order. */
+    /** The email addresses of every RCPT command, in order. */
     recipients,
     /** Number of mails that began to arrive, accepted or not. */
     begun: () => begun,

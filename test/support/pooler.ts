@@ -4,7 +4,7 @@ import type { ServerConnection } from './database.ts';
 
 /** A connection pool in front of a PostgreSQL. To a client it behaves like PgBouncer. */
 export interface Pooler extends AsyncDisposable {
-  /** DATABASE_URL of the database behind it. */
+  /** The DATABASE_URL that reaches the database through the pool. */
   readonly url: string;
   stop(): Promise<void>;
 }
@@ -12,7 +12,7 @@ export interface Pooler extends AsyncDisposable {
 interface PoolerOptions {
   /** How long a client keeps its connection. */
   readonly mode: 'session' | 'transaction' | 'statement';
-  /** Most connections. Further clients wait. */
+  /** The largest number of connections to the server. Further clients wait. */
   readonly size?: number;
   /** Which idle connection is taken: the one used last, or the one used longest ago. */
   readonly gives?: 'newest' | 'oldest';
@@ -139,7 +139,7 @@ export async function startPooler(server: ServerConnection, options: PoolerOptio
     });
     client.on('close', () => {
       if (backend?.client !== client) return;
-      // As `server_reset_query` or a closed connection does.
+      // Reset the session, as PgBouncer's `server_reset_query` or a closed connection does.
       opened -= 1;
       backend.socket.destroy();
     });

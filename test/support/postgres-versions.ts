@@ -35,7 +35,7 @@ export async function startPostgresVersion(
   { settings, prepare }: Wanted = {},
 ): Promise<TestPostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
-  // Under root another user runs the server and must be able to enter.
+  // If root runs the tests, another user runs the server. That user must be able to enter the directory.
   await chmod(dataDir, 0o755);
   const cluster = join(dataDir, 'postgres');
   await prepare?.(cluster);
@@ -66,7 +66,7 @@ export async function startPostgresVersion(
 
 const PACKAGED = 18;
 
-/** The builtin locale came with 17. Older databases have the C library's. */
+/** PostgreSQL has the builtin locale provider since version 17. Older servers use the C library's locales. */
 function releaseOf(version: number) {
   const entry = createRequire(import.meta.url).resolve(`postgres-${version}`);
   const directory = join(dirname(dirname(entry)), 'native');

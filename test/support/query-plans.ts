@@ -19,14 +19,14 @@ export interface QueryPlan {
   readonly returned: number;
   /** Rows read from the table with the most reads. */
   readonly touched: number;
-  /** Rows of counts that were added up. */
+  /** Rows that were read from the tables of counts, to add them up. */
   readonly counts: number;
   readonly buffers: number;
   readonly ms: number;
   readonly statements: number;
   /**
-   * True if it read at most what it returned plus one page. A query that counts or sorts may read what matches, or its
-   * reach.
+   * `page` if the query read at most one page of rows more than it returned. Queries that count or sort may read all
+   * rows that match (`matches`), or as many rows as their reach says.
    */
   readonly bound: 'page' | 'matches' | `reach of ${number}` | 'none';
 }

@@ -100,7 +100,7 @@ export function rawExchange(
   });
 }
 
-/** The host and port of an address. Node connects to IPv6 hosts without brackets. */
+/** The host and port of a URL. Node connects to IPv6 hosts without brackets. */
 function peerOf(url: string): { hostname: string; port: string } {
   const { hostname, port } = new URL(url);
   return { hostname: hostname.replace(/^\[|\]$/g, ''), port };

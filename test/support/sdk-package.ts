@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The arguments before a program's own. */
+/** The arguments of the command that come before the program's own arguments. */
 const PROGRAMS = {
   node: [],
   tsc: [join(ROOT, 'node_modules/typescript/bin/tsc')],
@@ -30,7 +30,7 @@ export interface Consumer {
     args: readonly string[],
     environment?: Record<string, string>,
   ): Promise<string>;
-  /** The same for any command. */
+  /** Runs any command in the directory and returns its stdout. Throws with its output if it fails. */
   runWith(command: readonly string[], environment?: Record<string, string>): Promise<string>;
   remove(): Promise<void>;
 }

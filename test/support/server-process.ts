@@ -28,14 +28,14 @@ export async function buildWorkplace(): Promise<Workplace> {
     path,
     build: shared === undefined ? await build(path) : await buildOnce(shared),
     directory: (name) => makeDirectory(join(path, `${name}-`)),
-    // After its gateway was killed, PostgreSQL may still write for a moment.
+    // After a test killed the gateway, its PostgreSQL may still write files for a moment.
     remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
   };
 }
 
 async function makeDirectory(prefix: string): Promise<string> {
   const made = await mkdtemp(prefix);
-  // Under root another user runs PostgreSQL and must be able to enter.
+  // If root runs the tests, another user runs PostgreSQL. That user must be able to enter the directory.
   await chmod(made, 0o755);
   return made;
 }
@@ -98,16 +98,16 @@ export function runCli(
 
 export interface ServerProcess {
   readonly child: ChildProcess;
-  /** Resolves with its output when it has ended. */
+  /** Resolves with the output of the process when the process has ended. */
   readonly finished: Promise<Finished>;
   /** Its stdout so far. */
   stdout(): string;
   stderr(): string;
-  /** Resolves with the base URL when it prints that it is ready. Rejects if it ends instead. */
+  /** Resolves with the base URL when the process prints that it is ready. Rejects if the process ends before. */
   ready(): Promise<string>;
-  /** SIGTERM, and resolves when it has ended. */
+  /** Sends SIGTERM. Resolves when the process has ended. */
   stop(): Promise<Finished>;
-  /** kill -9, and resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<Finished>;
 }
 

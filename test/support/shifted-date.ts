@@ -1,7 +1,8 @@
 /**
- * Loaded by `--import` before a process. Its wall clock is CLOCK_SHIFT_MS off: from the start if CLOCK_SHIFT_STARTS is
- * set, otherwise from the first SIGUSR2 on. Each SIGUSR2 sets the clock to the other time. The monotonic clock is
- * right. What runs once a minute runs every five seconds.
+ * `--import` loads this file before the program of a process. It shifts the wall clock of the process by
+ * CLOCK_SHIFT_MS: from the start if CLOCK_SHIFT_STARTS is set, otherwise from the first SIGUSR2 on. Each SIGUSR2
+ * switches between the right time and the shifted time. The monotonic clock stays right. Timers of one minute fire
+ * every five seconds.
  */
 const MINUTE_MS = 60_000;
 const SHORT_MS = 5_000;

@@ -4,7 +4,7 @@
  */
 import Sequencer from '@jest/test-sequencer';
 
-/** Files of 20 s and more. */
+/** The test files that take 20 s or more. */
 const SLOW =
   /\/test\/(contract\/(hostile-texts|cli)|e2e|console|sdk\/(python|listen)|contract\/(webhook-deliveries|corpus-inputs|config)|integration\/(smpp-carrier|queue|embedded-postgres))/;
 

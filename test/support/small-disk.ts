@@ -24,7 +24,7 @@ export function mountDisk(path: string, size: string) {
   };
 }
 
-/** Root may mount, but not in every container. */
+/** True if this process may mount a disk. Root may, but not in every container. */
 export const mayMount = (() => {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const path = mkdtempSync(join(tmpdir(), 'mount-'));

@@ -8,7 +8,7 @@ export interface Address {
 }
 
 export interface ReceivedSubmit {
-  /** From 0, in order of arrival. */
+  /** The number of the PDU in order of arrival, from 0. */
   readonly index: number;
   readonly source: Address;
   readonly destination: Address;
@@ -27,13 +27,13 @@ export interface ReceivedSubmit {
 export interface ReportContent {
   /** `payload`: the text form, in message_payload instead of short_message. */
   readonly form: 'text' | 'payload' | 'tlv';
-  /** As in the text form: DELIVRD (the default), UNDELIV, … */
+  /** The status, in the words of a report's text form: DELIVRD (the default), UNDELIV, … */
   readonly stat?: string;
   readonly err?: string;
 }
 
 export interface ReportPlan extends ReportContent {
-  /** Sent before the submit_sm_resp, or after it. */
+  /** Says whether the report is sent before the submit_sm_resp or after it. */
   readonly when: 'before' | 'after';
   readonly delayMs?: number;
 }
