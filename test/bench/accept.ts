@@ -7,9 +7,9 @@ const CONNECTIONS = 64;
 const SECONDS = 4;
 const ROUNDS = 3;
 
-/** Rows 1 and 2: messages accepted a second on one hot account, against the same writes made one by one. */
+/** Rows 1 and 2: messages accepted a second on one busy account, compared with the same writes made one by one. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
-  // Without workers, which would share the two cores: only acceptance is measured.
+  // Start no workers: they would take CPU time, and only acceptance is measured.
   const server = await context.startServer({ ROLES: 'api' });
   const database = await context.gatewayDatabase();
   const twin = await startTwin(context, database);

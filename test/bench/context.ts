@@ -16,14 +16,14 @@ export const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 
 /** One row of the table: a measured figure, the figure it is compared with, and their ratio. */
 export interface BenchResult {
-  /** Number of the row in the performance table, if it is one of those. */
+  /** Number of the row in the performance table, if this result belongs to that table. */
   readonly row?: number;
   readonly name: string;
   readonly value: number;
   readonly unit: string;
   readonly baseline?: number;
   readonly ratio?: number;
-  /** The server's CPU time for a message in microseconds. It varies less than the rate. */
+  /** The server's CPU time for a message, in microseconds. It varies less than the rate. */
   readonly cpuUs?: number;
   /** The goal for the ratio, or for the value if there is no ratio. */
   readonly reach?: string;
@@ -34,7 +34,7 @@ export interface BenchServer {
   readonly url: string;
   readonly key: string;
   readonly pid: number;
-  /** The name of its database. */
+  /** Name of the server's database. */
   readonly database: string;
   /** CPU seconds used by the server so far, and its resident memory in MB. */
   usage(): Promise<{ cpuSeconds: number; rssMb: number }>;
@@ -43,16 +43,16 @@ export interface BenchServer {
 
 export interface BenchContext {
   readonly postgres: EmbeddedPostgres['connection'];
-  /** The built server as a process, on a fresh database with a funded account. */
+  /** Starts the built server as a process, on a fresh database with a funded account. */
   startServer(environment?: Record<string, string>, entry?: string): Promise<BenchServer>;
-  /** One more process on the database of `first`. */
+  /** Starts one more server process on the database of `first`. */
   joinServer(
     first: Pick<BenchServer, 'database' | 'key'>,
     environment?: Record<string, string>,
   ): Promise<BenchServer>;
-  /** A fresh, empty database. */
+  /** Creates an empty database. Returns its name. */
   createDatabase(): Promise<string>;
-  /** A database created by a gateway, with a funded account. The gateway has stopped. */
+  /** Lets a gateway create a database with a funded account, and stops the gateway. Returns the database's name. */
   gatewayDatabase(): Promise<string>;
   /** Runs `work` on a client of the database. */
   withClient<T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T>;
@@ -151,7 +151,7 @@ export async function createContext(): Promise<BenchContext & { close(): Promise
   };
 }
 
-/** The quickstart's key and the address, from the server's output. */
+/** Reads the API key and the URL that the first start prints, from the server's output. */
 async function readStart(child: ChildProcess): Promise<{ key: string; url: string }> {
   let key = '';
   if (!child.stdout) throw new Error('the server has no standard output');
@@ -185,11 +185,14 @@ async function usageOf(pid: number): Promise<{ cpuSeconds: number; rssMb: number
   return { cpuSeconds: ticks / 100, rssMb: (Number(fields[21]) * 4096) / 1e6 };
 }
 
-/** The median of the rounds' ratios: a temporary load on the machine slows both sides of a round. */
+/**
+ * Returns the median of the rounds' ratios. A temporary load on the machine slows both sides of a round, so it changes
+ * the ratio little.
+ */
 export const medianRatio = (values: readonly number[], baselines: readonly number[]): number =>
   median(values.map((value, round) => value / (baselines[round] ?? Number.NaN)));
 
-/** A module of the built server. */
+/** Imports a module of the built server. */
 export const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
 
 export const median = (values: readonly number[]): number => {

@@ -12,21 +12,23 @@ import { LARGE } from './history.ts';
 import { sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const CONNECTIONS = 64;
-/** A whole minute, because the budgets of queries are for a minute. */
+/** Duration of a round in seconds: one minute, because the budgets of queries are per minute. */
 const SECONDS = Number(process.env.DASHBOARD_SECONDS ?? 60);
 const ROUNDS = Number(process.env.DASHBOARD_ROUNDS ?? 2);
 const VIEWERS = 2;
-/** Queries that a viewer asks at once. */
+/** Number of queries that a viewer sends concurrently. */
 const AT_ONCE = 6;
 
-/** The dearest queries: nothing is found, so that all that can be searched is read. */
+/** The most expensive queries. The searches find nothing, so PostgreSQL reads everything that can be searched. */
 const WORST = [
   '{ messages(filter: { search: "no such text" }) { totalCount nodes { id } } }',
   '{ a: messages(filter: { search: "nothing" }) { totalCount } b: messages(filter: { search: "none" }) { totalCount } c: messages(filter: { search: "no" }) { totalCount } }',
   '{ messages(first: 100) { nodes { recipients { to status } events { type } timeline { at } deliveries { id } } } }',
 ];
 
-/** Accepting while two viewers ask the dearest queries that their budgets allow, against accepting alone. */
+/**
+ * Compares acceptance beside two viewers, who send the most expensive queries of their budgets, with acceptance alone.
+ */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const { database, dataset } = await filledDatabase(context, LARGE);
   const emails = Array.from({ length: VIEWERS }, (_, index) => `viewer${index}@bench.example`);
@@ -70,7 +72,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-/** Asks one query after another. Waits after a refusal as it says. */
+/** Sends one query after another. After a refusal, waits for the time that the refusal names. */
 async function view(
   server: BenchServer,
   token: string,
@@ -118,7 +120,7 @@ async function signIn(server: BenchServer, email: string, password: string): Pro
   return body.data.signIn.token;
 }
 
-/** Makes people of the account with the role VIEWER. Returns their passwords. */
+/** Adds people with the role VIEWER to the account. Returns their passwords. */
 async function invite(context: BenchContext, database: string, emails: readonly string[]): Promise<string[]> {
   const { rows } = await context.withClient(database, (client) =>
     client.query<{ id: string; account_id: string }>(

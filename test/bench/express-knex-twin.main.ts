@@ -1,6 +1,6 @@
 /**
- * A straightforward implementation: Express with express.json, Knex's builder, one transaction a request. It writes the
- * same rows as the gateway's acceptance, without its checks.
+ * The twin: a simple implementation to compare with. It uses Express with express.json, Knex's query builder, and one
+ * transaction a request. It writes the same rows as the gateway for an accepted message, but makes no checks.
  */
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';

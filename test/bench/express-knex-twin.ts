@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { BenchContext } from './context.ts';
 import { startNode } from './program.ts';
 
-/** Starts the twin as a process, like the gateway. */
+/** Starts the twin (`express-knex-twin.main.ts`) as a separate process, as the gateway is started. */
 export async function startTwin(
   context: BenchContext,
   database: string,

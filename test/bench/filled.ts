@@ -4,13 +4,13 @@ import { type BenchContext, built, MASTER_KEY } from './context.ts';
 export interface FilledDatabase {
   readonly database: string;
   readonly dataset: Dataset;
-  /** Time that the build took. */
+  /** Duration of filling the database. */
   readonly seconds: number;
 }
 
 const filled = new WeakMap<BenchContext, Map<number, Promise<FilledDatabase>>>();
 
-/** A database with this many messages, built once in a run. */
+/** Returns a database with this many messages. It is filled once in a run and then shared. */
 export function filledDatabase(context: BenchContext, messages: number): Promise<FilledDatabase> {
   const ofRun = filled.get(context) ?? new Map<number, Promise<FilledDatabase>>();
   filled.set(context, ofRun);
@@ -19,7 +19,7 @@ export function filledDatabase(context: BenchContext, messages: number): Promise
   return found;
 }
 
-/** The parts of a built server in this process, without its workers, on one of the run's databases. */
+/** Composes the parts of the built server in this process, without workers, on one of the run's databases. */
 export async function composeOn(context: BenchContext, database: string) {
   const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
   const { parseConfig } = await built<typeof import('../../src/config/config.ts')>('config/config.js');

@@ -4,10 +4,10 @@ import { checkMoney } from './load.ts';
 import { openLoop, p99 } from './open-loop.ts';
 import { comparePartitions } from './partitions.ts';
 
-/** Messages of a day of five million, a second. */
+/** Load of a day with five million messages. `DAY_RATE` is in messages a second. */
 const DAY_MESSAGES = 5_000_000;
 const DAY_RATE = DAY_MESSAGES / 86_400;
-/** A multiple of that rate, and its duration. An hour of messages is 3,600 s, or 360 s at ten times the rate. */
+/** The measured rate is a multiple of `DAY_RATE`. At ten times the rate, 360 s send the messages of an hour. */
 const RATE = DAY_RATE * Number(process.env.GROWTH_TIMES ?? 1);
 const SECONDS = Number(process.env.GROWTH_SECONDS ?? 60);
 const RETENTION_SECONDS = 30;
@@ -17,7 +17,7 @@ const FINISHED_MS = 60_000;
 /** Tables in which a finished message keeps rows, permanently or for a month. */
 const TABLES = ['messages', 'recipients', 'ledger_entries', 'events', 'provider_sids', 'idempotency_records'];
 
-/** Growth: partitions or small deletes, the effect of retention on sends, and a day of five million messages. */
+/** Measures growth: partitions against small deletes, the effect of retention on sends, and `DAY_RATE`. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const server = await context.startServer();
   try {
@@ -64,7 +64,7 @@ async function atDayRate(context: BenchContext, server: BenchServer): Promise<Be
   ];
 }
 
-/** Latency of POSTs during the deletion of another account's messages, compared with none. */
+/** Compares the latency of POSTs during the deletion of another account's messages with that without a deletion. */
 async function besideRetention(context: BenchContext, server: BenchServer): Promise<BenchResult[]> {
   const alone: number[] = [];
   const beside: number[] = [];
@@ -98,7 +98,7 @@ async function besideRetention(context: BenchContext, server: BenchServer): Prom
   ];
 }
 
-/** Milliseconds of each POST. Fails on any answer except 200. */
+/** Sends at a fixed rate. Returns the latency of each POST in ms. Fails on any answer except 200. */
 async function sent(server: BenchServer, rate: number, seconds: number): Promise<number[]> {
   const load = await openLoop(server, { rate, seconds, maxOpen: MAX_OPEN });
   if (load.failures.length + load.refusedMs.length + load.dropped > 0) {
@@ -107,7 +107,7 @@ async function sent(server: BenchServer, rate: number, seconds: number): Promise
   return load.accepted.map(({ ms }) => ms);
 }
 
-/** An account with a retention of one day and messages from two days ago. */
+/** Creates an account with a retention of one day, and messages that are two days old. */
 async function age(context: BenchContext, database: string): Promise<void> {
   await context.withClient(database, async (client) => {
     const id = '01900000-0000-7000-8000-00000000000a';

@@ -7,10 +7,10 @@ import { LARGE } from './history.ts';
 const REPEATS = 30;
 const YEAR_MS = 365 * 24 * 3_600_000;
 const MONTH_MS = YEAR_MS / 12;
-/** Documents over a shorter span than a year: hours of usage have at most 32 days. */
+/** Documents that are run over a month instead of a year, because usage by hour covers at most 32 days. */
 const OF_A_MONTH = ['LiveCounters'];
 
-/** The documents of docs/guides/graphql.md over a year at two million messages. */
+/** Runs the GraphQL documents of docs/guides/graphql.md over a year, on a database of two million messages. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const { database, dataset } = await filledDatabase(context, LARGE);
   const server = await context.joinServer({ database, key: dataset.key }, { ROLES: 'api' });

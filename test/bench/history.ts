@@ -3,7 +3,7 @@ import { type BenchContext, type BenchResult, type BenchServer, median } from '.
 import { filledDatabase } from './filled.ts';
 
 const SMALL = 1_000;
-/** Size of the large database, which `plans` uses too. */
+/** Number of messages in the large database. Other benchmarks share it. */
 export const LARGE = Number(process.env.HISTORY_MESSAGES ?? 2_000_000);
 const REPEATS = 60;
 
@@ -17,7 +17,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   const large = await serve(LARGE);
   try {
     const pages = Math.floor(LARGE / 20);
-    // In the middle of each list.
+    // Page numbers in the middle of the lists by status.
     const [delivered, sent, failed] = [0.4, 0.025, 0.0004].map((share) => Math.ceil(pages * share));
     const { from, to } = (await filledDatabase(context, LARGE)).dataset;
     const span = `from=${from.toISOString()}&until=${to.toISOString()}`;
@@ -43,7 +43,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     await timePage(small, 'page=1');
     for (const query of Object.values(wanted)) await timePage(large, query);
     for (let repeat = 0; repeat < REPEATS; repeat++) {
-      // In turns, so that both servers are equally warm.
+      // Alternate between the servers, so that both are equally warm.
       for (const [name, query] of Object.entries(wanted)) {
         baselines.push(await timePage(small, 'page=1'));
         figures.get(name)?.push(await timePage(large, query));

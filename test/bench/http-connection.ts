@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 
 export interface Answer {
   readonly status: number;
-  /** Status line and headers as received. */
+  /** The status line and the headers, as received. */
   readonly head: string;
   readonly body: string;
 }
@@ -11,9 +11,9 @@ export interface Answer {
 const END_OF_HEAD = '\r\n\r\n';
 
 /**
- * A connection that sends one HTTP/1.1 request after another and takes a third of the CPU that a client for all
- * purposes takes: load and servers share the machine, and what the load takes, nobody serves with. It reads answers
- * that tell their length, which all do that are measured here; others it refuses.
+ * A connection that sends one HTTP/1.1 request after another. It takes a third of the CPU time of a general HTTP
+ * client. That matters because load and servers share the machine. It only reads answers with a stated length, as all
+ * measured answers have, and rejects others.
  */
 export class HttpConnection {
   readonly #socket: Socket;
@@ -24,7 +24,7 @@ export class HttpConnection {
   private constructor(socket: Socket, host: string) {
     this.#socket = socket;
     this.#host = host;
-    // One character for each byte, so that lengths are right.
+    // latin1 gives one character for each byte, so that string lengths are byte lengths.
     socket.setEncoding('latin1');
     socket.setNoDelay(true);
     socket.on('data', (text: string) => this.#read(text));
@@ -80,7 +80,7 @@ export class HttpConnection {
   }
 }
 
-/** Runs `work` in a loop on this many connections for this long. */
+/** Runs `work` in a loop on each of `connections` connections, for `seconds`. */
 export async function onConnections(
   url: string,
   connections: number,

@@ -10,15 +10,16 @@ export interface HttpReceiver {
 }
 
 /**
- * A webhook endpoint that answers each request with 200 and little CPU, like an endpoint on another machine. `onBody`
- * gets each request's raw body. Requests need a Content-Length, as the gateway's have; other connections are closed.
+ * A webhook endpoint that answers each request with 200. It takes little CPU time, because a real endpoint runs on
+ * another machine. `onBody` gets each request's raw body. A request without a Content-Length closes the connection. The
+ * gateway's requests have one.
  */
 export async function startHttpReceiver(onBody: (body: string) => void): Promise<HttpReceiver> {
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     let received = '';
-    // One character for each byte, so that lengths are right.
+    // latin1 gives one character for each byte, so that string lengths are byte lengths.
     socket.setEncoding('latin1');
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));

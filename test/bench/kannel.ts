@@ -52,7 +52,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-/** A server with these settings and Kannel, in turns. The server's backlog is sent before Kannel's turn. */
+/** Measures a server with `settings` and Kannel alternately. The server's backlog is sent before Kannel is measured. */
 async function compare(
   context: BenchContext,
   loadKannel: (connections: number, seconds: number) => Promise<number>,
@@ -87,7 +87,9 @@ async function compare(
   };
 }
 
-/** Resolves when no message waits, so that the next measurement has the machine for itself. Fails after two minutes. */
+/**
+ * Resolves when every message is finished, so that the next measurement has the whole machine. Fails after `SENT_MS`.
+ */
 async function allSent(context: BenchContext, database: string): Promise<void> {
   await context.withClient(database, (client) =>
     eventually(
@@ -163,7 +165,7 @@ password = bench
     await reach(boxes);
     children.push(startProgram(smsbox, [file], { stdio: 'ignore', cwd: folder }));
     await reach(http);
-    // Its fake carrier connects and reads.
+    // Connect to Kannel as its fake carrier, and read what it sends.
     const socket = await reach(carrier, true);
     socket.resume();
     sockets.push(socket);
@@ -191,7 +193,7 @@ async function reach(port: number, isKept = false): Promise<Socket> {
   }
 }
 
-/** Messages that Kannel accepts a second. Throws on any other answer. */
+/** Returns the number of messages that Kannel accepts a second. Throws on any other answer. */
 async function load(port: number, connections: number, seconds: number): Promise<number> {
   let sent = 0;
   let accepted = 0;

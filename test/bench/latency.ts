@@ -5,7 +5,7 @@ import { startHttpReceiver } from './http-receiver.ts';
 
 const MESSAGES = 200;
 
-/** Row 5: time from the start of a POST to the carrier and to the webhook, on an idle machine. */
+/** Row 5: time from the start of a POST until the carrier and until the webhook receive it, on an idle machine. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   let carriedAt = 0;
   const smsc = await startSmsc({

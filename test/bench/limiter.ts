@@ -5,7 +5,7 @@ const CONNECTIONS = 64;
 const SECONDS = 3;
 const ROUNDS = 4;
 
-/** Row 7: accepted/s with the shared exact limiter, compared with a limiter that admits everything. */
+/** Row 7: messages accepted a second with the shared exact limiter, compared with a limiter that admits everything. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const limited = await context.startServer({ ROLES: 'api' });
   const unlimited = await context.startServer({ ROLES: 'api' }, 'test/bench/unlimited.main.ts');

@@ -4,7 +4,7 @@ import { onConnections } from './http-connection.ts';
 /** One message in this many has an idempotency key. The baselines store keys equally often. */
 export const MESSAGES_PER_IDEMPOTENCY_KEY = 2;
 
-/** Warm-up of both sides before they are timed: new code is still being compiled. */
+/** Warm-up of both sides in seconds before the measurement, so that V8 has compiled the code. */
 export const WARM_SECONDS = 20;
 
 export interface LoadResult {
@@ -32,7 +32,7 @@ export async function sendSmsLoad(server: Target, connections: number, seconds: 
       'POST',
       '/api/v1/developers/sms',
       hasKey ? { ...headers, 'Idempotency-Key': `${run}-${index}` } : headers,
-      // Without the numbers that the simulator treats specially: 0001 to 0004.
+      // These numbers never end in 0001 to 0004, which the simulator treats specially.
       bodyOf(index * 10 + 7),
     );
     if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.body}`);

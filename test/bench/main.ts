@@ -32,7 +32,7 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   growth,
   soak,
 };
-/** These run only when named: the soak takes ten minutes, or SOAK_SECONDS. */
+/** Benchmarks that run only when named, because they take long. The soak takes ten minutes, or SOAK_SECONDS. */
 const ONLY_NAMED: ReadonlySet<string> = new Set(['dashboards', 'growth', 'soak']);
 
 const wanted = process.argv.slice(2);

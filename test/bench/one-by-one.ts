@@ -20,12 +20,12 @@ const USAGE = `INSERT INTO usage_deltas (account_id, hour, channel, environment,
 const JOB = `INSERT INTO pgboss.job (name, data) VALUES ('submit', $1)`;
 const KEY = `INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
   VALUES ($1, 'production', 'sms', $2, $3, 200, $4, now() + interval '1 day')`;
-/** As long as the answer to a send. */
+/** A stored response of the same length as the answer to a send. */
 export const STORED_ANSWER = 'x'.repeat(420);
 
 /**
- * Messages a second with one transaction of prepared statements each, directly on PostgreSQL, for the account of a
- * gateway's database.
+ * Returns the messages a second that PostgreSQL takes without a gateway. Each message is one transaction of prepared
+ * statements, on the account of a gateway's database.
  */
 export async function oneByOne(
   context: BenchContext,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BenchServer } from './context.ts';
 import { HttpConnection } from './http-connection.ts';
 
-/** A sender's timeout. A later answer is a failure. */
+/** Timeout of a request in ms. A later answer counts as a failure. */
 const PATIENCE_MS = 60_000;
 const TICK_MS = 10;
 
@@ -22,7 +22,7 @@ export interface OpenLoopResult {
   /** Latencies of 503 answers with `Retry-After`, in ms. */
   readonly refusedMs: readonly number[];
   readonly dropped: number;
-  /** Other answers, and missing ones. */
+  /** Descriptions of other answers and of missing answers. */
   readonly failures: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export async function openLoop(server: BenchServer, options: OpenLoopOptions): P
   const connections = await Promise.all(
     Array.from({ length: maxOpen }, () => HttpConnection.open(server.url)),
   );
-  // In rotation, because the server closes idle connections.
+  // Use the connections in rotation, because the server closes a connection that stays idle.
   const idle = [...connections];
   const headers = { 'X-API-Key': server.key, 'Content-Type': 'application/json' };
   const accepted: { id: string; atSeconds: number; ms: number }[] = [];
@@ -46,7 +46,7 @@ export async function openLoop(server: BenchServer, options: OpenLoopOptions): P
 
   const send = async (connection: HttpConnection, index: number) => {
     const at = performance.now();
-    // Without the numbers that the simulator treats specially: 0001 to 0004.
+    // These numbers never end in 0001 to 0004, which the simulator treats specially.
     const to = `+2567${String((index * 10 + 7) % 1e8).padStart(8, '0')}`;
     const answer = await connection.send(
       'POST',
@@ -91,7 +91,7 @@ export async function openLoop(server: BenchServer, options: OpenLoopOptions): P
   return { offered, accepted, refusedMs, dropped, failures };
 }
 
-/** The 99th percentile; 0 without values. */
+/** Returns the 99th percentile, or 0 if there are no values. */
 export function p99(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right);
   return sorted[Math.floor(sorted.length * 0.99)] ?? 0;

@@ -4,13 +4,13 @@ import { type BenchContext, type BenchResult, median } from './context.ts';
 import { p99 } from './open-loop.ts';
 
 const MONTHS = 13;
-/** Messages of the oldest month, which are deleted, and of all others. */
+/** Number of messages in the oldest month, which is deleted (`OLD`), and in all other months (`KEPT`). */
 const OLD = 200_000;
 const KEPT = 360_000;
 const INSERT_SECONDS = 5;
 const ROUNDS = 3;
 const BATCH = 100;
-/** As retention deletes. */
+/** Number of messages in one delete, as in the gateway's retention. */
 const DELETE_BATCH = 200;
 const LOOKUPS = 2_000;
 /** Messages a second inserted during the deletion. */
@@ -123,7 +123,7 @@ export async function comparePartitions(context: BenchContext, database: string)
   });
 }
 
-/** Microseconds of a prepared lookup by id on one connection. */
+/** Measures the time of a prepared lookup by id on one connection, in microseconds. */
 async function lookups(client: pg.Client, text: (kind: Kind, hasTime: boolean) => string) {
   await client.query('SET plan_cache_mode = force_generic_plan');
   const time = async (kind: Kind, hasTime: boolean) => {

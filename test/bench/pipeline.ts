@@ -28,7 +28,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const whole: number[] = [];
     const cpu: number[] = [];
     await sendSmsLoad(acceptOnly, CONNECTIONS, WARM_SECONDS);
-    // The work after acceptance lasts about as long again.
+    // Load for half of the warm-up only: the work after acceptance takes about as long again.
     let done = (await sendSmsLoad(server, CONNECTIONS, WARM_SECONDS / 2)).accepted;
     await allDelivered(context, server.database, done, () => hooks);
     let first = { messages: 0, kept: 0 };
@@ -44,7 +44,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       whole.push(load.accepted / ((performance.now() - startedAt) / 1000));
       const after = await server.usage();
       cpu.push(((after.cpuSeconds - before.cpuSeconds) / load.accepted) * 1e6);
-      // The size of empty tables does not count.
+      // Measure growth from here, so that the size of empty tables does not count.
       if (round === 1) first = { messages: done, ...(await storedBytes(context, server.database, done)) };
     }
     await checkAccepted(context, server.database, done);
@@ -108,7 +108,7 @@ async function allDelivered(
   });
 }
 
-/** Bytes of the permanent tables with their indexes, after a vacuum. */
+/** Returns the size in bytes of the permanent tables with their indexes, after a vacuum. */
 async function storedBytes(
   context: BenchContext,
   database: string,

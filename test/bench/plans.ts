@@ -5,7 +5,9 @@ import type { BenchContext, BenchResult } from './context.ts';
 import { composeOn, filledDatabase } from './filled.ts';
 import { LARGE } from './history.ts';
 
-/** Every list query at two million messages: rows that PostgreSQL read, compared with rows returned. */
+/**
+ * Compares the rows that PostgreSQL reads with the rows that it returns, for every list query at two million messages.
+ */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const { database, dataset, seconds } = await filledDatabase(context, LARGE);
   await context.withClient(database, (client) => explainDatabase(client, database));

@@ -3,7 +3,7 @@ import { checkAccepted, sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const SECONDS = 2;
 const ROUNDS = 5;
-/** Connections of one process, and of two together. Half of the smaller number does not saturate a process. */
+/** Total numbers of connections to measure. They go to one process, or half to each of two. 32 do not saturate one. */
 const CONNECTIONS = [64, 128];
 
 /** Messages accepted a second in one round, and the servers' CPU time for a message. */
@@ -13,7 +13,7 @@ interface Rates {
   readonly cpuUs: number[];
 }
 
-/** Row 8: accepted/s of two processes on one database, compared with one. */
+/** Row 8: messages accepted a second by two processes on one database, compared with one process. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const first = await context.startServer({ ROLES: 'api' });
   const second = await context.joinServer(first, { ROLES: 'api' });
@@ -49,7 +49,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-/** Loads the servers at once, with equal shares of the connections. */
+/** Loads all servers concurrently. Each gets an equal share of the connections. */
 async function send(servers: readonly BenchServer[], connections: number) {
   const loads = await Promise.all(
     servers.map((server) => sendSmsLoad(server, connections / servers.length, SECONDS)),

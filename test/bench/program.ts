@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Node's flags from bin/gateway. The twin gets them too. */
+/** Node's flags, read from bin/gateway. The twin gets the same flags, so that the comparison is fair. */
 const FLAGS =
   readFileSync('bin/gateway', 'utf8')
     .match(/^ {2}--[\w=-]+/gm)

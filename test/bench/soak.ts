@@ -4,20 +4,20 @@ import { checkMoney, sendSmsLoad, WARM_SECONDS } from './load.ts';
 import { openLoop, p99 } from './open-loop.ts';
 import { machineTime, stolenPercent } from './stolen.ts';
 
-/** Ten minutes, or SOAK_SECONDS. */
+/** Duration of the soak in seconds: ten minutes, or SOAK_SECONDS. */
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
 const CAPACITY_SECONDS = 5;
 const CONNECTIONS = 64;
-/** More than the server admits (500, src/rest/router.ts), so that it must refuse. */
+/** Concurrent requests. More than the server admits (500, src/rest/router.ts), so that it must refuse some. */
 const MAX_OPEN = 1_500;
 /** Number of parts of the soak, whose memory and p99 are compared. */
 const PARTS = 5;
 
 /**
- * Messages at twice the rate that the server takes, whether or not it answers: accepted, refused with 503 before
- * acceptance, or not sent at all where the senders' own bound is reached. Fails when none was refused so, when one
- * that was answered 200 is not there, one that was not is charged, a balance differs from its ledger, or any other
- * answer comes.
+ * Sends messages at twice the rate that the server can accept, without waiting for answers. A message is accepted,
+ * refused with 503, or not sent because `MAX_OPEN` requests are open. The soak fails in these cases: no message was
+ * refused, an accepted message is missing, a message that was not accepted is charged, a balance differs from its
+ * ledger, or there was any other answer.
  */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const server = await context.startServer();
@@ -60,7 +60,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       soak.accepted.map(({ id }) => id),
     );
     await checkMoney(context, server.database);
-    // In the first part connections are opened and code is compiled.
+    // Leave out the first part, in which connections are opened and code is compiled.
     const [first = 0, ...later] = rssMb.slice(1);
     const [firstP99 = 0, ...laterP99] = p99Ms.slice(1);
     return [
@@ -105,7 +105,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-/** Every message answered 200 is submitted in the end, and nothing else was accepted or charged. */
+/** Checks that every message answered with 200 is submitted in the end, and that no other was accepted or charged. */
 async function allThere(
   context: BenchContext,
   server: BenchServer,
@@ -131,7 +131,7 @@ async function allThere(
       );
     }
     context.log('soak: waiting until all have left');
-    // At twice the capacity of acceptance, submission may lag as much again.
+    // The load is twice the capacity, so submission of the backlog may take up to twice as long as the soak.
     const deadline = performance.now() + (60 + 2 * SECONDS) * 1000;
     for (;;) {
       const { rows: pending } = await client.query(

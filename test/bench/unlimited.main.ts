@@ -1,4 +1,4 @@
-/** The built server with a limiter that admits everything: the comparison of row 7. */
+/** Starts the built server with a limiter that admits everything. Row 7 compares with it. */
 import { join } from 'node:path';
 
 const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));

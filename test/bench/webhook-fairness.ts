@@ -40,7 +40,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     await sendMany(call, DEAD_EVENTS);
     await waitForDeliveries(call, gone.webhook.id, DEAD_EVENTS);
     context.log(`  ${DEAD_EVENTS} events wait for a dead endpoint`);
-    // Its backlog stays. Otherwise each measured message would also cause an event for it.
+    // Change the dead endpoint's events: otherwise each measured message would add an event for it. Its backlog stays.
     await call('PUT', `/developers/webhooks/${gone.webhook.id}`, { events: ['email.sent'] });
     await liveOn(true);
     const cpuBefore = (await server.usage()).cpuSeconds;
@@ -50,7 +50,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     context.log(`  alone ${before.toFixed(1)} ms, beside one dead endpoint ${besideOne.toFixed(1)} ms`);
 
     await call('PUT', `/developers/webhooks/${gone.webhook.id}`, { events: ['sms.sent'] });
-    // Only registration has the limit of 10, so the others are inserted directly.
+    // Registration allows at most 10 webhooks, so further dead endpoints are inserted into the table directly.
     await liveOn(false);
     await context.withClient(server.database, (client) =>
       client.query(
@@ -70,7 +70,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const besideMany = await measure();
     const wiresOfMany = dead.open();
 
-    // Again without them, because the machine's speed may have changed.
+    // Measure again without the dead endpoints, because the machine's speed may have changed.
     await context.withClient(server.database, (client) =>
       client.query('UPDATE webhooks SET deleted_at = now() WHERE url = $1', [dead.url]),
     );
@@ -146,7 +146,7 @@ async function waitForDeliveries(call: Call, id: string, count: number): Promise
   }
 }
 
-/** Accepts every event at once, and records its arrival. */
+/** Starts the live endpoint. It accepts every event at once and records the time of its arrival. */
 async function startLive() {
   const cameAt = new Map<string, number>();
   const waiting = new Map<string, (at: number) => void>();
@@ -173,7 +173,7 @@ async function startLive() {
   };
 }
 
-/** Accepts connections and requests, and never answers. */
+/** Starts the dead endpoint. It accepts connections and requests, and never answers. */
 async function startDead() {
   const sockets = new Set<Socket>();
   const server = createTcpServer((socket) => {
