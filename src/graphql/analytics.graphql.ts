@@ -91,7 +91,7 @@ class AnalyticsFilter {
   provider!: string | null;
 }
 
-@ObjectType({
+@ObjectType('AnalyticsTimes', {
   description: 'Times in ms, of which half (p50) or 95 % (p95) are not longer. They are exact to 9 %.',
   simpleResolvers: true,
 })

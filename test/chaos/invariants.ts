@@ -12,8 +12,11 @@ const DENSE = (table: string, by: string) =>
 
 /** Largest difference between the clocks of processes that count as synchronised. */
 const TOLERANCE = `interval '5 seconds'`;
-/** Longest time that a transaction can wait for a lock after it took its timestamp. */
-const LONGEST = `interval '14 seconds'`;
+/**
+ * A transaction reads its time before its last statements. Each of these may wait for 12 s, and for a PostgreSQL that
+ * is stopped meanwhile. A transaction that takes longer is canceled.
+ */
+const LONGEST = `interval '30 seconds'`;
 /** Rows whose time is earlier than that of a row with a lower number, or in the future. */
 const IN_TIME = (table: string, by: string, time: string) =>
   `SELECT ${by}, seq, ${time} FROM (SELECT ${by}, seq, ${time}, max(${time}) OVER (PARTITION BY ${by} ORDER BY seq

@@ -133,7 +133,8 @@ describe('messages in the console', () => {
     const { page } = await browser.open({ person: account, path: '/messages' });
     await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
     await page.route('**/graphql', async (route) => {
-      if (route.request().postDataJSON().variables?.filter?.channel !== 'SMS') return route.continue();
+      if (String(route.request().postDataJSON().variables?.filter?.channel) !== 'SMS')
+        return route.continue();
       await route.fulfill({ json: { data: { messages: null } } });
     });
     await page.getByLabel('Channel').selectOption('SMS');

@@ -110,7 +110,7 @@ describe('webhooks in the console', () => {
       await dialog.getByRole('tab', { name: 'TypeScript' }).focus();
       await page.keyboard.press('ArrowRight');
       const python = await codeOf('Python');
-      await page.keyboard.press('End');
+      await page.keyboard.press('ArrowRight');
       const php = await codeOf('PHP');
       for (const code of [typescript, python, php]) {
         expect(DOCUMENTED).toContain(code.replaceAll('X-Acme-', 'X-Service-'));

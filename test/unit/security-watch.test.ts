@@ -9,7 +9,10 @@ function watched() {
   const lines: Record<string, unknown>[] = [];
   const entries: AuditEntry[] = [];
   const state = { nowMs: Date.parse('2026-11-24T12:00:00Z'), isAway: false };
-  const tx = { audit: { append: async (entry: AuditEntry) => void entries.push(entry) } };
+  const tx = {
+    audit: { append: async (entry: AuditEntry) => void entries.push(entry) },
+    announceLive: () => undefined,
+  };
   const deps = {
     uow: {
       run: async (work: (given: typeof tx) => Promise<unknown>) => {

@@ -180,9 +180,9 @@ export class DeliveryReports {
     let applied = 0;
     try {
       applied = await this.#uow.run(async (tx) => {
-        const now = this.#clock.now();
         seen = await tx.reports.lockMatchable(after, limit);
-        const unknown = await applyReports(tx, this.#ids, seen, now);
+        // The time is read after the wait for locks, so that later events do not get an earlier time.
+        const unknown = await applyReports(tx, this.#ids, seen, this.#clock.now());
         const known = seen.filter(({ report }) => !unknown.has(report));
         await tx.reports.forget(known.map(({ id }) => id));
         return known.length;
