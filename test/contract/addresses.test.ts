@@ -3,7 +3,7 @@ import { routes } from '../../src/rest/routes/all.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw-http.ts';
 
-/** The router matches most addresses itself and leaves others to Express. Answers must not show which. */
+/** The router matches most URL paths itself and leaves others to Express. Answers must not show which one matched. */
 const plain = routes.flatMap((route) =>
   [route.path, ...(route.aliases ?? [])]
     .filter((path) => !path.includes(':'))

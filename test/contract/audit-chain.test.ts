@@ -31,7 +31,7 @@ describe('the audit log is tamper-evident', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
-    // Many at once, each with a different before and after.
+    // Many audited changes at once, each with a different state before and after it.
     await Promise.all(Array.from({ length: 8 }, () => gateway.createAccount()));
   });
   afterAll(() => gateway?.stop());

@@ -109,7 +109,7 @@ describe('the audit log of signing in', () => {
     // A part of it, too.
     const part = await check('part.jsonl', lines.slice(3, 6));
     expect(part.json).toMatchObject({ isIntact: true, entries: 3, first: 4, last: 6 });
-    // It never writes over a file.
+    // The export never overwrites an existing file.
     await expect(run('audit', 'export', '--file', join(directory, 'whole.jsonl'))).rejects.toThrow('EEXIST');
   });
 

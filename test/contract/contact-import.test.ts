@@ -44,7 +44,7 @@ describe('imports of contacts', () => {
     const look = async (id: string, slice: object = {}) =>
       (await ask(LOOK, { id, ...slice })).body.data.contactImport;
     const start = (csv: string) => ask(START, { csv });
-    /** Imports a text, and resolves when the import has ended. */
+    /** Imports a text. Resolves when the import has ended. */
     const imported = async (csv: string): Promise<Ended> => {
       const started = await start(csv);
       if (started.body.errors) throw new Error(started.text);

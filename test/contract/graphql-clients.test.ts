@@ -1,4 +1,4 @@
-/** Common GraphQL clients with default settings: only the address and the credentials are set. */
+/** Common GraphQL clients with default settings: only the URL and the credentials are set. */
 import { ApolloClient, CombinedGraphQLErrors, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { cacheExchange, fetchExchange, Client as UrqlClient } from '@urql/core';

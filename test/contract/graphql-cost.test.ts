@@ -90,7 +90,7 @@ describe('the cost of queries (R280)', () => {
       `The query costs 3001 points; ${left} of ${BUDGET} a minute are left. Try again in ${retryAfter} s.`,
     );
     expect(refused.cost).toMatchObject({ requested: 3_001, used: 0, remaining: left });
-    // What is cheap still fits, and another session has a budget of its own.
+    // A cheap request still fits into the budget. Another session has its own budget.
     expect((await graphql(gateway, '{ viewer { id } }', { token })).body.errors).toBeUndefined();
     expect((await graphql(gateway, search, { token: await sign() })).body.errors).toBeUndefined();
     const stream = await askStream(gateway, 'subscription { messageUpdated { recipients { to } } }', {

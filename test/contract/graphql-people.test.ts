@@ -248,7 +248,7 @@ describe('signing in (R233)', () => {
     const person = await gateway.createAccount();
     const email = kind === 'known' ? person.email : 'nobody@test.example';
     const answers = [];
-    // Each from a different address, with the email in any case.
+    // Each attempt comes from a different IP address. The email address is in upper or lower case.
     for (let count = 0; count < 10; count += 1) {
       answers.push(
         await tryPassword(count % 2 ? email.toUpperCase() : email, 'guess', `198.51.100.${count}`),
@@ -305,7 +305,7 @@ describe('signing in (R233)', () => {
       return tryPassword(person.email, person.password, '192.0.2.79');
     });
     expect((await Promise.all(attempts)).flatMap(codesOf)).toEqual([]);
-    // One person, each attempt from a different address.
+    // All attempts are for one person. Each comes from a different IP address.
     const [person] = people as [TestAccount];
     const alike = Array.from({ length: 30 }, (_, index) =>
       tryPassword(person.email, person.password, `198.51.100.${100 + index}`),
@@ -592,7 +592,7 @@ describe('signing in (R233)', () => {
       const own = await signIn(gateway, { email: victim.email, password });
       const codes: string[] = [];
       for (let count = 0; count < 11; count += 1) {
-        // Each from a different address.
+        // Each attempt comes from a different IP address.
         const headers = { 'X-Forwarded-For': `192.0.2.${130 + count}` };
         const variables = { c: victim.password, n: 'some other password' };
         codes.push(...codesOf(await graphql(gateway, CHANGE, { token: own, variables, headers })));
@@ -666,7 +666,7 @@ describe('signing in (R233)', () => {
       const reset = (input: { email: string; accountId?: string }) =>
         gateway.parts.operations.members.resetPassword.run(SYSTEM, input);
       const { inviter, email, password } = await invitedBy(owner.user.email);
-      // An invitation that nobody has accepted does not block the email.
+      // An invitation that nobody has accepted does not block the email address.
       expect((await reset({ email })).user.accountId).toBe(created.id);
       const own = await signIn(gateway, { email, password });
       expect(codesOf(await change(own, password, 'the invited one'))).toEqual([]);

@@ -60,7 +60,7 @@ describe("dashboards' reads (R281)", () => {
       await eventually(async () => (await waiting()).length === 0);
       expect(counted.texts().filter((text) => text.includes('pg_cancel_backend'))).toHaveLength(1);
     });
-    // The gateway reads on.
+    // The gateway can still read.
     expect((await graphql(gateway, CONTACTS, { token })).body).toEqual({ data: { contacts: { nodes: [] } } });
   });
 

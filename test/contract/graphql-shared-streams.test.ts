@@ -34,7 +34,7 @@ describe('one event stream for all operations of a page (R286)', () => {
   };
   const reserve = async (as = token) => (await ask('PUT', '', {}, undefined, as)).text();
 
-  /** Opens a reserved stream, and collects what comes on it. */
+  /** Opens a reserved stream, and collects the events that arrive on it. */
   async function open(reserved: string, as = token) {
     const abort = new AbortController();
     const response = await fetch(`${gateway.url}/graphql/stream`, {

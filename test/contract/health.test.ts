@@ -6,7 +6,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const TOKEN = 'a-token-for-metrics';
 
-/** An address of this machine other than loopback, if there is one. */
+/** An IP address of this machine other than loopback. Undefined if there is none. */
 const outside = Object.values(networkInterfaces())
   .flat()
   .find((address) => address && address.family === 'IPv4' && !address.internal)?.address;

@@ -131,7 +131,7 @@ describe('links by mail', () => {
       { status: 200, body: { data: { requestPasswordReset: true } } },
       { status: 200, body: { data: { requestPasswordReset: true } } },
     ]);
-    // The jobs run in their order: the known email's mail comes after the unknown email's would.
+    // Jobs run in order: a mail to the unknown email address would arrive before the mail to the known one.
     await mailed(account.email);
     expect(mailsTo(unknown)).toEqual([]);
   });
@@ -266,7 +266,7 @@ describe('without a mail server', () => {
     const token = await signIn(gateway, account);
     await age(72);
     await expect(signIn(gateway, account)).rejects.toThrow('it is valid for 72 hours. Ask for another one.');
-    // A password of one's own does not end.
+    // A password that the person chose does not expire.
     await graphql(gateway, CHANGE, { token, variables: { c: account.password, n: OWN } });
     await age(1_000);
     await signIn(gateway, { email: account.email, password: OWN });

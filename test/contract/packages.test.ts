@@ -14,7 +14,7 @@ function startedWith(version: string): Promise<{ code: number | string; stderr: 
   const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, 'tools/build-when-old.js'];
   return new Promise((resolve) => {
-    // The name of no target, so that nothing is built.
+    // No build target has this name, so nothing is built.
     execFile(process.execPath, [...args, 'nothing'], { cwd: fileURLToPath(root) }, (error, _stdout, stderr) =>
       resolve({ code: error?.code ?? 0, stderr }),
     );

@@ -57,7 +57,7 @@ describe('passkeys', () => {
     expect(answer.body.data.signInWithPasskey.user.email).toBe(email);
     const own = answer.body.data.signInWithPasskey.token;
     expect(codesOf(await ask('{ viewer { id } }', {}, own))).toEqual([]);
-    // A second one brings no other recovery codes.
+    // A second passkey creates no new recovery codes.
     const second = await add(own);
     expect(second.answer.body.data.finishPasskey.recoveryCodes).toEqual([]);
   });
@@ -118,7 +118,7 @@ describe('passkeys', () => {
 
   it('are taken once: an answer that is sent again is refused, also at the same time (R304)', async () => {
     const { authenticator } = await withPasskey();
-    // An authenticator that does not count, as most do.
+    // The counter of this authenticator does not increase. Most authenticators behave like this.
     const passkey = authenticator.get(await optionsForAnybody(), { counter: 7 });
     const answers = await Promise.all([1, 2, 3].map(() => ask(SIGN_IN_ALONE, { passkey })));
     expect(answers.flatMap(codesOf)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);

@@ -238,7 +238,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       sick.behave({ answer: 'drop' });
       const { body: unsure } = await send({}, owner.key, other);
       await tried(unsure.id, 1);
-      // A later attempt that definitely did not leave proves nothing about the first.
+      // A later attempt that was definitely not sent proves nothing about the first attempt.
       sick.behave({ answer: 8 });
       await tried(unsure.id, 2);
       expect((await cancel(unsure.id, owner.key, other)).body.error.code).toBe('message_not_cancelable');
@@ -269,7 +269,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       return { id: body.id, message, status: canceled.status };
     };
     const startAt = Date.now();
-    // In lanes: hundreds of requests at once would be late for their due times.
+    // 80 loops start 20 ms apart. Hundreds of requests at once would be late for their due times.
     const outcomes: Awaited<ReturnType<typeof race>>[] = [];
     await Promise.all(
       Array.from({ length: 80 }, async (_, lane) => {

@@ -55,7 +55,7 @@ describe('second factors', () => {
   };
   const database = <T>(work: Parameters<typeof withKnex<T>>[1]) =>
     withKnex(gateway.database.connection, work);
-  /** As if the person had last given a password or code this long ago. */
+  /** Changes the session as if the person had last entered a password or code this long ago. */
   const verifiedAgo = (email: string, minutes: number) =>
     database(async (knex) => {
       await knex.raw(

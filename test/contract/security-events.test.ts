@@ -136,7 +136,7 @@ describe('attempts with wrong secrets (R213)', () => {
       const id = await viewerOf(owner);
       for (let n = 0; n < 11; n++) await password(owner.email, secret);
       expect(await refusals('lockout')).toBeGreaterThan(0);
-      // The address is locked out, so the log is read without a sign-in.
+      // The IP address is locked out, so the test reads the log without a sign-in.
       const seen = () =>
         gateway.parts.operations.audit.list.run(
           { kind: 'member', accountId: owner.accountId, userId: id, role: 'OWNER' },

@@ -207,7 +207,7 @@ describe('webhook targets at delivery', () => {
     await proxy.close();
   });
 
-  /** Replaces the Internet: every address connects to the receiver, and reports itself as the peer. */
+  /** Replaces the Internet: every IP address leads to the receiver, which reports that IP address as its own. */
   const internet = (dialled: string[]) => (options: TcpNetConnectOpts) => {
     dialled.push(String(options.host));
     const socket = connect({ ...options, host: '127.0.0.1', port: receiver.port });

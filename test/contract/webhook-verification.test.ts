@@ -12,7 +12,7 @@ import { startWebhookBench } from '../support/webhooks.ts';
 const PAGE = guide('webhooks');
 const has = (program: string, argument = '--version') => spawnSync(program, [argument]).status === 0;
 
-/** The code that stands under the heading of a language. */
+/** The code block under the heading of a language. */
 function snippet(language: string): string {
   const found = samplesOf(PAGE)
     .flat()
@@ -36,7 +36,7 @@ interface Program {
   readonly command: string;
   readonly arguments?: readonly string[];
   readonly isHere: boolean;
-  /** What it reads; JSON unless it says otherwise. */
+  /** Formats the cases as the input of the program. The default is JSON. */
   readonly input?: (cases: readonly Case[]) => string;
 }
 
