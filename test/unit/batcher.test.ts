@@ -119,7 +119,7 @@ describe('Batcher', () => {
     await until(2);
     begin[1]?.();
     expect(await Promise.all(rest)).toEqual([20, 30, 40, 50, 70, 90, 110]);
-    // 9 did not fit, and 11 did not overtake it.
+    // Item 9 did not fit into the first batch, and item 11 did not overtake it.
     expect(batches).toEqual([
       [1, 3, 5, 7],
       [2, 4, 9, 11],

@@ -113,7 +113,7 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
     clock.now();
     await new Promise((resolve) => setImmediate(resolve));
     expect(world.asked).toBe(asked + 3);
-    // Without an answer it asks once, too.
+    // If no answer arrives, the clock also sends only one query.
     world.isAway = true;
     world.wallMs += 3 * HOUR_MS;
     clock.now();
@@ -133,7 +133,7 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
       world.pass(1_000);
       expect(clock.now().getTime()).toBe(world.databaseMs);
     }
-    // A wall clock that is set is no suspension.
+    // A change of the wall clock does not count as a suspension of the machine.
     world.wallMs += HOUR_MS;
     expect(clock.now().getTime()).toBe(world.databaseMs);
     await expect(clock.agrees()).rejects.toThrow('away');

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { clientOf, holdsIpAddress, parseIpAddress, parseIpNetwork } from '../../src/domain/ip-network.ts';
 
-/** True if `cidr` contains `address`. Throws if one of them is invalid. */
+/** True if the network `cidr` contains the IP address `address`. Throws if one of them is invalid. */
 function holds(cidr: string, address: string): boolean {
   const network = parseIpNetwork(cidr);
   const value = parseIpAddress(address);

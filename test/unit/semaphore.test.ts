@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Semaphore } from '../../src/runtime/semaphore.ts';
 
-/** Runs everything that is ready. */
+/** Lets all callbacks run that are ready. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('Semaphore', () => {
