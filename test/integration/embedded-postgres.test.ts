@@ -75,7 +75,7 @@ async function copyCluster(): Promise<void> {
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'gateway-embedded-'));
-  // Under root another user runs the server and must be able to enter.
+  // If root runs the tests, another user runs the server. That user must be able to enter the directory.
   await chmod(directory, 0o755);
   dataDir = join(directory, 'data');
   cleanups = [() => rm(directory, { recursive: true, force: true }), serverIsGone];
@@ -540,7 +540,7 @@ describe('a stale postmaster.pid', () => {
 });
 
 describe('packaged binaries', () => {
-  /** As npm installs them with --ignore-scripts. */
+  /** The binaries as npm installs them with --ignore-scripts. */
   async function packageWithoutSymlinks(): Promise<string> {
     const native = join(directory, 'node_modules', 'native');
     await cp(packagedBinaries(), native, {

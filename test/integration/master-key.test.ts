@@ -79,7 +79,7 @@ describe('the generated master key', () => {
   });
 
   it('is complete as soon as another process can see it', async () => {
-    // Polls, and prints the length of the file when it first sees it.
+    // The program polls for the file. It prints the file's length when it first sees the file.
     const look = `
       import { readFileSync } from 'node:fs';
       for (let round = 0; round < 100; round += 1) {

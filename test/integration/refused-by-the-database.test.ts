@@ -71,7 +71,7 @@ describe('PostgreSQL itself refuses', () => {
       const charge = () => enter('charge', -30, id, null, other);
       await sql.query('SAVEPOINT before');
       await charge();
-      // What is undone was no charge.
+      // A charge that was rolled back does not count, so the next charge is the first of its transaction.
       await sql.query('ROLLBACK TO SAVEPOINT before');
       await charge();
       await expect(charge()).rejects.toThrow('a transaction charges its messages in one statement');

@@ -140,7 +140,7 @@ it('settings hold on all connections of the pool, whatever the URL and the datab
     await withKnex(url, async (knex) => {
       let asked = 0;
       const names = Object.keys(SESSION_SETTINGS);
-      // Each keeps its connection until all have queried.
+      // Each transaction keeps its connection until all transactions have sent their query.
       const ask = () =>
         knex.transaction(async (one): Promise<{ rows: { name: string; setting: string }[] }> => {
           await one.raw('SELECT 1');

@@ -920,7 +920,7 @@ function recorder(): Logger {
   return logger;
 }
 
-/** Waits for a fact. */
+/** Waits until a condition is true. */
 async function until(fact: () => boolean): Promise<void> {
   await eventually(fact);
 }

@@ -29,7 +29,7 @@ describe('a statement without an answer from PostgreSQL (R217)', () => {
     await proxy.stop();
   });
   const pid = async (on = sql) => (await on.query<{ pid: number }>(PID, []))[0]?.pid;
-  /** The error that it fails with. */
+  /** The error with which `work` fails. Undefined if it succeeds. */
   const failure = (work: Promise<unknown>) =>
     work.then(
       () => undefined,

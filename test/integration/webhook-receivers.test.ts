@@ -18,11 +18,11 @@ const internet = (options: TcpNetConnectOpts) => {
   return options.host === PUBLIC ? Object.defineProperty(socket, 'remoteAddress', { value: PUBLIC }) : socket;
 };
 
-/** For attempts that end by themselves: longer than any machine needs. */
+/** The timeout in ms for attempts that end by themselves: longer than any machine needs. */
 const PATIENCE_MS = 60_000;
-/** For attempts that only the timeout ends. */
+/** The timeout in ms for attempts that only the timeout ends. */
 const TIMEOUT_MS = 1_000;
-/** How late a busy machine may end an attempt. */
+/** How many ms too late a busy machine may end an attempt. */
 const SLACK_MS = 10_000;
 const AT = new Date(1_700_000_000_000);
 
