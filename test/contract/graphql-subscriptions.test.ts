@@ -119,7 +119,7 @@ describe('live updates', () => {
     const all = await watch(MESSAGES);
     const found = await send('a needle', account.sandboxKey);
     await send('a needle in production');
-    // Rejected by the carrier.
+    // The carrier rejects this message.
     const lost = await send('lost', account.key, '+256700120001');
     await touch([other, wanted]);
     await eventually(() => failed.events.length > 0 && sandbox.events.length > 0 && one.events.length > 0);

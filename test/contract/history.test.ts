@@ -5,7 +5,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 describe('SMS history (R20, R102)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
-  /** Oldest first. */
+  /** In order of time, oldest first. */
   const sent: { id: string; to: string[]; createdAt: string; sandbox: boolean }[] = [];
   beforeAll(async () => {
     gateway = await startTestGateway();

@@ -132,7 +132,7 @@ describe('idempotency (R19, R94, R95)', () => {
     const paid = await send({}, { header, key: poor.key });
     expect(paid.status).toBe(200);
     expect(replayed(paid)).toBeNull();
-    // The balance is empty now. A repeat does not check it.
+    // The balance is empty now. A repeated request does not check the balance.
     expect((await send({}, { header, key: poor.key })).text).toBe(paid.text);
   });
 

@@ -48,7 +48,7 @@ describe('deploy/proxy/nginx.conf', () => {
     const largest = Math.max(...emailRoutes.map(({ maxBodyBytes = 0 }) => maxBodyBytes), 16 * 1024 * 1024);
     expect(megabytes * 1024 * 1024).toBeGreaterThanOrEqual(largest);
     expect(valuesOf('proxy_buffering')).toEqual([['off']]);
-    // A stream sends a line every 15 seconds.
+    // nginx must wait longer than 15 seconds, because a stream sends a line every 15 seconds.
     expect(Number.parseInt(valuesOf('proxy_read_timeout')[0]?.[0] ?? '', 10)).toBeGreaterThan(30);
   });
 

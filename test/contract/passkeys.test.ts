@@ -36,7 +36,7 @@ describe('passkeys', () => {
     const answer = await ask(FINISH, { passkey: authenticator.create(options, how) }, token);
     return { authenticator, options, answer };
   }
-  /** An owner of an account of their own, with a passkey. */
+  /** The owner of a new account, with a passkey. */
   async function withPasskey() {
     const account: TestAccount = await gateway.createAccount();
     const token = await signIn(gateway, account);

@@ -262,7 +262,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     await share(intake, accountId);
     statements.length = 0;
     const earlier = await accept(intake, keyed(accountId, 'along'));
-    // A message alone does not wait for the account.
+    // A single message does not wait for the account.
     expect(statements).toEqual(['intake-write']);
     statements.length = 0;
     const letGo = await holdAccount(accountId);
