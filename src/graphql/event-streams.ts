@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import {
   createSourceEventStream,
   type ExecutionResult,
@@ -48,6 +49,8 @@ export class EventStreams {
   readonly #options: Options;
   readonly #open = new Map<ResultStream, Session>();
   readonly #showing = new TimeShare(SHARE_OF_TIME);
+  /** Runs outside the read scope of the stream that starts the timer: that scope ends with its stream. */
+  readonly #check = AsyncResource.bind(() => void this.#checkSessions());
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
@@ -144,7 +147,7 @@ export class EventStreams {
       return new DomainError('rate_limit_exceeded', message);
     }
     this.#open.set(stream, session);
-    this.#timer ??= setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS);
+    this.#timer ??= setTimeout(this.#check, CHECK_SESSIONS_MS);
     return undefined;
   }
 
@@ -161,7 +164,7 @@ export class EventStreams {
       // The database cannot be reached, so streams send nothing now anyway. The next check decides.
     }
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
-    this.#timer = isNeeded ? setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS) : undefined;
+    this.#timer = isNeeded ? setTimeout(this.#check, CHECK_SESSIONS_MS) : undefined;
   }
 }
 
