@@ -1,4 +1,3 @@
-import { AsyncResource } from 'node:async_hooks';
 import {
   createSourceEventStream,
   type ExecutionResult,
@@ -9,7 +8,7 @@ import {
 import type { Session, Sessions } from '../domain/accounts/sessions.ts';
 import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import { REFETCH, type Shown } from '../domain/live/watch.ts';
-import { ReadScope, withinReadScope } from '../runtime/read-scope.ts';
+import { outsideReadScopes, ReadScope, withinReadScope } from '../runtime/read-scope.ts';
 import { createContext, type GraphqlContext } from './context.ts';
 import type { PointBudgets } from './cost.ts';
 import { earlyRefusal } from './error-format.ts';
@@ -49,8 +48,6 @@ export class EventStreams {
   readonly #options: Options;
   readonly #open = new Map<ResultStream, Session>();
   readonly #showing = new TimeShare(SHARE_OF_TIME);
-  /** Runs outside the read scope of the stream that starts the timer: that scope ends with its stream. */
-  readonly #check = AsyncResource.bind(() => void this.#checkSessions());
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
@@ -147,7 +144,7 @@ export class EventStreams {
       return new DomainError('rate_limit_exceeded', message);
     }
     this.#open.set(stream, session);
-    this.#timer ??= setTimeout(this.#check, CHECK_SESSIONS_MS);
+    this.#timer ??= this.#startTimer();
     return undefined;
   }
 
@@ -164,7 +161,12 @@ export class EventStreams {
       // The database cannot be reached, so streams send nothing now anyway. The next check decides.
     }
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
-    this.#timer = isNeeded ? setTimeout(this.#check, CHECK_SESSIONS_MS) : undefined;
+    this.#timer = isNeeded ? this.#startTimer() : undefined;
+  }
+
+  /** The check serves all streams. In the read scope of one of them, it would be aborted when that stream closes. */
+  #startTimer(): NodeJS.Timeout {
+    return outsideReadScopes(() => setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS));
   }
 }
 

@@ -88,6 +88,14 @@ class SmsEstimate {
   sufficientBalance!: boolean;
 }
 
+/** The errors that a send on any channel may answer. */
+const OF_EACH_SEND = [
+  'rate_limit_exceeded',
+  'invalid_scheduled_time',
+  'unpriced_destination',
+  'insufficient_balance',
+] as const;
+
 /** Sends messages on behalf of the signed-in person. */
 @Resolver()
 export class SendResolver {
@@ -102,15 +110,7 @@ export class SendResolver {
   @Mutation(() => MessageType, {
     description: 'Sends an SMS.',
     canDryRun: true,
-    errors: [
-      'rate_limit_exceeded',
-      'invalid_scheduled_time',
-      'unpriced_destination',
-      'insufficient_balance',
-      'invalid_phone_number',
-      'invalid_sender_id',
-      'message_too_long',
-    ],
+    errors: [...OF_EACH_SEND, 'invalid_phone_number', 'invalid_sender_id', 'message_too_long'],
   })
   sendSms(
     @Ctx() context: GraphqlContext,
@@ -122,7 +122,7 @@ export class SendResolver {
   @Mutation(() => MessageType, {
     description: 'Sends an email.',
     canDryRun: true,
-    errors: ['rate_limit_exceeded', 'invalid_scheduled_time', 'unpriced_destination', 'insufficient_balance'],
+    errors: OF_EACH_SEND,
   })
   sendEmail(
     @Ctx() context: GraphqlContext,
@@ -134,13 +134,7 @@ export class SendResolver {
   @Mutation(() => MessageType, {
     description: 'Sends a push notification.',
     canDryRun: true,
-    errors: [
-      'rate_limit_exceeded',
-      'invalid_scheduled_time',
-      'unpriced_destination',
-      'insufficient_balance',
-      'no_target_devices',
-    ],
+    errors: [...OF_EACH_SEND, 'no_target_devices'],
   })
   sendPush(
     @Ctx() context: GraphqlContext,
@@ -152,14 +146,7 @@ export class SendResolver {
   @Mutation(() => MessageType, {
     description: 'Sends a WhatsApp message.',
     canDryRun: true,
-    errors: [
-      'rate_limit_exceeded',
-      'invalid_scheduled_time',
-      'unpriced_destination',
-      'insufficient_balance',
-      'invalid_phone_number',
-      'session_window_closed',
-    ],
+    errors: [...OF_EACH_SEND, 'invalid_phone_number', 'session_window_closed'],
   })
   sendWhatsApp(
     @Ctx() context: GraphqlContext,

@@ -1,3 +1,5 @@
+import { outsideReadScopes } from './read-scope.ts';
+
 /**
  * Group commit for any kind of work. Items that arrive while a batch runs form the next batch. Only one batch runs at a
  * time. An item that arrives while nothing runs starts at once.
@@ -69,7 +71,8 @@ export class Batcher<Item, Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#waitingWeight += this.#weight(item);
-      this.#running ??= this.#run();
+      // A batch serves several callers, so a caller that goes away must not cancel it.
+      this.#running ??= outsideReadScopes(() => this.#run());
     });
   }
 

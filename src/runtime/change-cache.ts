@@ -37,7 +37,7 @@ export class ChangeCache<Kind, Value> {
     load: (id: string) => Promise<Value>,
     capacity = 10_000,
   ) {
-    // Whoever asks first loads for everybody.
+    // The first caller loads the value for all others.
     this.#load = (id) => outsideReadScopes(() => load(id));
     this.#changes = changes;
     this.#capacity = capacity;

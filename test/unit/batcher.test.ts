@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Batcher } from '../../src/runtime/batcher.ts';
+import { presentReader, ReadScope, withinReadScope } from '../../src/runtime/read-scope.ts';
 
 /** A batcher whose batches wait for the test, so that it decides what arrives in the meantime. */
 function gated(pauseMs?: number) {
@@ -16,6 +17,19 @@ function gated(pauseMs?: number) {
 }
 
 describe('Batcher', () => {
+  it('runs batches outside the read scope of the caller that starts them', async () => {
+    const scope = new ReadScope(new AbortController().signal, true);
+    const batcher = new Batcher<string, boolean>(
+      async (items) => items.map(() => presentReader() !== undefined),
+      { maxWeight: 1 },
+    );
+    const answers = withinReadScope(scope, async () => {
+      expect(presentReader()).toBe(scope.signal);
+      return Promise.all([batcher.add('first'), batcher.add('second')]);
+    });
+    expect(await answers).toEqual([false, false]);
+  });
+
   it('runs one batch at a time, and puts what arrives meanwhile into the next, up to the weight limit', async () => {
     const { batcher, batches, turn } = gated();
     const first = batcher.add(1);

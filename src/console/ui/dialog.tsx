@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
-import { isRepeated } from './button.tsx';
+import { Button, isRepeated } from './button.tsx';
+import { Notice } from './notice.tsx';
 import './dialog.css';
 
 /**
@@ -66,4 +67,31 @@ export function Dialog({
 /** The row of buttons at the end of a dialog. */
 export function DialogActions({ children }: { children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
+}
+
+/** A dialog for what is shown only once. Escape does not close it, because the person must confirm a copy. */
+export function ShownOnceDialog({
+  title,
+  notice = 'Copy it now: it is shown this once and can never be seen again.',
+  isWide = false,
+  onClose,
+  children,
+}: {
+  title: string;
+  notice?: string;
+  isWide?: boolean;
+  onClose: () => void;
+  children: ReactNode;
+}) {
+  return (
+    <Dialog title={title} onClose={onClose} mustAnswer isWide={isWide}>
+      <Notice tone="warn">{notice}</Notice>
+      {children}
+      <DialogActions>
+        <Button look="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
 }

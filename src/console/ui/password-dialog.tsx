@@ -1,7 +1,5 @@
-import { Button } from './button.tsx';
 import { CodeBlock } from './code.tsx';
-import { Dialog, DialogActions } from './dialog.tsx';
-import { Notice } from './notice.tsx';
+import { ShownOnceDialog } from './dialog.tsx';
 
 /** Shows the one-time password of a new person. The password cannot be shown again. */
 export function PasswordDialog({
@@ -21,8 +19,7 @@ export function PasswordDialog({
   onClose: () => void;
 }) {
   return (
-    <Dialog title={title} onClose={onClose} mustAnswer>
-      <Notice tone="warn">Copy the password now: it is shown only once.</Notice>
+    <ShownOnceDialog title={title} notice="Copy the password now: it is shown only once." onClose={onClose}>
       <p>
         {isMailed
           ? 'A mail with a link is on its way. If it does not arrive, share these through a secure channel.'
@@ -34,11 +31,6 @@ export function PasswordDialog({
       <CodeBlock text={email} label="email" />
       <h3>One-time password</h3>
       <CodeBlock text={password} label="one-time password" />
-      <DialogActions>
-        <Button look="primary" onClick={onClose}>
-          I have copied it
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </ShownOnceDialog>
   );
 }

@@ -21,7 +21,7 @@ export interface ApiKey {
   readonly createdAt: Date;
   /** The creator, in the form that `actorOf` returns. A rotation keeps it. */
   readonly createdBy: string;
-  /** The person or key that received the secret: the creator, or whoever rotated the predecessor (R204). */
+  /** The person or key that received the secret: the creator of the key, or who rotated its predecessor (R204). */
   readonly issuedBy: string;
   /** Id of the key that this key replaced by rotation. Null if this key was created. */
   readonly replaces: string | null;

@@ -1,6 +1,11 @@
 import { extname, join } from 'node:path';
 import type { NextFunction, Request, Response } from 'express';
 
+/** A file name without path separators, so that a request cannot name files outside the assets folder. */
+const ASSET = /^[\w-]+(\.[\w-]+)+$/;
+/** An asset never changes, because its name contains a hash of its content. So browsers may keep it for a year. */
+const FOREVER = 'public, max-age=31536000, immutable';
+
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
 
 /**
@@ -26,12 +31,14 @@ const HEADERS = {
 export interface BuiltFiles {
   /** Sends a file in an encoding that the client accepts. Calls `next` if there is no such file. */
   send(name: string, cacheControl: string, request: Request, response: Response, next: NextFunction): void;
+  /** Sends the file that a request for `assets/:name` names. Browsers keep it for a year. */
+  asset(request: Request<{ name: string }>, response: Response, next: NextFunction): void;
 }
 
 /** Gives access to the files of `dist/<folder>`. The build also stores a compressed copy of each file beside it. */
 export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles {
   const root = builtFolder(folder);
-  return {
+  const files: BuiltFiles = {
     send(name, cacheControl, request, response, next) {
       const accepted = request.acceptsEncodings();
       const encoding = (['br', 'gzip'] as const).find((each) => accepted.includes(each));
@@ -53,7 +60,13 @@ export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles 
         },
       );
     },
+    asset(request, response, next) {
+      if (ASSET.test(request.params.name))
+        files.send(`assets/${request.params.name}`, FOREVER, request, response, next);
+      else next();
+    },
   };
+  return files;
 }
 
 /** Returns the path of `dist/<folder>`. */

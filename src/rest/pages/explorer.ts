@@ -1,11 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import { builtFiles } from './built.ts';
 
-/** A file name without path separators, so that a request cannot name files outside the assets folder. */
-const ASSET = /^[\w-]+(\.[\w-]+)+$/;
-/** An asset never changes, because its name contains a hash of its content. So browsers may keep it for a year. */
-const FOREVER = 'public, max-age=31536000, immutable';
-
 /** Serves GraphiQL from dist/explorer to people who open `/graphql` in a browser (R324). */
 export interface Explorer {
   /** Answers a GET of `/graphql` by a browser. Calls `next` for programs, so that GraphQL answers them. */
@@ -21,10 +16,7 @@ export function createExplorer(): Explorer {
       if (isPerson(request)) built.send('index.html', 'no-cache', request, response, next);
       else next();
     },
-    asset(request, response, next) {
-      if (!ASSET.test(request.params.name)) next();
-      else built.send(`assets/${request.params.name}`, FOREVER, request, response, next);
-    },
+    asset: built.asset,
   };
 }
 

@@ -1,7 +1,5 @@
-import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
-import { Dialog, DialogActions } from '../../ui/dialog.tsx';
-import { Notice } from '../../ui/notice.tsx';
+import { ShownOnceDialog } from '../../ui/dialog.tsx';
 import type { CreateApiKeyMutation } from './api-keys.generated.ts';
 
 /** Shows a new API key and its signing secret. Neither can be shown again. */
@@ -14,8 +12,7 @@ export function NewKeyDialog({
 }) {
   const curl = `curl -s ${location.origin}/api/v1/account -H 'X-Api-Key: ${key}'`;
   return (
-    <Dialog title="Your new key" onClose={onClose} mustAnswer>
-      <Notice tone="warn">Copy it now: it is shown this once and can never be seen again.</Notice>
+    <ShownOnceDialog title="Your new key" onClose={onClose}>
       <h3>Key</h3>
       <CodeBlock text={key} label="API key" />
       {signingSecret && (
@@ -31,11 +28,6 @@ export function NewKeyDialog({
           <CodeBlock text={curl} label="curl command" />
         </>
       )}
-      <DialogActions>
-        <Button look="primary" onClick={onClose}>
-          I have copied it
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </ShownOnceDialog>
   );
 }

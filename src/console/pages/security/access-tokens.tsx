@@ -6,10 +6,9 @@ import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { Dialog, DialogActions, ShownOnceDialog } from '../../ui/dialog.tsx';
 import { CheckboxGroup, Field } from '../../ui/field.tsx';
 import { Form, textOf, timeOf } from '../../ui/form.tsx';
-import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import {
@@ -86,15 +85,9 @@ function NewToken({ onClose }: { onClose: () => void }) {
   const created = create.data?.createAccessToken;
   if (created)
     return (
-      <Dialog title="Your new access token" onClose={onClose} mustAnswer>
-        <Notice tone="warn">Copy it now: it is shown this once and can never be seen again.</Notice>
+      <ShownOnceDialog title="Your new access token" onClose={onClose}>
         <CodeBlock text={created.token} label="access token" />
-        <DialogActions>
-          <Button look="primary" onClick={onClose}>
-            I have copied it
-          </Button>
-        </DialogActions>
-      </Dialog>
+      </ShownOnceDialog>
     );
   return (
     <Dialog title="New access token" onClose={onClose} mustAnswer={create.isPending} isWide>

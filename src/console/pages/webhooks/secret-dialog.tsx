@@ -1,7 +1,5 @@
-import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
-import { Dialog, DialogActions } from '../../ui/dialog.tsx';
-import { Notice } from '../../ui/notice.tsx';
+import { ShownOnceDialog } from '../../ui/dialog.tsx';
 import { VerificationCode } from './verification-code.tsx';
 
 /** Shows a webhook's new secret and the code that verifies signatures with it. The secret cannot be shown again. */
@@ -15,8 +13,7 @@ export function SecretDialog({
   onClose: () => void;
 }) {
   return (
-    <Dialog title={title} onClose={onClose} mustAnswer isWide>
-      <Notice tone="warn">Copy it now: it is shown this once and can never be seen again.</Notice>
+    <ShownOnceDialog title={title} onClose={onClose} isWide>
       <CodeBlock text={secret} label="signing secret" />
       <h3>Check every delivery with it</h3>
       <p>
@@ -24,11 +21,6 @@ export function SecretDialog({
         with this secret.
       </p>
       <VerificationCode />
-      <DialogActions>
-        <Button look="primary" onClick={onClose}>
-          I have copied it
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </ShownOnceDialog>
   );
 }
