@@ -24,9 +24,9 @@ export interface GraphqlContext {
   readonly dryRuns: Pick<DryRuns, 'open'>;
   /**
    * The session of the request. It is inside an object because Apollo copies the context: a new session must be visible
-   * in all copies.
+   * in all copies. `mayEnter` is true if a sign-in starts its session within the same request.
    */
-  readonly auth: { session: Session | undefined };
+  readonly auth: { session: Session | undefined; mayEnter: boolean };
   /** Aborts when the client does not wait for the answer any more. */
   readonly ended: AbortSignal;
   /** The scope in which the operation reads the database. */

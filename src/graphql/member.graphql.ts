@@ -88,9 +88,9 @@ class InvitedMember {
 
 const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they are revoked.";
 
-/** Makes `signedIn` the session of this request, and sets its cookie in the browser. */
+/** Makes `signedIn` the session of this request, if the document may read as it, and sets its cookie in the browser. */
 function enter(context: GraphqlContext, signedIn: SignedIn): SignedIn {
-  context.auth.session = signedIn.session;
+  if (context.auth.mayEnter) context.auth.session = signedIn.session;
   context.setCookie(signedIn);
   return signedIn;
 }
@@ -243,7 +243,7 @@ export class MemberResolver {
     description:
       'Invites a person to the account. It is pending until they choose their own password, by the link of the mail that they get, or by changing the one-time password. It ends after 72 hours.',
     canDryRun: true,
-    errors: [],
+    errors: ['step_up_required'],
   })
   inviteMember(
     @Ctx() { run, operations }: GraphqlContext,

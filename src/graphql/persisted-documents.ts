@@ -57,7 +57,7 @@ export class PersistedDocuments {
     const text = query ?? (id === undefined ? '' : (this.#listed.get(id) ?? this.#registered.get(id)));
     // The restriction does not apply to access tokens, which are for programs. It also does not apply without a
     // session: such callers can only sign in.
-    if (this.#only && session && !session.isToken && text !== '' && !(text && this.#only.has(hashOf(text)))) {
+    if (session && !session.isToken && text !== '' && !this.servesSessions(text)) {
       throw forbidden(
         'Sessions run only the documents that this gateway lists. Add yours to the file of GRAPHQL_DOCUMENTS.',
       );
@@ -72,6 +72,14 @@ export class PersistedDocuments {
       if (session) this.#registered.set(id, query);
     }
     return text;
+  }
+
+  /**
+   * True if sessions may run the document. If false, a sign-in in the document does not start the session within the
+   * same request. Otherwise its answer could select anything that the person may read.
+   */
+  servesSessions(text: string | undefined): boolean {
+    return !this.#only || (text !== undefined && this.#only.has(hashOf(text)));
   }
 }
 

@@ -610,7 +610,7 @@ async function contextOf(
     passwordLinks,
     budgets,
     isCostOnly: request.headers['cost-only'] === 'true',
-    auth: { session },
+    auth: { session, mayEnter: true },
     ended: reads.signal,
     reads,
     setCookie,
@@ -706,6 +706,7 @@ function nameDocument(
     const named: unknown = request.body;
     if (typeof named !== 'object' || named === null || Array.isArray(named)) return true;
     const text = documents.find(named, auth.session);
+    auth.mayEnter = documents.servesSessions(text);
     if (text === undefined) return false;
     if (namesDocument(named)) {
       const { persistedQuery: _, ...extensions } = Object((named as { extensions?: unknown }).extensions);

@@ -131,6 +131,21 @@ describe('documents by hash (R283)', () => {
     expect(answer.body.errors).toBeUndefined();
   });
 
+  it('in production, the answer of a sign-in reads nothing that no document lists', async () => {
+    const query = `mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) {
+      token user { email account { name } } } }`;
+    const variables = { e: account.email, p: account.password };
+    const signedIn = async (at: TestGateway) => (await post(at, { query, variables }, '')).body;
+    const open = await signedIn(gateway);
+    expect(open.data.signIn.user).toEqual({ email: account.email, account: { name: expect.any(String) } });
+    const { data, errors } = await signedIn(strict);
+    expect(data.signIn.user).toEqual({ email: account.email, account: null });
+    expect(errors[0]).toMatchObject({
+      path: ['signIn', 'user', 'account'],
+      extensions: { code: 'UNAUTHENTICATED' },
+    });
+  });
+
   it("the file is the one of graphql-codegen or Relay, or Apollo's manifest", async () => {
     const path = join(folder, 'manifest.json');
     const operations = [{ id: 'a', name: 'A', type: 'query', body: VIEWER }];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { codesOf, graphql } from '../support/graphql.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
 import { type MailServer, startMailServer, textOfMail } from '../support/mail-server.ts';
 
 const SIGN_IN = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
@@ -69,6 +69,27 @@ describe('known devices', () => {
         'RATE_LIMITED',
       ]);
     }
+  });
+
+  it('give no budget against other people who have the same email (R234, R302)', async () => {
+    const [victim, attacker] = [await gateway.createAccount(), await gateway.createAccount()];
+    // Any account may invite any email, and knows the one-time password of the person whom it invites.
+    const invite = 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { password } }';
+    const invited = await graphql(gateway, invite, {
+      token: await signIn(gateway, attacker),
+      variables: { e: victim.email },
+    });
+    const own = { ...attacker, email: victim.email, password: invited.body.data.inviteMember.password };
+    const [first, second] = [await browserOf(own, '192.0.2.30'), await browserOf(own, '192.0.2.31')];
+    const guess = (password: string, cookie: string, address: string) =>
+      tryPassword(victim.email, password, address, { Cookie: cookie });
+    for (let count = 0; count < 10; count += 1) await guess('guess', first, `203.0.113.${40 + count}`);
+    expect(codesOf(await guess(victim.password, second, '203.0.113.60'))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await tryPassword(victim.email, victim.password, '203.0.113.61'))).toEqual([
+      'RATE_LIMITED',
+    ]);
+    // The known person of the device is not locked out.
+    expect(codesOf(await guess(own.password, second, '203.0.113.62'))).toEqual([]);
   });
 
   it('are kept as hashes, forty for a person (R302)', async () => {

@@ -140,28 +140,69 @@ describe('access tokens', () => {
     const owner = await signIn(gateway, account);
     const member = await inviteMember(gateway, owner, 'ADMIN');
     const memberToken = await signIn(gateway, member);
-    const { token } = (await create(memberToken, ['member.invite', 'member.list'])).body.data
+    const { token } = (await create(memberToken, ['member.remove', 'member.list'])).body.data
       .createAccessToken;
-    const invite = () =>
-      graphql(
-        gateway,
-        `mutation { inviteMember(email: "new${Math.random()}@test.example", role: VIEWER) { password } }`,
-        {
-          token,
-        },
-      );
-    expect(codesOf(await invite())).toEqual([]);
+    const other = await inviteMember(gateway, owner, 'VIEWER');
+    const remove = (id: string) =>
+      graphql(gateway, 'mutation ($id: ID!) { removeMember(userId: $id) }', { token, variables: { id } });
+    expect(codesOf(await remove(other.id))).toEqual([]);
     await graphql(gateway, 'mutation ($id: ID!) { setMemberRole(userId: $id, role: VIEWER) { id } }', {
       token: owner,
       variables: { id: member.id },
     });
-    expect(codesOf(await invite())).toEqual(['FORBIDDEN']);
+    expect(codesOf(await remove(other.id))).toEqual(['FORBIDDEN']);
     expect(codesOf(await graphql(gateway, '{ members { id } }', { token }))).toEqual([]);
     await graphql(gateway, 'mutation ($id: ID!) { removeMember(userId: $id) }', {
       token: owner,
       variables: { id: member.id },
     });
     expect(codesOf(await graphql(gateway, '{ members { id } }', { token }))).toEqual(['UNAUTHENTICATED']);
+  });
+
+  it('never invite: only a person who was verified may (R253, R254)', async () => {
+    const owner = await signIn(gateway, account);
+    const refused = await create(owner, ['member.invite']);
+    expect(refused.body.errors[0].extensions.details.fields).toEqual([
+      { path: 'input.permissions.0', message: 'is not a permission that you can give a token' },
+    ]);
+    await database(async (knex) => {
+      await knex('sessions').update({ verified_at: new Date(0) });
+      await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+    });
+    const invite = 'mutation { inviteMember(email: "later@test.example", role: VIEWER) { password } }';
+    expect(codesOf(await graphql(gateway, invite, { token: owner }))).toEqual(['STEP_UP_REQUIRED']);
+  });
+
+  it('end when the password of their person is reset, and stay when the person changes it (R254)', async () => {
+    const person = await gateway.createAccount();
+    const session = await signIn(gateway, person);
+    const { token } = (await create(session, ['member.list'])).body.data.createAccessToken;
+    const works = async () => codesOf(await graphql(gateway, '{ members { id } }', { token }));
+    const change = 'mutation ($o: String!, $n: String!) { changePassword(current: $o, new: $n) }';
+    const variables = { o: person.password, n: 'a long enough sentence' };
+    expect(codesOf(await graphql(gateway, change, { token: session, variables }))).toEqual([]);
+    expect(await works()).toEqual([]);
+    await gateway.parts.operations.members.resetPassword.run(
+      { kind: 'system', name: 'test' },
+      { email: person.email },
+    );
+    expect(await works()).toEqual(['UNAUTHENTICATED']);
+  });
+
+  it('do nothing while their person must add a second factor (R250, R254)', async () => {
+    const person = await gateway.createAccount();
+    const session = await signIn(gateway, person);
+    const { token } = (await create(session, ['member.list'])).body.data.createAccessToken;
+    await database(async (knex) => {
+      await knex('accounts').where({ id: person.accountId }).update({ require_second_factor: true });
+      await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+    });
+    await eventually(async () => codesOf(await graphql(gateway, '{ members { id } }', { token })).length > 0);
+    const refused = await graphql(gateway, '{ members { id } }', { token });
+    expect(refused.body.errors[0]).toMatchObject({
+      message: expect.stringContaining('A second factor is required'),
+      extensions: { code: 'FORBIDDEN' },
+    });
   });
 
   it('end when they are revoked, at once, also for a stream that runs (R254)', async () => {

@@ -174,7 +174,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
      */
     invite: operation(
       'member.invite',
-      MANAGE,
+      { ...MANAGE, stepUp: true },
       async (
         caller,
         input: { readonly email: string; readonly role: string },

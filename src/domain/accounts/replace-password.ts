@@ -4,7 +4,8 @@ import type { Tx } from '../ports/stores.ts';
 
 /**
  * Stores another password of a person. Ends the person's challenges, mail links and sessions, except the session with
- * the hash `keptSession`. If `knownHash` is given and is no longer the stored hash, returns false and changes nothing:
+ * the hash `keptSession`. Without `keptSession` the password is reset, perhaps because it was stolen. So it also revokes
+ * the person's access tokens (R254). If `knownHash` is given and is no longer the stored hash, returns false and changes nothing:
  * of two concurrent changes the later one must fail.
  */
 export async function replacePassword(
@@ -18,6 +19,7 @@ export async function replacePassword(
   if (!isChanged) return false;
   await tx.secondFactors.removeChallengesOf(userId);
   await tx.sessions.removeOf(userId, keptSession);
+  if (!keptSession) await tx.accessTokens.revokeAllOf(userId, clock.now());
   tx.announce('session', ALL_IDS);
   return true;
 }

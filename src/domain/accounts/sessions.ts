@@ -19,10 +19,10 @@ import { takeCode } from '../people/take-code.ts';
 import { openChallenge, takeOpenChallenge, takePasskey } from '../people/take-passkey.ts';
 import type { Cache } from '../ports/changes.ts';
 import type { PasskeyJson } from '../ports/passkeys.ts';
-import type { FoundSession } from '../ports/people-stores.ts';
+import type { PersonFacts } from '../ports/people-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
-import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
+import { FAILURES_WINDOW_MS, type Forgiven, SignInAttempts } from './sign-in-attempts.ts';
 import { hasExpiredPassword, ONE_TIME_HOURS, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
@@ -300,7 +300,7 @@ export class Sessions {
       { kind: 'code', value: user.id },
       client.address,
       check,
-      () => true,
+      () => 'bucket',
     );
     if (kind === 'recovery_code') {
       this.#deps.security.recordAudited(
@@ -397,37 +397,76 @@ export class Sessions {
     client: Client,
     userId?: string,
   ): Promise<StoredUser | undefined> {
-    const { address, device } = client;
-    const deviceHash = device === undefined ? undefined : hashToken(device);
-    const isKnown =
-      deviceHash !== undefined && (await this.#deps.stores.knownDevices.isKnownFor(email, deviceHash));
-    const check = async () => {
-      const hashes = await this.#hashesOf(email, password);
-      const found = await this.#deps.stores.users.findByPassword(email, hashes, userId);
-      // Compare again: the store ignores more spelling differences of an email address than the count of failures does.
-      // Without this check, each spelling would allow ten more guesses.
-      if (found?.user.email.toLowerCase() === email.toLowerCase()) return found;
-      this.#noteFailure('password', await this.#reportedPerson(email, userId), client);
-      return undefined;
-    };
     try {
-      // Clear the failures only for people whom an operator added. Any account can invite any email address. If its
-      // sign-ins cleared the failures, each would allow ten more guesses of another person's password.
-      return await this.#attempts.attempt(
-        // Count a known device separately, so that guesses from other devices cannot lock it out.
-        isKnown
-          ? { kind: 'device', value: `${email} ${deviceHash.toString('hex')}` }
-          : { kind: 'email', value: email },
-        isKnown ? undefined : address,
-        check,
-        ({ user }) => user.invitedAt === null,
-      );
+      return await this.#checkPassword(email, password, client, userId);
     } catch (error) {
-      if (error instanceof DomainError && error.code === 'rate_limit_exceeded') {
-        this.#noteFailure('lockout', this.#failed.get(email.toLowerCase()), client);
-      }
+      if (isRateLimited(error)) this.#noteFailure('lockout', this.#failed.get(email.toLowerCase()), client);
       throw error;
     }
+  }
+
+  async #checkPassword(
+    email: string,
+    password: string,
+    { address, device, userAgent }: Client,
+    userId: string | undefined,
+  ): Promise<StoredUser | undefined> {
+    const { users, knownDevices } = this.#deps.stores;
+    const deviceHash = device === undefined ? undefined : hashToken(device);
+    const ofDevice = deviceHash === undefined ? [] : await knownDevices.peopleOf(email, deviceHash);
+    const known = ofDevice.filter((id) => userId === undefined || id === userId);
+    let hashes: Promise<readonly string[]> | undefined;
+    const checkAmong = async (people: {
+      readonly among?: readonly string[];
+      readonly except?: readonly string[];
+    }) => {
+      hashes ??= this.#hashesOf(email, password);
+      const found = await users.findByPassword(email, await hashes, people);
+      // Compare again: the store ignores more spelling differences of an email address than the count of failures does.
+      // Without this check, each spelling would allow ten more guesses.
+      return found?.user.email.toLowerCase() === email.toLowerCase() ? found : undefined;
+    };
+    const forgives = ({ user }: StoredUser) => this.#forgives(user, userId);
+    if (deviceHash !== undefined && known.length > 0) {
+      // Count these people separately, so that guesses from other devices cannot lock them out.
+      const subject = { kind: 'device', value: `${email} ${deviceHash.toString('hex')}` } as const;
+      const check = () => checkAmong({ among: known });
+      const found = await this.#attempts.attempt(subject, undefined, check, forgives);
+      if (found) return found;
+    }
+    const noteFailure = async () =>
+      this.#noteFailure('password', await this.#reportedPerson(email, userId), { address, userAgent });
+    const check = async () => {
+      const found = await checkAmong({ except: known, ...(userId !== undefined && { among: [userId] }) });
+      if (!found) await noteFailure();
+      return found;
+    };
+    try {
+      return await this.#attempts.attempt({ kind: 'email', value: email }, address, check, forgives);
+    } catch (error) {
+      // The person of a known device has mistyped the password. Other people may have the email address, too. An answer
+      // that names the limit would reveal them, and would be wrong for this person, who may try again at once.
+      if (known.length === 0 || !isRateLimited(error)) throw error;
+      await noteFailure();
+      return undefined;
+    }
+  }
+
+  /**
+   * Any account can invite any email address and knows the one-time password. If each of its sign-ins removed a
+   * failure, it could set that password to a guess and sign in: whoever else has the email address and this password
+   * would be found, without a limit. So among several people only one whom an operator added is forgiven.
+   */
+  async #forgives(user: User, userId: string | undefined): Promise<Forgiven> {
+    if (user.invitedAt === null) return 'bucket';
+    if (userId !== undefined) return 'attempt';
+    const people = await this.#peopleWith(user.email);
+    return people.length === 1 ? 'attempt' : 'nothing';
+  }
+
+  async #peopleWith(email: string): Promise<readonly User[]> {
+    const like = await this.#deps.stores.users.withEmail(email);
+    return like.filter((user) => user.email.toLowerCase() === email.toLowerCase());
   }
 
   /**
@@ -436,8 +475,7 @@ export class Sessions {
    * otherwise nobody.
    */
   async #reportedPerson(email: string, userId: string | undefined): Promise<User | undefined> {
-    const like = await this.#deps.stores.users.withEmail(email);
-    const people = like.filter((user) => user.email.toLowerCase() === email.toLowerCase());
+    const people = await this.#peopleWith(email);
     if (userId !== undefined) return people.find(({ id }) => id === userId);
     const added = people.find(({ invitedAt }) => invitedAt === null);
     const [accepted, ...others] = people.filter(({ acceptedAt }) => acceptedAt !== null);
@@ -508,7 +546,7 @@ export class Sessions {
       const { user, token } = found;
       const { expiresAt, permissions, lastUsedAt } = token;
       return {
-        caller: { ...callerFor(user), permissions },
+        caller: { ...callerFor(user), ...this.#restrictionOf(found), permissions },
         expiresAt,
         endsAt: expiresAt,
         verifiedAt: undefined,
@@ -520,21 +558,20 @@ export class Sessions {
     const [found] = await stores.sessions.findMany([tokenHash], readAt);
     if (!found) throw new SessionNotFound();
     const { user, expiresAt, endsAt, verifiedAt, lastSeenAt } = found;
-    const restriction = this.#restrictionOf(found);
-    const caller = { ...callerFor(user), ...(restriction && { restriction }) };
+    const caller = { ...callerFor(user), ...this.#restrictionOf(found) };
     return { caller, expiresAt, endsAt, verifiedAt, lastSeenAt, readAt, isToken };
   }
 
   /**
    * Returns the only thing that a session may do before the person has set a password or added a second factor (R250,
-   * R252). Undefined if the session is not restricted.
+   * R252). An access token with a restriction may do nothing.
    */
-  #restrictionOf({ user, hasFactor, accountRequiresFactor }: FoundSession): Restriction | undefined {
+  #restrictionOf({ user, hasFactor, accountRequiresFactor }: PersonFacts): { restriction?: Restriction } {
     const { secondFactorPolicy, restrictsOneTimePasswords } = this.#deps.settings;
-    if (user.mustChangePassword && restrictsOneTimePasswords) return 'change_password';
+    if (user.mustChangePassword && restrictsOneTimePasswords) return { restriction: 'change_password' };
     if (!hasFactor && mustHaveFactor(user, secondFactorPolicy, accountRequiresFactor))
-      return 'add_second_factor';
-    return undefined;
+      return { restriction: 'add_second_factor' };
+    return {};
   }
 
   #callerAt({ caller, verifiedAt }: CachedSession, now: Date): MemberCaller | OperatorCaller {
@@ -593,6 +630,10 @@ export class Sessions {
     }
     return password.length <= PASSWORD_MAX_LENGTH ? hashes : [];
   }
+}
+
+function isRateLimited(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'rate_limit_exceeded';
 }
 
 function eventOf(

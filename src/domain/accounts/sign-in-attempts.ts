@@ -1,10 +1,10 @@
 /**
  * Limits how often passwords and codes can be guessed. An **attempt** counts in two **buckets**: one for its email
- * address and one for its IP address. An attempt from a device that has signed in before counts only in one bucket, for
- * this device and email address (R302).
+ * address and one for its IP address. For people who have used the same device before, an attempt counts only in one
+ * bucket, for this device and email address (R302).
  *
  * An attempt is stored as a failure before its password is checked, so that parallel guesses cannot exceed the limit.
- * It is **pending** until the check ends. If the password was right, the failure is removed.
+ * It is **pending** until the check ends. If the password was right, the failure is usually removed.
  */
 import { createHash } from 'node:crypto';
 import type { Dependencies } from '../dependencies.ts';
@@ -24,13 +24,19 @@ const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
 /**
- * What is guessed. `email`: the password of an email address. `device`: the same, from a device that has signed in
- * before. `code`: the codes of a person, with the person's id as `value`.
+ * What is guessed. `email`: the password of an email address. `device`: the passwords of the people with an email
+ * address who have used the device before. `code`: the codes of a person, with the person's id as `value`.
  */
 interface AttemptSubject {
   readonly kind: 'email' | 'code' | 'device';
   readonly value: string;
 }
+
+/**
+ * What is removed after a right password or code. `attempt`: this attempt. `bucket`: also the other failures of the
+ * subject. `nothing`: the attempt still counts as a failure.
+ */
+export type Forgiven = 'nothing' | 'attempt' | 'bucket';
 
 /** Counts sign-in attempts over all processes. */
 export class SignInAttempts {
@@ -44,9 +50,8 @@ export class SignInAttempts {
   }
 
   /**
-   * Runs `check`, which returns undefined for a wrong password. After a right password, removes this attempt. If
-   * `forgives` returns true, also removes the other failures of the email address. Throws `rate_limit_exceeded` after
-   * ten failures in 15 minutes in one of the buckets.
+   * Runs `check`, which returns undefined for a wrong password. After a right password, `forgives` says which failures
+   * are removed. Throws `rate_limit_exceeded` after ten failures in 15 minutes in one of the buckets.
    *
    * If pending attempts fill the limit, waits for their results. If too many attempts wait, throws
    * `rate_limit_exceeded` with a retry after one second.
@@ -55,7 +60,7 @@ export class SignInAttempts {
     subject: AttemptSubject,
     address: string | undefined,
     check: () => Promise<T | undefined>,
-    forgives: (found: T) => boolean,
+    forgives: (found: T) => Forgiven | Promise<Forgiven>,
   ): Promise<T | undefined> {
     const ownBucket = bucketOf(subject.kind, subject.value.toLowerCase());
     const buckets = [ownBucket, ...(address === undefined ? [] : [bucketOf('address', address)])].sort();
@@ -71,7 +76,7 @@ export class SignInAttempts {
       await Promise.allSettled(pending);
       this.#waiting -= 1;
     }
-    const checked = this.#check(id, check, (found) => (forgives(found) ? ownBucket : undefined));
+    const checked = this.#check(id, ownBucket, check, forgives);
     this.#pending.set(checked, buckets);
     try {
       return await checked;
@@ -101,8 +106,9 @@ export class SignInAttempts {
 
   async #check<T>(
     id: string,
+    ownBucket: string,
     check: () => Promise<T | undefined>,
-    forgivenBucket: (found: T) => string | undefined,
+    forgives: (found: T) => Forgiven | Promise<Forgiven>,
   ): Promise<T | undefined> {
     const { signInFailures } = this.#deps.stores;
     let found: T | undefined;
@@ -113,7 +119,10 @@ export class SignInAttempts {
       await signInFailures.forget(id);
       throw error;
     }
-    if (found !== undefined) await signInFailures.forget(id, forgivenBucket(found));
+    if (found === undefined) return undefined;
+    const forgiven = await forgives(found);
+    if (forgiven !== 'nothing')
+      await signInFailures.forget(id, forgiven === 'bucket' ? ownBucket : undefined);
     return found;
   }
 }

@@ -1,10 +1,10 @@
 /**
  * An **access token** lets a program use some of a person's permissions over GraphQL without signing in. It is `gat_`
- * and 32 random bytes; the store has its SHA-256. It ends when it expires, when it is revoked, and when its person is
- * removed. It never allows more than the person's present role.
+ * and 32 random bytes; the store has its SHA-256. It ends when it expires, when it is revoked, when the password of its
+ * person is reset, and when the person is removed. It never allows more than the person's present role.
  */
 import { createHash } from 'node:crypto';
-import type { User } from '../accounts/user.ts';
+import type { PersonFacts } from '../ports/people-stores.ts';
 
 export interface AccessToken {
   readonly id: string;
@@ -19,9 +19,8 @@ export interface AccessToken {
 }
 
 /** A valid token with its person. */
-export interface KnownToken {
+export interface KnownToken extends PersonFacts {
   readonly token: AccessToken;
-  readonly user: User;
 }
 
 export const ACCESS_TOKEN_PREFIX = 'gat_';

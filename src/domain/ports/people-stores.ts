@@ -22,14 +22,14 @@ export interface UserStore {
    */
   saltsOf(email: string): Promise<readonly string[]>;
   /**
-   * Returns the person with the email address and one of the hashes. `userId` restricts the search to one person. If
+   * Returns the person with the email address and one of the hashes. `among` and `except` restrict the search by ids. If
    * several match, the first choice is a person whom an operator added, then the first who accepted, then the first who
    * was invited.
    */
   findByPassword(
     email: string,
     hashes: readonly string[],
-    userId?: string,
+    people: { readonly among?: readonly string[]; readonly except?: readonly string[] },
   ): Promise<{ user: User; passwordHash: string } | undefined>;
   find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
   /** Returns people by id, removed people included. If an account is given, it leaves out people of other accounts. */
@@ -68,14 +68,18 @@ export interface SessionRow {
   readonly userAgent: string;
 }
 
-/** A session with its person and the facts that restrict it. */
-export interface FoundSession extends SessionRow {
-  readonly tokenHash: Buffer;
+/** A person with the facts that restrict what the person's sessions and access tokens may do. */
+export interface PersonFacts {
   readonly user: User;
   /** True if the person has a confirmed second factor. */
   readonly hasFactor: boolean;
   /** True if the person's account requires a second factor. */
   readonly accountRequiresFactor: boolean;
+}
+
+/** A session with its person. */
+export interface FoundSession extends SessionRow, PersonFacts {
+  readonly tokenHash: Buffer;
 }
 
 export interface SessionStore {
@@ -158,8 +162,8 @@ export interface SecondFactorStore {
 
 /** Stores the devices from which people have signed in, by hash. */
 export interface KnownDeviceStore {
-  /** True if a person with the email address has signed in from the device. */
-  isKnownFor(email: string, deviceHash: Buffer): Promise<boolean>;
+  /** Returns the ids of the people with the email address who have signed in from the device. */
+  peopleOf(email: string, deviceHash: Buffer): Promise<readonly string[]>;
   /**
    * Records that the person signed in from a device that has these hashes. Keeps only the `most` devices that were seen
    * last. Returns `known` if one of the hashes was stored, `first` if the person had no device before, otherwise `new`.
@@ -209,6 +213,8 @@ export interface AccessTokenStore {
     userId: string,
     at: Date,
   ): Promise<{ token: AccessToken; tokenHash: Buffer } | undefined>;
+  /** Revokes all tokens of a person. */
+  revokeAllOf(userId: string, at: Date): Promise<void>;
   recordUse(tokenHash: Buffer, at: Date): Promise<void>;
 }
 

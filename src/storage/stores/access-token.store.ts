@@ -1,7 +1,7 @@
 import type { AccessToken, KnownToken } from '../../domain/people/access-token.ts';
 import type { AccessTokenStore } from '../../domain/ports/people-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts';
+import { FACT_COLUMNS, type FactsRow, mapFacts, presentIn, USER_COLUMNS } from './user.store.ts';
 
 interface TokenRow {
   id: string;
@@ -31,7 +31,7 @@ const TOKEN_AND_USER = [
 ].join(', ');
 const LIVING = statement(
   'access-tokens-living',
-  `SELECT ${TOKEN_AND_USER}, t.token_hash
+  `SELECT ${TOKEN_AND_USER}, ${FACT_COLUMNS}, t.token_hash
    FROM access_tokens t JOIN users u ON u.id = t.user_id AND ${presentIn('u')}
    WHERE t.token_hash = ANY($1::bytea[]) AND t.revoked_at IS NULL AND t.expires_at > $2`,
 );
@@ -66,13 +66,13 @@ export class PgAccessTokenStore implements AccessTokenStore {
   }
 
   async findLiving(tokenHashes: readonly Buffer[], now: Date) {
-    type Row = UserRow & { token_hash: Buffer } & {
+    type Row = FactsRow & { token_hash: Buffer } & {
       [Column in keyof TokenRow as `token_${Column}`]: TokenRow[Column];
     };
     const rows = await this.#sql.query<Row>(LIVING, [tokenHashes, now]);
     return rows.map((row): KnownToken & { readonly tokenHash: Buffer } => ({
       tokenHash: row.token_hash,
-      user: mapUser(row),
+      ...mapFacts(row),
       token: mapToken({
         id: row.token_id,
         user_id: row.token_user_id,
@@ -93,6 +93,13 @@ export class PgAccessTokenStore implements AccessTokenStore {
   async revoke(id: string, userId: string, at: Date) {
     const [row] = await this.#sql.query<TokenRow & { token_hash: Buffer }>(REVOKE, [id, userId, at]);
     return row && { token: mapToken(row), tokenHash: row.token_hash };
+  }
+
+  async revokeAllOf(userId: string, at: Date): Promise<void> {
+    await this.#sql
+      .table('access_tokens')
+      .where({ user_id: userId, revoked_at: null })
+      .update({ revoked_at: at });
   }
 
   async recordUse(tokenHash: Buffer, at: Date): Promise<void> {

@@ -2,10 +2,10 @@ import type { KnownDeviceStore } from '../../domain/ports/people-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { presentIn } from './user.store.ts';
 
-const IS_KNOWN_FOR = statement(
-  'known-device-of-email',
-  `SELECT FROM known_devices d JOIN users u ON u.id = d.user_id AND ${presentIn('u')}
-   WHERE d.device_hash = $2 AND lower(u.email) = lower($1) LIMIT 1`,
+const PEOPLE_OF = statement(
+  'known-device-people',
+  `SELECT u.id FROM known_devices d JOIN users u ON u.id = d.user_id AND ${presentIn('u')}
+   WHERE d.device_hash = $2 AND lower(u.email) = lower($1)`,
 );
 const KNOWN = statement(
   'known-devices',
@@ -32,8 +32,9 @@ export class PgKnownDeviceStore implements KnownDeviceStore {
     this.#sql = sql;
   }
 
-  async isKnownFor(email: string, deviceHash: Buffer): Promise<boolean> {
-    return (await this.#sql.query(IS_KNOWN_FOR, [email, deviceHash])).length > 0;
+  async peopleOf(email: string, deviceHash: Buffer): Promise<readonly string[]> {
+    const people = await this.#sql.query<{ id: string }>(PEOPLE_OF, [email, deviceHash]);
+    return people.map(({ id }) => id);
   }
 
   async see(userId: string, deviceHashes: readonly Buffer[], at: Date, most: number) {

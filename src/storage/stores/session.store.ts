@@ -5,7 +5,7 @@ import type {
   SignInFailureStore,
 } from '../../domain/ports/people-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts';
+import { FACT_COLUMNS, type FactsRow, mapFacts, presentIn, USER_COLUMNS } from './user.store.ts';
 
 const SESSION_COLUMNS = [
   'id',
@@ -44,9 +44,7 @@ const INSERT = statement(
 const FIND_MANY = statement(
   'sessions-find-many',
   `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')},
-     ${SESSION_COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')},
-     EXISTS (SELECT FROM second_factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL) AS has_factor,
-     coalesce((SELECT require_second_factor FROM accounts WHERE accounts.id = u.account_id), false) AS account_requires_factor
+     ${SESSION_COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')}, ${FACT_COLUMNS}
    FROM sessions s JOIN users u ON u.id = s.user_id AND ${presentIn('u')}
    WHERE s.token_hash = ANY($1::bytea[]) AND s.expires_at > $2 AND s.ends_at > $2`,
 );
@@ -109,14 +107,12 @@ export class PgSessionStore implements SessionStore {
   }
 
   async findMany(tokenHashes: readonly Buffer[], now: Date): Promise<readonly FoundSession[]> {
-    type Row = UserRow & { has_factor: boolean; account_requires_factor: boolean } & {
+    type Row = FactsRow & {
       [Column in keyof SessionColumns as `session_${Column}`]: SessionColumns[Column];
     };
     const rows = await this.#sql.query<Row>(FIND_MANY, [tokenHashes, now]);
     return rows.map((row) => ({
-      user: mapUser(row),
-      hasFactor: row.has_factor,
-      accountRequiresFactor: row.account_requires_factor,
+      ...mapFacts(row),
       ...mapSession({
         id: row.session_id,
         token_hash: row.session_token_hash,

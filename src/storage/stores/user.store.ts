@@ -1,6 +1,6 @@
 import { ONE_TIME_HOURS, type User } from '../../domain/accounts/user.ts';
 import type { AccountRole, Role } from '../../domain/caller.ts';
-import type { UserStore } from '../../domain/ports/people-stores.ts';
+import type { PersonFacts, UserStore } from '../../domain/ports/people-stores.ts';
 import { isUuid } from '../../domain/uuid.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
@@ -29,6 +29,24 @@ export const USER_COLUMNS = [
   'accepted_at',
   'removed_at',
 ] as const;
+
+/** The columns that `mapFacts` needs, besides those of the person. The people are in the table `u`. */
+export const FACT_COLUMNS = `
+  EXISTS (SELECT FROM second_factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL) AS has_factor,
+  coalesce((SELECT require_second_factor FROM accounts WHERE accounts.id = u.account_id), false) AS account_requires_factor`;
+
+export interface FactsRow extends UserRow {
+  has_factor: boolean;
+  account_requires_factor: boolean;
+}
+
+export function mapFacts(row: FactsRow): PersonFacts {
+  return {
+    user: mapUser(row),
+    hasFactor: row.has_factor,
+    accountRequiresFactor: row.account_requires_factor,
+  };
+}
 
 /**
  * Returns the SQL condition for people in `table` who are not removed. If they were invited, they must have accepted,
@@ -70,8 +88,8 @@ const SALTS = statement(
 const BY_PASSWORD = statement(
   'users-by-password',
   `SELECT ${USER_COLUMNS.join(', ')}, password_hash FROM users
-   WHERE lower(email) = lower($1) AND password_hash = ANY($2::text[]) AND ($3::uuid IS NULL OR id = $3)
-     AND ${presentIn('users')}
+   WHERE lower(email) = lower($1) AND password_hash = ANY($2::text[]) AND ${presentIn('users')}
+     AND ($3::uuid[] IS NULL OR id = ANY($3)) AND id <> ALL($4::uuid[])
    ORDER BY invited_at IS NOT NULL, accepted_at NULLS LAST, invited_at, id LIMIT 1`,
 );
 const FORGET_EXPIRED = statement(
@@ -121,8 +139,12 @@ export class PgUserStore implements UserStore {
     return rows.map(({ hash }) => hash);
   }
 
-  async findByPassword(email: string, hashes: readonly string[], userId?: string) {
-    const values = [email, hashes, userId ?? null];
+  async findByPassword(
+    email: string,
+    hashes: readonly string[],
+    { among, except = [] }: { readonly among?: readonly string[]; readonly except?: readonly string[] },
+  ) {
+    const values = [email, hashes, among ?? null, except];
     const [row] = await this.#sql.query<UserRow & { password_hash: string }>(BY_PASSWORD, values);
     return row && { user: mapUser(row), passwordHash: row.password_hash };
   }
