@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { serviceUnavailable } from '../domain/errors.ts';
 import type { DeliveryReport } from '../domain/ports/provider.ts';
 import type { KeptReport, ReportSpool, SpoolBatch } from '../domain/ports/report-stores.ts';
+import { syncDirectory } from '../runtime/sync-directory.ts';
 import { OwnerLock } from './embedded-postgres/owner-lock.ts';
 
 /**
@@ -235,11 +236,4 @@ function readLine(text: string): KeptReport | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Writes a directory to disk, so that a new file name survives a power failure. Windows has no such call. */
-async function syncDirectory(directory: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  await using handle = await open(directory, 'r');
-  await handle.sync();
 }

@@ -19,11 +19,10 @@ import { takeCode } from '../people/take-code.ts';
 import { openChallenge, takeOpenChallenge, takePasskey } from '../people/take-passkey.ts';
 import type { Cache } from '../ports/changes.ts';
 import type { PasskeyJson } from '../ports/passkeys.ts';
-import type { PersonFacts } from '../ports/people-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, type Forgiven, SignInAttempts } from './sign-in-attempts.ts';
-import { hasExpiredPassword, ONE_TIME_HOURS, type User } from './user.ts';
+import { hasExpiredPassword, ONE_TIME_HOURS, type PersonFacts, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
 const SESSION_MOST_MS = 7 * 24 * 3_600_000;

@@ -25,6 +25,15 @@ export interface User {
   readonly removedAt: Date | null;
 }
 
+/** A person with the facts that restrict what the person's sessions and access tokens may do. */
+export interface PersonFacts {
+  readonly user: User;
+  /** True if the person has a confirmed second factor. */
+  readonly hasFactor: boolean;
+  /** True if the person's account requires a second factor. */
+  readonly accountRequiresFactor: boolean;
+}
+
 /** Hours until an invitation or a one-time password expires. */
 export const ONE_TIME_HOURS = 72;
 /** Largest number of pending invitations of an account. */

@@ -4,7 +4,7 @@
  * person is reset, and when the person is removed. It never allows more than the person's present role.
  */
 import { createHash } from 'node:crypto';
-import type { PersonFacts } from '../ports/people-stores.ts';
+import type { PersonFacts } from '../accounts/user.ts';
 
 export interface AccessToken {
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { User } from '../accounts/user.ts';
+import type { PersonFacts, User } from '../accounts/user.ts';
 import type { AccountRole, Role } from '../caller.ts';
 import type { AccessToken, KnownToken } from '../people/access-token.ts';
 import type { MailLinkKind } from '../people/mail-link.ts';
@@ -66,15 +66,6 @@ export interface SessionRow {
   readonly verifiedAt: Date;
   readonly address: string;
   readonly userAgent: string;
-}
-
-/** A person with the facts that restrict what the person's sessions and access tokens may do. */
-export interface PersonFacts {
-  readonly user: User;
-  /** True if the person has a confirmed second factor. */
-  readonly hasFactor: boolean;
-  /** True if the person's account requires a second factor. */
-  readonly accountRequiresFactor: boolean;
 }
 
 /** A session with its person. */

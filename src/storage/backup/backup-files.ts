@@ -2,7 +2,7 @@
  * The names of a backup and of its parts. A **base** is one file, `base-TIME.tar.zst`. It contains the server's files,
  * their checksums (`backup_manifest`, written by PostgreSQL) and a description (`gateway.json`).
  */
-import { open, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export const SUFFIX = '.tar.zst';
@@ -64,11 +64,4 @@ export async function basesIn(directory: string): Promise<readonly Base[]> {
 
 export async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
-}
-
-/** Writes a directory to disk, so that new and renamed files survive a power failure. Windows has no such call. */
-export async function syncDirectory(directory: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  await using handle = await open(directory, 'r');
-  await handle.sync();
 }

@@ -10,6 +10,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import pg from 'pg';
+import { syncDirectory } from '../../runtime/sync-directory.ts';
 import type { DatabaseConnection } from '../postgres/sql.ts';
 import {
   type BackupDescription,
@@ -19,7 +20,6 @@ import {
   KEYS,
   MANIFEST,
   SUFFIX,
-  syncDirectory,
 } from './backup-files.ts';
 import { connectReplication, identifySystem, lsnOf, type ReplicationClient, runCopy } from './replication.ts';
 import { END_OF_ARCHIVE, tarFile } from './tar.ts';

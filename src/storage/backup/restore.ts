@@ -8,10 +8,11 @@ import { appendFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promi
 import { dirname, join, resolve } from 'node:path';
 import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
+import { syncDirectory } from '../../runtime/sync-directory.ts';
 import { clusterDirectory, placeCluster } from '../embedded-postgres/cluster.ts';
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts';
 import { giveTo, makePrivateDirectory, type ServerUser } from '../embedded-postgres/server-user.ts';
-import { type BackupDescription, basesIn, isDirectory, syncDirectory } from './backup-files.ts';
+import { type BackupDescription, basesIn, isDirectory } from './backup-files.ts';
 import { unpackBase } from './unpack.ts';
 
 /**

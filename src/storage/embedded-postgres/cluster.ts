@@ -3,7 +3,6 @@ import {
   chmod,
   mkdir,
   mkdtemp,
-  open,
   readFile,
   readlink,
   rename,
@@ -13,6 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { syncDirectory } from '../../runtime/sync-directory.ts';
 import { type Binaries, program } from './binaries.ts';
 import {
   canEnter,
@@ -157,11 +157,4 @@ async function authenticationArguments(unfinished: string, user: ServerUser, pas
   await writeFile(file, password, { mode: 0o600 });
   await giveTo(user, file);
   return { args: ['--auth=scram-sha-256', `--pwfile=${file}`], forget: () => rm(file) };
-}
-
-/** Writes a directory to disk, so that the rename survives a power failure. Windows has no such call. */
-async function syncDirectory(directory: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  await using handle = await open(directory, 'r');
-  await handle.sync();
 }

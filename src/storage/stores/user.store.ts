@@ -1,6 +1,6 @@
-import { ONE_TIME_HOURS, type User } from '../../domain/accounts/user.ts';
+import { ONE_TIME_HOURS, type PersonFacts, type User } from '../../domain/accounts/user.ts';
 import type { AccountRole, Role } from '../../domain/caller.ts';
-import type { PersonFacts, UserStore } from '../../domain/ports/people-stores.ts';
+import type { UserStore } from '../../domain/ports/people-stores.ts';
 import { isUuid } from '../../domain/uuid.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
