@@ -6,6 +6,7 @@
 import { operationsOf } from './accounts/permission-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
 import type { Dependencies } from './dependencies.ts';
+import { serviceUnavailable } from './errors.ts';
 import type { Operation } from './operation.ts';
 import { createOperations } from './operations.ts';
 import type { Cache } from './ports/changes.ts';
@@ -37,14 +38,19 @@ export class DryRuns {
     this.#transactions = transactions;
   }
 
-  /** Opens a dry run. Throws `service_unavailable` if too many are open. */
-  async open(): Promise<DryRun> {
-    const { end, jobs, ...parts } = await this.#transactions.open();
+  /**
+   * Opens a dry run. It may hold locks of its account for `maxMs` (R331). Afterwards, its operations throw
+   * `service_unavailable`, as `open` does if too many dry runs are open.
+   */
+  async open(holder: string, maxMs: number): Promise<DryRun> {
+    const transaction = await this.#transactions.open(holder, maxMs);
+    const { jobs, stores, uow, intake } = transaction;
+    const parts = { stores, uow, intake };
     let begun = 0;
     const operations = createOperations({ ...this.#deps, ...parts, createCache: uncached }, this.#sessions);
     const byName = new Map(operationsOf(operations).map((operation) => [operation.name, operation]));
     return {
-      end,
+      end: () => transaction.end(),
       of: <Input, Output>({ name }: Operation<Input, Output>) => {
         const found = byName.get(name);
         if (!found) throw new Error(`there is no operation ${name}`);
@@ -52,17 +58,27 @@ export class DryRuns {
         return {
           ...own,
           run: async (caller, input: Input) => {
-            const output = await own.run(caller, input);
-            for (let job = jobs[begun]; job; job = jobs[begun]) {
-              begun += 1;
-              await this.#runJob(job, parts);
+            try {
+              const output = await own.run(caller, input);
+              for (let job = jobs[begun]; job; job = jobs[begun]) {
+                begun += 1;
+                await this.#runJob(job, parts);
+              }
+              return output;
+            } catch (error) {
+              throw transaction.isOverdue ? tookTooLong(maxMs) : error;
             }
-            return output;
           },
         };
       },
     };
   }
+}
+
+function tookTooLong(maxMs: number) {
+  return serviceUnavailable(
+    `The dry run was ended after ${maxMs} ms, because others may wait for its locks. Try again, and ask for fewer fields.`,
+  );
 }
 
 /** A cache without caching: a value read in this transaction must not reach other requests. */

@@ -12,6 +12,7 @@ import type { Environment } from '../domain/caller.ts';
 import type { Channel, MessageStatus } from '../domain/messages/message.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import type { GraphqlContext } from './context.ts';
+import { daysIn, type FieldCost } from './cost.ts';
 import {
   AnalyticsComparisonEnum,
   AnalyticsGroupEnum,
@@ -26,6 +27,19 @@ import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Query } from './typed.ts';
 
 const LIMIT = 1_000;
+const DAYS_MAX = 3_660;
+/** Points of a day, by the slots that are read for it: an hour is one slot, and local days need several. */
+const POINTS_A_DAY: Readonly<Record<AnalyticsInterval, number>> = { hour: 24, day: 2, week: 1, month: 1 };
+/** Points grow with the slots that are read. Each slot has a row for each combination of the groups. */
+const COST: FieldCost = {
+  each: ({ from, to, interval, compareWith }) => {
+    const perDay = POINTS_A_DAY[(interval ?? 'month') as AnalyticsInterval];
+    const spans = compareWith ? 2 : 1;
+    return 20 + spans * perDay * daysIn(from, to, DAYS_MAX);
+  },
+};
+/** Points for the times of a bucket. They are read once for all buckets. */
+const TIMES_COST = 5;
 
 @ObjectType({ description: 'Figures of a group in an interval.', simpleResolvers: true })
 class AnalyticsNumbers {
@@ -204,6 +218,7 @@ export class AnalyticsResolver {
     nullable: true,
     description:
       'Figures of messages by the time of acceptance and by their present status. They lag by some ten seconds; deleted messages stay counted. The span is widened to quarter hours.',
+    cost: COST,
   })
   async analytics(
     @Ctx() { run, operations }: GraphqlContext,
@@ -283,6 +298,7 @@ export class AnalyticsResolver {
     nullable: true,
     description:
       'Times of the production recipients. They are counted only if you ask for them. Null if grouped by STATUS or ERROR_CODE.',
+    cost: { each: () => TIMES_COST },
   })
   times(@Root() { times }: ShownBucket): Promise<AnalyticsTimesType> | null {
     return times?.() ?? null;

@@ -13,11 +13,14 @@ import type { Scope } from '../domain/caller.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import type { GraphqlContext } from './context.ts';
+import { daysIn } from './cost.ts';
 import { ErrorCodeEnum, RefusalReasonEnum, ScopeEnum, ScopeRiskEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
 const UNUSED_DAYS = 30;
+/** Points for `unusedScopes`, which reads all keys of an account. */
+const UNUSED_COST = 50;
 
 @ObjectType('ScopeInfo', { description: 'What a scope is for.', simpleResolvers: true })
 class ScopeInfoType {
@@ -201,6 +204,7 @@ export class ApiKeyAdminResolver {
   @Query(() => [UnusedScopeType], {
     nullable: true,
     description: 'Scopes that keys have had for some days and have not used since.',
+    cost: { each: () => UNUSED_COST },
   })
   async unusedScopes(
     @Ctx() { run, operations }: GraphqlContext,
@@ -263,14 +267,15 @@ export class ApiKeyAdminResolver {
 
   @FieldResolver(() => [ApiKeyUsageType], {
     description: `Requests by day and operation, the newest day first. Kept for ${KEY_REQUESTS_DAYS} days.`,
+    cost: { each: ({ from, to }) => daysIn(from, to, KEY_REQUESTS_DAYS) },
   })
   usage(
     @Root() { keyId }: ApiKey,
-    @Ctx() { run, operations, allowance }: GraphqlContext,
+    @Ctx() { loaders }: GraphqlContext,
     @Arg('from', () => DateTime, { description: 'The first day, in UTC.' }) from: Date,
     @Arg('to', () => DateTime, { description: 'The last day, in UTC.' }) to: Date,
   ): Promise<readonly KeyUsage[]> {
-    return allowance.load((limit) => run(operations.apiKeyLists.usage, { keyIds: [keyId], from, to, limit }));
+    return loaders.keyUsage.load({ keyId, from, to });
   }
 
   @FieldResolver(() => ApiKeyPermissionsType, {

@@ -96,7 +96,7 @@ export class ContactImportResolver {
       'externalId, or without both the contact with its email; otherwise it creates one. Empty cells change nothing.',
       'A second row about the same contact is reported and changes nothing. With `dryRun` the rows are imported before the answer, for at most a second, and then undone.',
     ].join(' '),
-    canDryRun: true,
+    canDryRun: 'long',
     errors: ['rate_limit_exceeded', 'payload_too_large'],
   })
   async importContacts(
@@ -147,6 +147,7 @@ export class ContactImportResolver {
 
   @FieldResolver(() => ContactImportErrorConnection, {
     description: 'Faults of the rows that failed, in the order of the rows.',
+    cost: { isOfDryRun: true },
   })
   async errors(
     @Root() one: ContactImport,

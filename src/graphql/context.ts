@@ -77,9 +77,12 @@ export class RequestDryRun {
     return this.#open?.of(operation) ?? operation;
   }
 
-  /** Starts the dry run. Throws `service_unavailable` if too many dry runs are open. */
-  async begin(): Promise<void> {
-    this.#open = await this.#dryRuns.open();
+  /**
+   * Starts the dry run of `holder`, an account or an operator. It may hold locks for `maxMs`. Throws
+   * `service_unavailable` if too many dry runs are open.
+   */
+  async begin(holder: string, maxMs: number): Promise<void> {
+    this.#open = await this.#dryRuns.open(holder, maxMs);
     // Use new loaders: the dry run may change objects that the request has loaded before.
     this.#loaders = this.#loadersFor();
   }

@@ -22,7 +22,11 @@ export interface FieldCost {
   readonly each?: (args: Arguments) => number;
   /** Points if the query asks for `totalCount` of this connection. Default: `TOTAL`. */
   readonly total?: (args: Arguments) => number;
+  /** True if a dry run may show the list: it has only what the dry run itself wrote. */
+  readonly isOfDryRun?: true;
 }
+/** Points of a dry run. It holds a connection of intake's pool, and locks. */
+const DRY_RUN = 100;
 /** Points of a `totalCount`. It is cheap, because most totals are stored or counted in blocks. */
 const TOTAL = 1;
 
@@ -38,11 +42,27 @@ export const weighingFilter = (names: readonly string[], weight: number, otherwi
     return names.some((name) => isGiven(given[name])) ? weight : otherwise;
   };
 };
+const DAY_MS = 24 * 3_600_000;
+/** Returns the number of days that a span touches, from 1 to `most`. */
+export const daysIn = (from: unknown, to: unknown, most: number): number =>
+  Math.min(most, Math.max(0, Math.ceil((Number(to) - Number(from)) / DAY_MS)) + 1);
 const isGiven = (value: unknown) => value !== undefined && value !== null && value !== '';
 
 /** Returns the points for resolving a field once with these arguments. */
 export function eachOf(field: GraphQLField<unknown, unknown>, args: Arguments): number {
-  return costOf(field)?.each?.(args) ?? 0;
+  return (costOf(field)?.each?.(args) ?? 0) + (isDryRun(args) ? DRY_RUN : 0);
+}
+
+/** True if a mutation with these arguments is a dry run. */
+export const isDryRun = ({ dryRun }: Arguments): boolean => dryRun === true;
+
+/**
+ * True if the field reads too much for a dry run, which holds locks until its fields are read (R331). These are lists in
+ * pages, and fields with points of their own.
+ */
+export function isBeyondDryRun(field: GraphQLField<unknown, unknown>): boolean {
+  const cost = costOf(field);
+  return (cost !== undefined || isConnection(field)) && !cost?.isOfDryRun;
 }
 
 /** Returns the points for `totalCount` of a connection. Returns 0 for other fields. */
@@ -110,7 +130,8 @@ export function countCosts(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
     for (const field of Object.values(type.getFields())) {
-      if (costOf(field) || isCompositeType(getNamedType(field.type))) field.resolve = counted(field);
+      const hasPoints = costOf(field) !== undefined || field.args.some(({ name }) => name === 'dryRun');
+      if (hasPoints || isCompositeType(getNamedType(field.type))) field.resolve = counted(field);
     }
   }
   return schema;

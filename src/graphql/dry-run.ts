@@ -1,5 +1,13 @@
 import { defaultFieldResolver, type GraphQLSchema } from 'graphql';
-import type { GraphqlContext } from './context.ts';
+import { type GraphqlContext, sessionOf } from './context.ts';
+
+/** Longest time in ms for which a dry run may hold locks (R331). */
+const MAX_MS = 500;
+/** The same for mutations that may take longer, because nobody but their account waits for their locks. */
+const LONG_MAX_MS = 3_000;
+
+/** What `@Mutation` stores about a mutation that has the argument `dryRun`. `long` allows it more time. */
+export type DryRunKind = 'long' | true;
 
 /** Changes mutations, so that `dryRun: true` starts the dry run of the request (R273). */
 export function beginDryRuns(schema: GraphQLSchema): GraphQLSchema {
@@ -7,7 +15,11 @@ export function beginDryRuns(schema: GraphQLSchema): GraphQLSchema {
     if (!field.args.some(({ name }) => name === 'dryRun')) continue;
     const resolve = field.resolve ?? defaultFieldResolver;
     field.resolve = async (source, args, context: GraphqlContext, info) => {
-      if (args.dryRun === true) await context.dryRun.begin();
+      if (args.dryRun === true) {
+        const { caller } = sessionOf(context);
+        const holder = 'accountId' in caller ? caller.accountId : caller.userId;
+        await context.dryRun.begin(holder, field.extensions.dryRun === 'long' ? LONG_MAX_MS : MAX_MS);
+      }
       return resolve(source, args, context, info);
     };
   }

@@ -10,6 +10,9 @@ import { Money, moneyOf } from './money.graphql.ts';
 import { Currency, DateTime } from './scalars.ts';
 import { Arg, Field, Query } from './typed.ts';
 
+/** Points for an explanation. It reads everything about a message, which may have 1,000 recipients. */
+const EXPLANATION_COST = 100;
+
 @ObjectType('ExplainedCause', {
   description: 'A cause, and how many recipients have it.',
   simpleResolvers: true,
@@ -95,6 +98,7 @@ export class ExplanationResolver {
   @Query(() => MessageExplanationType, {
     nullable: true,
     description: 'Why a message is as it is, what shows it, and what can be done.',
+    cost: { each: () => EXPLANATION_COST },
   })
   async explainMessage(
     @Ctx() { run, operations }: GraphqlContext,

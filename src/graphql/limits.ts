@@ -19,7 +19,7 @@ import {
 } from 'graphql';
 import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
 import { valuePaths, variablePath } from './argument-paths.ts';
-import { type Bill, eachOf, isConnection, totalOf } from './cost.ts';
+import { type Bill, eachOf, isBeyondDryRun, isConnection, isDryRun, totalOf } from './cost.ts';
 import { badUserInput } from './error-format.ts';
 import { coerceVariables, type Variables } from './variables.ts';
 
@@ -57,8 +57,10 @@ interface Within {
   readonly rows: number;
   /** Points of the list's `totalCount`. */
   readonly total: number;
+  /** True below a mutation that is a dry run. */
+  readonly isDry: boolean;
 }
-const PLAIN: Within = { rows: LIST_SIZE, total: 0 };
+const PLAIN: Within = { rows: LIST_SIZE, total: 0, isDry: false };
 
 interface Measure {
   readonly depth: number;
@@ -127,6 +129,14 @@ function refuseOver(limit: keyof typeof LIMITS, value: number): void {
   throw limitRefusal(limit, `The query has a ${limit} of ${value}; at most ${most} are allowed.`);
 }
 
+/** Makes the error for a dry run that shows too much (R331). */
+function dryRunRefusal(field: string): GraphQLError {
+  return badUserInput(
+    'dryRun',
+    `must not be true with the field ${field}: a dry run holds locks until it is answered, so it shows no long lists`,
+  );
+}
+
 /** Makes the error for a query that exceeds a limit. */
 export function limitRefusal(limit: keyof typeof LIMITS, message: string): GraphQLError {
   return new GraphQLError(message, {
@@ -187,12 +197,14 @@ class Meter {
     switch (selection.kind) {
       case Kind.FIELD: {
         const field = 'getFields' in type ? type.getFields()[selection.name.value] : undefined;
-        return field ? this.#measureField(selection, field, within) : { depth: 1, cost: 0 };
+        if (!field) return { depth: 1, cost: 0 };
+        if (within.isDry && isBeyondDryRun(field)) throw dryRunRefusal(`${type.name}.${field.name}`);
+        return this.#measureField(selection, field, within);
       }
       case Kind.INLINE_FRAGMENT:
         return this.measure(selection.selectionSet, this.#typeOf(selection.typeCondition, type), within);
       case Kind.FRAGMENT_SPREAD: {
-        const key = `${selection.name.value} ${within.rows} ${within.total}`;
+        const key = `${selection.name.value} ${within.rows} ${within.total} ${within.isDry}`;
         const known = this.#measured.get(key);
         if (known) return known;
         const fragment = this.#fragments.get(selection.name.value);
@@ -210,7 +222,8 @@ class Meter {
     const args = field.args.length > 0 ? getArgumentValues(field, node, this.#variables) : {};
     const each = field.name === 'totalCount' ? within.total : eachOf(field, args);
     if (!node.selectionSet || !isCompositeType(type)) return { depth: 1, cost: each };
-    const inside = isConnection(field) ? { rows: rowsOf(args), total: totalOf(field, args) } : PLAIN;
+    const list = isConnection(field) ? { rows: rowsOf(args), total: totalOf(field, args) } : PLAIN;
+    const inside = { ...list, isDry: within.isDry || isDryRun(args) };
     const { depth, cost } = this.measure(node.selectionSet, type, inside);
     const nullable = isNonNullType(field.type) ? field.type.ofType : field.type;
     const times = isListType(nullable) ? within.rows : 1;

@@ -3,6 +3,7 @@ import type { Account } from '../domain/accounts/account.ts';
 import type { Actor } from '../domain/accounts/actor.ts';
 import type { ApiKey, ScopeUse } from '../domain/api-keys/api-key.ts';
 import type { KeyPermissions } from '../domain/api-keys/api-key-operations.ts';
+import type { KeyUsage } from '../domain/api-keys/key-requests.ts';
 import type { ContactImport, ReportedFault } from '../domain/contacts/contact-import.ts';
 import type { Message, Recipient, TimelineEntry } from '../domain/messages/message.ts';
 import type { FoundObject } from '../domain/objects/object-operations.ts';
@@ -22,6 +23,14 @@ interface SliceKey<Of> {
 
 /** Runs an operation as the caller of the request. */
 export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
+
+/** Key of a loader: the requests of an API key in a span of days. */
+interface KeyUsageKey {
+  readonly keyId: string;
+  readonly from: Date;
+  readonly to: Date;
+}
+const spanOf = ({ from, to }: KeyUsageKey) => `${from.toISOString()} ${to.toISOString()}`;
 
 /** Reads all webhooks of an account at once, because an account has few (R29). */
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
@@ -136,6 +145,22 @@ export function createLoaders(
       const uses = await run(apiKeyLists.scopeUses, { keyIds });
       return (keyId) => uses.get(keyId) ?? [];
     }),
+    keyUsage: new DataLoader<KeyUsageKey, readonly KeyUsage[], string>(
+      async (keys) => {
+        const found = new Map<string, Map<string, KeyUsage[]>>();
+        for (const [span, group] of Map.groupBy(keys, spanOf)) {
+          const { from, to } = group[0] as KeyUsageKey;
+          const keyIds = group.map(({ keyId }) => keyId);
+          const rows = await allowance.load((limit) => run(apiKeyLists.usage, { keyIds, from, to, limit }));
+          found.set(
+            span,
+            Map.groupBy(rows, ({ keyId }) => keyId),
+          );
+        }
+        return keys.map((key) => found.get(spanOf(key))?.get(key.keyId) ?? []);
+      },
+      { cacheKeyFn: (key) => `${key.keyId} ${spanOf(key)}` },
+    ),
     webhook: byKey<string, Webhook | null>(async () => {
       const found = new Map((await run(webhooks.list, ALL_WEBHOOKS)).rows.map((row) => [row.id, row]));
       return (id) => found.get(id) ?? null;

@@ -225,6 +225,10 @@ export class MessageFilter {
 
 /** Fields of the filter that no index covers, so that a total with them is expensive. */
 const SEARCHES = ['search', 'sender', 'errorCode', 'provider'];
+const searching = weighingFilter(SEARCHES, 1_000, 0);
+const COSTLIEST: MessageOrder = 'cost';
+/** Points for the costliest messages: all messages that a search would look at are sorted. */
+const COSTLIEST_COST = 1_000;
 
 const MessageConnection = connectionOf('Message', () => MessageType);
 
@@ -242,7 +246,7 @@ export class MessageResolver {
     nullable: true,
     description: 'Messages of all channels, newest first, or as `orderBy` says.',
     cost: {
-      each: weighingFilter(SEARCHES, 1_000, 0),
+      each: (args) => searching(args) + (args.orderBy === COSTLIEST ? COSTLIEST_COST : 0),
       total: weighingFilter(SEARCHES, 2_000, 20),
     },
   })

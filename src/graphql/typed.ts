@@ -15,6 +15,7 @@ import {
   Extensions,
 } from 'type-graphql';
 import type { FieldCost } from './cost.ts';
+import type { DryRunKind } from './dry-run.ts';
 import type { MutationExtensions } from './mutation-errors.ts';
 
 /** A union type that decorators can name. `Value` is the type that resolvers return for it. */
@@ -158,10 +159,10 @@ const DRY_RUN =
  */
 export function Mutation<
   const Type,
-  const Given extends Options & Required<MutationExtensions> & { readonly canDryRun?: boolean },
+  const Given extends Options & Required<MutationExtensions> & { readonly canDryRun?: DryRunKind },
 >(type: TypeThunk<Type>, { errors, canDryRun, ...given }: Given) {
   const declare = DeclareMutation(type as () => object, given);
-  const extend = Extensions({ errors });
+  const extend = Extensions({ errors, dryRun: canDryRun });
   const decorate: MethodDecorator = (target, key, descriptor) => {
     declare(target, key, descriptor);
     extend(target, key, descriptor);

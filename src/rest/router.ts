@@ -13,6 +13,7 @@ import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { Route, RouteAnswer } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
+import type { RouteCallContext } from './mcp/call-route.ts';
 import { Admission } from './middleware/admission.ts';
 import { bufferedBody, parseJsonBody, readBody } from './middleware/body.ts';
 import { ExactRoutes } from './middleware/exact-routes.ts';
@@ -290,7 +291,9 @@ async function answerMcp(
   const protocol = await import('./mcp/mcp-server.ts');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   const refusalOf = (error: unknown) => refusedFor(options, error, requestIdOf(request));
-  await protocol.answerMcp({ operations, caller, refusalOf }, request, response, body);
+  const note: RouteCallContext['note'] = (operation) =>
+    options.authenticator.noteRequest(caller, operation, addressOf(request));
+  await protocol.answerMcp({ operations, note, caller, refusalOf }, request, response, body);
 }
 
 const REFUSED_BUSY = serviceUnavailable('Too many requests are being processed. Try again.');

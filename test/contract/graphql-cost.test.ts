@@ -63,7 +63,18 @@ describe('the cost of queries (R280)', () => {
       '{ usage(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z", interval: DAY, groupBy: [CHANNEL]) { messages } }',
       169,
     ],
+    ['{ messages(orderBy: COST) { nodes { id } } }', 1_021],
+    [
+      '{ analytics(from: "2026-01-01T00:00:00Z", to: "2026-01-31T00:00:00Z", interval: DAY, compareWith: PREVIOUS_PERIOD) { at } }',
+      20 + 2 * 2 * 31 + 10,
+    ],
+    [
+      '{ apiKeys { usage(from: "2026-01-01T00:00:00Z", to: "2026-01-07T00:00:00Z") { requests } } }',
+      10 * (1 + 7 + 10),
+    ],
+    ['{ explainMessage(id: "x") { summary } }', 101],
     ['mutation { signOut }', 0],
+    ['mutation { deleteWebhook(id: "x", dryRun: true) }', 100],
   ])('%s costs %d points, which Cost-Only tells without running it', async (query, requested) => {
     const token = await sign();
     const answer = await graphql(gateway, query, { token, headers: COST_ONLY });

@@ -162,6 +162,61 @@ describe('dry runs (R273)', () => {
     });
   });
 
+  it.each([
+    ['its argument', 'dryRun: true', '{ messages { totalCount } }', 'Account.messages'],
+    [
+      'a variable',
+      'dryRun: $dry',
+      '{ ...A } } fragment A on Account { ledger { nodes { seq } }',
+      'Account.ledger',
+    ],
+    ['a fragment', 'dryRun: true', '{ ... on Account { auditLog { totalCount } } }', 'Account.auditLog'],
+    [
+      'points',
+      'dryRun: true',
+      `{ analytics(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z") { at } }`,
+      'Account.analytics',
+    ],
+  ])('show no long lists, named by %s (R331)', async (_way, argument, fields, field) => {
+    const query = `mutation ($a: ID!, $dry: Boolean) { topUpAccount(accountId: $a, amount: 5, ${argument}) ${fields} }`;
+    const variables = { a: account.accountId, dry: true };
+    const { status, body } = await graphql(gateway, query, { token: operator, variables });
+    expect([status, body.errors[0].extensions.code]).toEqual([400, 'BAD_USER_INPUT']);
+    expect(body.errors[0].extensions.details.fields[0]).toMatchObject({
+      path: 'dryRun',
+      message: expect.stringContaining(field),
+    });
+    expect(body.data).toBeUndefined();
+  });
+
+  it('release their locks after a time limit, whatever their fields wait for (R331)', async () => {
+    const other = await gateway.createAccount();
+    const send = (selection: string, dryRun: boolean) =>
+      `mutation { sendSms(input: { to: "+256700000001", message: "hello" }, dryRun: ${dryRun}) ${selection} }`;
+    await withKnex(gateway.database.connection, (knex) =>
+      knex.transaction(async (blocker) => {
+        // The field `timeline` waits for this lock, while the dry run holds the lock of the account.
+        await blocker.raw('LOCK TABLE timeline_notes IN ACCESS EXCLUSIVE MODE');
+        let ended = 0;
+        const stuck = [1, 2, 3, 4].map(async () => {
+          const answer = await graphql(gateway, send('{ timeline { status } }', true), { token });
+          ended += 1;
+          return answer;
+        });
+        // They do not take the places of other accounts.
+        const free = await graphql(gateway, send('{ id }', true), { token: await signIn(gateway, other) });
+        expect([codesOf(free), ended < stuck.length]).toEqual([[], true]);
+        const answers = await Promise.all(stuck);
+        expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
+        for (const { body } of answers) expect(body.errors[0].message).toMatch(/ended after 500 ms/);
+        const lock = 'SELECT id FROM accounts WHERE id = ? FOR NO KEY UPDATE NOWAIT';
+        expect((await blocker.raw(lock, [account.accountId])).rows).toHaveLength(1);
+      }),
+    );
+    expect(codesOf(await graphql(gateway, send('{ timeline { status } }', true), { token }))).toEqual([]);
+    expect(codesOf(await graphql(gateway, send('{ id }', false), { token }))).toEqual([]);
+  });
+
   it('end when the request does, so that any number can follow', async () => {
     const query = `mutation { sendSms(input: { to: "+256700000001", message: "hello" }, dryRun: true) { id status } }`;
     const answers = await Promise.all([...Array(12).keys()].map(() => graphql(gateway, query, { token })));

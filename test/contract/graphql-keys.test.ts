@@ -3,6 +3,7 @@ import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+import { countStatements } from '../support/statements.ts';
 
 const UPDATE = `mutation ($k: [ID!]!, $add: [Scope!], $remove: [Scope!], $ips: [String!], $end: DateTime, $dry: Boolean) {
   updateApiKeys(keyIds: $k, addScopes: $add, removeScopes: $remove, ipAllowlist: $ips, expiresAt: $end, dryRun: $dry) {
@@ -96,6 +97,13 @@ describe('administration of keys over GraphQL', () => {
     expect(await usageOf(keyId)).toEqual([
       { day: today().slice(0, 10), operation: 'message.history', requests: 3 },
     ]);
+    using counter = countStatements();
+    const query = `query ($f: DateTime!, $t: DateTime!) { apiKeys {
+      keyId one: usage(from: $f, to: $t) { requests } two: usage(from: $f, to: $t) { requests } } }`;
+    const { apiKeys } = await data(query, { f: yesterday(), t: today() });
+    const own = apiKeys.find((one: { keyId: string }) => one.keyId === keyId);
+    expect(own).toMatchObject({ one: [{ requests: 3 }], two: [{ requests: 3 }] });
+    expect(counter.texts().filter((text) => text.includes('FROM api_key_requests'))).toHaveLength(1);
     // What is older than 30 days is forgotten.
     await withKnex(gateway.database.connection, (knex) =>
       knex.raw(`UPDATE api_key_requests SET day = day - 31 WHERE key_id = ?`, [keyId]),
@@ -171,6 +179,37 @@ describe('administration of keys over GraphQL', () => {
     const operator = await signInOperator(gateway);
     const changed = (await data(UPDATE, { k: [keyId], add: ['READ_MESSAGES'] }, operator)).updateApiKeys;
     expect(changed.changes[0].after.scopes).toEqual(['SEND_SMS', 'READ_MESSAGES']);
+  });
+
+  it('lock accounts in their order, whatever the order of the keys (R277)', async () => {
+    const other = await gateway.createAccount();
+    const [first = '', second = ''] = [account.accountId, other.accountId].sort();
+    const lastKey = await gateway.createKey(second, {});
+    let firstKey = await gateway.createKey(first, {});
+    while (firstKey.keyId < lastKey.keyId) firstKey = await gateway.createKey(first, {});
+    const operator = await signInOperator(gateway);
+    await withKnex(gateway.database.connection, (knex) =>
+      knex.transaction(async (holder) => {
+        const lock = 'pg_advisory_xact_lock(7350115, hashtext(?))';
+        await holder.raw(`SELECT ${lock}`, [first]);
+        const change = data(UPDATE, { k: [lastKey.keyId, firstKey.keyId], add: ['READ_MESSAGES'] }, operator);
+        await eventually(async () => {
+          const waiting = `SELECT FROM pg_locks WHERE NOT granted AND classid = 7350115 AND database =
+            (SELECT oid FROM pg_database WHERE datname = current_database())`;
+          return (await holder.raw(waiting)).rows.length === 1;
+        });
+        const free = await holder.raw(`SELECT pg_try_advisory_xact_lock(7350115, hashtext(?)) AS free`, [
+          second,
+        ]);
+        expect(free.rows).toEqual([{ free: true }]);
+        await holder.commit();
+        const changed = (await change).updateApiKeys.changes;
+        expect(changed.map(({ apiKey }: { apiKey: { keyId: string } }) => apiKey.keyId)).toEqual([
+          lastKey.keyId,
+          firstKey.keyId,
+        ]);
+      }),
+    );
   });
 
   it('list the scopes that keys do not use (R276)', async () => {

@@ -157,6 +157,23 @@ describe('the gateway for language models (R325)', () => {
     });
   });
 
+  it('uses the scopes of the key, as its requests over REST do (R276)', async () => {
+    const { key, keyId } = await gateway.createKey(account.accountId, {
+      scopes: ['SEND_SMS', 'READ_MESSAGES'],
+    });
+    const { ask } = await overHttp({ 'X-Api-Key': key });
+    await ask('quote_sms', { to: '0700001000', message: 'Hello' });
+    const { authenticator, stores } = gateway.parts;
+    await authenticator.flushUses();
+    const uses = (await stores.apiKeys.scopeUses([keyId])).get(keyId);
+    expect(uses?.filter(({ lastUsedAt }) => lastUsedAt !== null).map(({ scope }) => scope)).toEqual([
+      'SEND_SMS',
+    ]);
+    const [day, end] = [new Date(Date.now() - 24 * 3_600_000), new Date()];
+    const usage = await stores.apiKeys.usage(account.accountId, [keyId], day, end, 10);
+    expect(usage).toMatchObject([{ operation: 'message.quoteSms', requests: 1 }]);
+  });
+
   it('acts with the scopes of the key, and counts each message against it', async () => {
     const { key } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     const { ask } = await overHttp({ 'X-Api-Key': key });

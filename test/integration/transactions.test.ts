@@ -34,6 +34,22 @@ describe('a transaction that does not wait for each write', () => {
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
+  it('reads in one snapshot, and as a part of a transaction that has begun (R331)', async () => {
+    const all = async (inside: Sql) => (await inside.query<{ number: number }>(ALL, [])).length;
+    const seen = await sql.snapshot(async (inside) => {
+      const first = await all(inside);
+      await sql.query(ADD, [8]);
+      return [first, await all(inside)];
+    });
+    expect(seen).toEqual([3, 3]);
+    const own = await sql.transaction(async (inside) => {
+      await inside.query(ADD, [9]);
+      return inside.snapshot(all);
+    });
+    expect(own).toBe(5);
+    await knex.raw('DELETE FROM numbers WHERE number >= 8');
+  });
+
   it('rejects with the first failure, in whatever order failures are reported', async () => {
     const failing = sql.transaction(async (inside) => {
       await inside.execute(ADD, [1]);

@@ -12,7 +12,7 @@ import { operation } from '../operation.ts';
 import type { ApiKeyPatch } from '../ports/api-key-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import { type ApiKey, hasEnded, refuseEnded, refuseLaterEnd } from './api-key.ts';
-import { changeKey, lockKey, MANAGE_KEYS, refuseGrant } from './api-key-operations.ts';
+import { changeKey, isAboveAccounts, lockKey, MANAGE_KEYS, refuseGrant } from './api-key-operations.ts';
 import { checkExpiry, checkIpAllowlist, checkScopes } from './api-key-rules.ts';
 import { KEY_REQUESTS_DAYS, type RefusedRequests, refusedRequests } from './key-requests.ts';
 import { KEY_PRESETS, type KeyPreset, type ScopeInfo, scopeCatalog } from './scope-catalog.ts';
@@ -122,6 +122,20 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
     return { before, after, refusedRequests: refused };
   }
 
+  /**
+   * Sorts the ids of keys by account. An operator may name keys of several accounts, and a change locks all keys of its
+   * account. Two calls that lock accounts in different orders could wait for each other (R277).
+   */
+  async function inOrderOfLocks(tx: Tx, caller: Caller, keyIds: readonly string[]): Promise<string[]> {
+    const accountId = isAboveAccounts(caller) ? undefined : accountIdOf(caller);
+    const known = await tx.apiKeys.findMany(accountId, keyIds);
+    const places = known.map((key) => [key.keyId, `${key.accountId} ${key.keyId}`] as const);
+    const placeOf = new Map(places);
+    return keyIds.toSorted((left, right) =>
+      (placeOf.get(left) ?? left) < (placeOf.get(right) ?? right) ? -1 : 1,
+    );
+  }
+
   return {
     /** Returns every scope with an explanation of what it allows (R275). */
     scopeCatalog: operation(
@@ -151,9 +165,7 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
         return uow.run(async (tx) => {
           const changes: ApiKeyChange[] = [];
           const userErrors: ItemError[] = [];
-          // Sort the ids: the keys may belong to several accounts, and locking accounts in different orders causes
-          // deadlocks.
-          for (const keyId of [...places.keys()].sort()) {
+          for (const keyId of await inOrderOfLocks(tx, caller, [...places.keys()])) {
             try {
               changes.push(await changeOne(tx, caller, keyId, change));
             } catch (error) {
@@ -162,6 +174,7 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
               userErrors.push({ path: `keyIds.${places.get(keyId)}`, code, message });
             }
           }
+          changes.sort((left, right) => (left.after.keyId < right.after.keyId ? -1 : 1));
           return { changes, userErrors };
         });
       },

@@ -312,7 +312,8 @@ export async function lockKey(
   return { apiKey, granter };
 }
 
-function isAboveAccounts(caller: Caller): boolean {
+/** True for callers who may change every account. */
+export function isAboveAccounts(caller: Caller): boolean {
   return caller.kind === 'operator' || caller.kind === 'system';
 }
 

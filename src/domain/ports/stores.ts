@@ -96,11 +96,16 @@ export interface RolledBackTransaction {
   readonly intake: Intake;
   /** The jobs that a commit would have started, in order. No worker runs them. */
   readonly jobs: readonly NewJob[];
+  /** True if the time limit has passed. The transaction is then rolled back, and each use of it fails. */
+  readonly isOverdue: boolean;
   /** Rolls the transaction back. Never rejects. */
   end(): Promise<void>;
 }
 
 export interface RolledBackTransactions {
-  /** Opens a transaction. Throws `service_unavailable` if too many are open. */
-  open(): Promise<RolledBackTransaction>;
+  /**
+   * Opens a transaction, which is rolled back after `maxMs` at the latest. Each holder has one transaction at a time. The
+   * holder's next ones wait. Throws `service_unavailable` if too many wait or are open.
+   */
+  open(holder: string, maxMs: number): Promise<RolledBackTransaction>;
 }

@@ -1,4 +1,5 @@
 import { type ApiKeyCaller, refusal } from '../../domain/caller.ts';
+import type { Operation } from '../../domain/operation.ts';
 import type { Operations } from '../../domain/operations.ts';
 import type { Route } from '../define-route.ts';
 import { replayOf } from '../middleware/idempotent-replay.ts';
@@ -16,19 +17,27 @@ export interface RouteCall {
   readonly idempotencyKey?: string | undefined;
 }
 
+export interface RouteCallContext {
+  readonly operations: Operations;
+  /** Records that the key was admitted to an operation (R276). */
+  readonly note: (operation: Pick<Operation<never, unknown>, 'name' | 'access'>) => void;
+}
+
 /**
  * Calls a REST route inside the process for an authenticated caller. Scopes, schemas and answers are the same as over
  * HTTP. Throws what the route throws.
  */
 export async function callRoute(
-  operations: Operations,
+  { operations, note }: RouteCallContext,
   caller: ApiKeyCaller,
   { method, path, params, query = {}, body, idempotencyKey }: RouteCall,
 ): Promise<unknown> {
   const route = routes.find((each) => each.method === method && each.path === path);
   if (!route) throw new Error(`there is no route ${method} ${path}`);
-  const refused = refusal(route.operation(operations).access, caller);
+  const operation = route.operation(operations);
+  const refused = refusal(operation.access, caller);
   if (refused) throw refused;
+  note(operation);
   const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
   const asking = { caller, operations };
   try {

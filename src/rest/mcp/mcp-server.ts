@@ -11,12 +11,10 @@ import { z } from 'zod';
 import type { ApiKeyCaller } from '../../domain/caller.ts';
 import type { DomainError } from '../../domain/errors.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../../domain/messages/message.ts';
-import type { Operations } from '../../domain/operations.ts';
-import { callRoute, type RouteCall } from './call-route.ts';
+import { callRoute, type RouteCall, type RouteCallContext } from './call-route.ts';
 import { readErrorPage, readGuides } from './guides.ts';
 
-export interface McpOptions {
-  readonly operations: Operations;
+export interface McpOptions extends RouteCallContext {
   readonly caller: ApiKeyCaller;
   /** Returns the refusal for a thrown error. Logs errors that are not expected. */
   readonly refusalOf: (error: unknown) => DomainError;
@@ -101,9 +99,10 @@ export async function answerMcp(
   await transport.handleRequest(request, response, body);
 }
 
-function createServer({ operations, caller, refusalOf }: McpOptions): McpServer {
+function createServer(options: McpOptions): McpServer {
+  const { caller, refusalOf } = options;
   const server = new McpServer({ name: 'messaging-gateway', version: '1' }, { instructions: INSTRUCTIONS });
-  const call = (route: RouteCall, as = caller) => callRoute(operations, as, route);
+  const call = (route: RouteCall, as = caller) => callRoute(options, as, route);
   const answered = async (work: Promise<object>): Promise<CallToolResult> => {
     try {
       return { content: [{ type: 'text', text: JSON.stringify(await work) }] };

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { serviceUnavailable } from '../../domain/errors.ts';
 import type { AuditHeads } from '../../domain/ports/audit-stores.ts';
 import type { JobSink, NewJob } from '../../domain/ports/job-queue.ts';
@@ -5,29 +6,45 @@ import type { RolledBackTransaction, RolledBackTransactions } from '../../domain
 import { Semaphore } from '../../runtime/semaphore.ts';
 import { type IntakeOptions, PgIntake } from '../intake/index.ts';
 import { PgAuditStore } from '../stores/audit.store.ts';
-import type { Sql } from './sql.ts';
+import { type Sql, statement } from './sql.ts';
 import { createStores, createUnitOfWork } from './unit-of-work.ts';
 
-/** Each holds a connection of the pool, and locks, until its request is answered. */
+/** Greatest number of open transactions. Each one holds a connection of the pool until its request is answered. */
 const MAX_OPEN = 3;
-const MAX_WAIT_MS = 2_000;
+/** Greatest number of transactions of one holder that wait until the holder's earlier ones end. */
+const MAX_WAITING = 20;
+/** Longest wait, in ms. */
+const MAX_WAIT_MS = 5_000;
+
+const OWN_PROCESS = statement('dry-run-process', 'SELECT pg_backend_pid() AS pid');
+/** Value: the process of PostgreSQL that ends. Its transaction is rolled back, and its locks are released. */
+const TERMINATE = statement('dry-run-terminate', 'SELECT pg_terminate_backend($1)');
 
 const UNHEARD = { deliver: () => undefined };
 
 /** Rolls a transaction back. */
 class End extends Error {}
 
+/** A connection, as Knex's pool marks it. */
+type Disposable = pg.Client & { __knex__disposed?: unknown };
+
 /** The audit log has one chain, whose end every entry locks. Nothing is appended to it here. */
 class UnchangedAuditStore extends PgAuditStore {
   override async append(): Promise<void> {}
 }
 
-/** Transactions that are always rolled back, a few at a time. Transactions inside them are parts of them. */
+/**
+ * Transactions that are always rolled back, a few at a time. Transactions inside them are parts of them. They hold locks
+ * that other accounts' messages may wait for: intake accepts the messages of all accounts together. So each holder has
+ * one transaction at a time, and each transaction has a time limit (R331).
+ */
 export class PgRolledBackTransactions implements RolledBackTransactions {
   readonly #sql: Sql;
   readonly #heads: AuditHeads;
   readonly #intake: IntakeOptions;
   readonly #places = new Semaphore(MAX_OPEN);
+  /** One permit for each holder that has or awaits a transaction. */
+  readonly #holders = new Map<string, Semaphore>();
 
   constructor(sql: Sql, heads: AuditHeads, intake: IntakeOptions) {
     this.#sql = sql;
@@ -35,32 +52,79 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
     this.#intake = intake;
   }
 
-  async open(): Promise<RolledBackTransaction> {
-    if (!(await this.#places.acquire(undefined, MAX_WAIT_MS))) {
-      throw serviceUnavailable('Too many dry runs are under way. Try again.');
-    }
+  async open(holder: string, maxMs: number): Promise<RolledBackTransaction> {
+    const release = await this.#takePlace(holder);
     const ended = Promise.withResolvers<never>();
     const opened = Promise.withResolvers<RolledBackTransaction>();
     // The transaction may fail before it waits for its end.
     ended.promise.catch(() => undefined);
     const done = this.#sql
-      .transaction(async (inside) => {
+      .transaction(async (inside, connection) => {
+        const limit = await this.#limit(inside, connection, maxMs);
         opened.resolve({
           ...this.#partsOn(inside),
+          get isOverdue() {
+            return limit.isOver;
+          },
           end: () => {
             ended.reject(new End());
             return done;
           },
         });
-        await ended.promise;
+        await ended.promise.finally(() => limit.stop());
       })
       // A connection that broke has rolled back, too.
       .catch((error: unknown) => opened.reject(error))
-      .finally(() => this.#places.release());
+      .finally(release);
     return opened.promise;
   }
 
-  #partsOn(inside: Sql): Omit<RolledBackTransaction, 'end'> {
+  /** Waits until the holder may open a transaction. Returns a function that lets the next one open its transaction. */
+  async #takePlace(holder: string): Promise<() => void> {
+    const own = this.#holders.get(holder) ?? new Semaphore(1);
+    this.#holders.set(holder, own);
+    const refused = serviceUnavailable('Too many dry runs are under way. Try again.');
+    if (own.waiting >= MAX_WAITING || !(await own.acquire(undefined, MAX_WAIT_MS))) throw refused;
+    const release = () => {
+      own.release();
+      if (own.held === 0) this.#holders.delete(holder);
+    };
+    if (await this.#places.acquire(undefined, MAX_WAIT_MS)) {
+      return () => {
+        this.#places.release();
+        release();
+      };
+    }
+    release();
+    throw refused;
+  }
+
+  /**
+   * Ends the transaction after `maxMs`, even while one of its statements runs: it ends the process of PostgreSQL. Later
+   * statements of the transaction fail, because its connection is closed.
+   */
+  async #limit(inside: Sql, connection: Disposable, maxMs: number) {
+    const [row] = await inside.query<{ pid: number }>(OWN_PROCESS, []);
+    let ending: Promise<unknown> | undefined;
+    const timer = setTimeout(() => {
+      // Knex's pool does not hand out a connection that has this mark.
+      connection.__knex__disposed = new End('the dry run took too long');
+      // Without a connection, PostgreSQL's own time limits end the transaction.
+      ending = this.#sql.query(TERMINATE, [row?.pid]).catch(() => undefined);
+    }, maxMs);
+    return {
+      get isOver() {
+        return ending !== undefined;
+      },
+      async stop() {
+        clearTimeout(timer);
+        // The connection must not be used by others before its process has got the signal.
+        await ending;
+      },
+    };
+  }
+
+  #partsOn(inside: Sql): Omit<RolledBackTransaction, 'end' | 'isOverdue'> {
     const storesOn = (sql: Sql) => ({
       ...createStores(sql, this.#heads),
       audit: new UnchangedAuditStore(sql, this.#heads),

@@ -152,6 +152,8 @@ const NOTIFY = statement(
   'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)',
 );
 
+const SNAPSHOT = statement('snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+
 /** Runs queries, either on the pool or on the connection of one transaction. All stores use it. */
 export class Sql {
   readonly #main: Knex;
@@ -339,6 +341,18 @@ export class Sql {
       } finally {
         inside.#end(isCommitted);
       }
+    });
+  }
+
+  /**
+   * Runs reads in one snapshot. Inside a transaction, `read` is a part of it, and each statement has a snapshot of its
+   * own: PostgreSQL sets the isolation level at the beginning only.
+   */
+  async snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    if (this.#connection) return read(this);
+    return this.transaction(async (inside) => {
+      await inside.execute(SNAPSHOT, []);
+      return read(inside);
     });
   }
 

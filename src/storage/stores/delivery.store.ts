@@ -91,12 +91,6 @@ const FIND = statement(
   `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2
      AND ($3::text IS NULL OR $3 = ${EVENT_ENVIRONMENT})`,
 );
-// The counts and the page of deliveries must come from one snapshot. Otherwise the offset of the page would not fit the
-// counts.
-const SNAPSHOT = statement(
-  'deliveries-snapshot',
-  'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY',
-);
 const BY_IDS = statement(
   'deliveries-by-ids',
   `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.id = ANY($1::uuid[]) ORDER BY d.id DESC`,
@@ -410,8 +404,8 @@ export class PgDeliveryStore implements DeliveryStore {
     filter: DeliveryFilter,
     { page, limit }: PageRequest,
   ): Promise<Page<WebhookDelivery>> {
-    return this.#sql.transaction(async (sql) => {
-      await sql.execute(SNAPSHOT, []);
+    // The counts and the page must come from one snapshot. Otherwise the offset of the page would not fit the counts.
+    return this.#sql.snapshot(async (sql) => {
       const part = { skipped: (page - 1) * limit, limit };
       const { ids, total } = await idsOfPart(sql, [webhookId], filter, part);
       const rows = ids.length === 0 ? [] : await sql.queryOnDisk<DeliveryRow>(BY_IDS, [ids]);

@@ -630,7 +630,6 @@ const NEWEST_KEYS = statement(
      WHERE m.account_id = $1 AND m.channel = c.channel AND m.seq < c.before ORDER BY m.seq DESC LIMIT $4
    ) f ORDER BY f.channel, f.seq DESC`,
 );
-const SNAPSHOT = statement('list-snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
 const LISTED_NOTES = statement(
   'list-timeline-notes',
   `SELECT message_id, position, at, status, detail FROM timeline_notes
@@ -716,10 +715,7 @@ export class PgMessageListStore implements MessageListStore {
     asked: readonly Asked[],
     read: (sql: Sql, asked: Asked) => Promise<Found>,
   ): Promise<Found[]> {
-    return this.#sql.transaction(async (sql) => {
-      await sql.execute(SNAPSHOT, []);
-      return Promise.all(asked.map((one) => read(sql, one)));
-    });
+    return this.#sql.snapshot((sql) => Promise.all(asked.map((one) => read(sql, one))));
   }
 
   async findMany(
