@@ -520,7 +520,8 @@ function guard({
         async didEncounterErrors({ errors, operation, contextValue, response }) {
           // The client left and its operation was cancelled. That is not a fault, and nobody reads the answer.
           if (contextValue.ended.aborted) return;
-          if (operation?.operation === 'mutation') markDone(errors, faultOf);
+          const isDone = operation?.operation === 'mutation' && !contextValue.dryRun.isOpen;
+          if (isDone) markDone(errors, faultOf);
           noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
           const known = errors.map((error) => refusalOf(error, faultOf));
           const unknown = known.find((refused) => refused?.code === 'outcome_unknown');

@@ -19,10 +19,12 @@ describe('administration of keys over GraphQL', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
+  let operator: string;
   beforeAll(async () => {
     gateway = await startTestGateway();
     account = await gateway.createAccount();
     token = await signIn(gateway, account);
+    operator = await signInOperator(gateway);
   });
   afterAll(() => gateway?.stop());
 
@@ -176,7 +178,6 @@ describe('administration of keys over GraphQL', () => {
     const stranger = await signIn(gateway, await gateway.createAccount());
     const unseen = (await data(UPDATE, { k: [keyId], add: ['READ_MESSAGES'] }, stranger)).updateApiKeys;
     expect(unseen.userErrors[0].code).toBe('NOT_FOUND');
-    const operator = await signInOperator(gateway);
     const changed = (await data(UPDATE, { k: [keyId], add: ['READ_MESSAGES'] }, operator)).updateApiKeys;
     expect(changed.changes[0].after.scopes).toEqual(['SEND_SMS', 'READ_MESSAGES']);
   });
@@ -187,7 +188,6 @@ describe('administration of keys over GraphQL', () => {
     const lastKey = await gateway.createKey(second, {});
     let firstKey = await gateway.createKey(first, {});
     while (firstKey.keyId < lastKey.keyId) firstKey = await gateway.createKey(first, {});
-    const operator = await signInOperator(gateway);
     await withKnex(gateway.database.connection, (knex) =>
       knex.transaction(async (holder) => {
         const lock = 'pg_advisory_xact_lock(7350115, hashtext(?))';
