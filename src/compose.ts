@@ -42,8 +42,11 @@ import { ChangeCache } from './runtime/change-cache.ts';
 import { timers } from './runtime/timers.ts';
 import { checkMasterKey } from './start/check-master-key.ts';
 import { pushOf, whatsAppOf } from './start/compose-channels.ts';
+import { databaseOf } from './start/database.ts';
 import { PgIntake } from './storage/intake/index.ts';
+import type { DatabaseConnection } from './storage/postgres/connection.ts';
 import { askOn, DatabaseClock } from './storage/postgres/database-clock.ts';
+import { DatabaseServers } from './storage/postgres/database-servers.ts';
 import { PgDiagnostics } from './storage/postgres/diagnostics.ts';
 import { databaseFault, mayPassAlone } from './storage/postgres/faults.ts';
 import { PgHeartbeat } from './storage/postgres/heartbeat.ts';
@@ -54,7 +57,7 @@ import { PgLiveFeed } from './storage/postgres/pg-live.ts';
 import { createReadPool } from './storage/postgres/read-pool.ts';
 import { PgRolledBackTransactions } from './storage/postgres/rolled-back.ts';
 import { checkServer } from './storage/postgres/server-check.ts';
-import { checkDatabaseUrl, createKnex, type DatabaseConnection, Sql } from './storage/postgres/sql.ts';
+import { createKnex, Sql } from './storage/postgres/sql.ts';
 import { createStores, createUnitOfWork } from './storage/postgres/unit-of-work.ts';
 import { PgPointBudget, PgRateLimiter } from './storage/rate-limit/index.ts';
 import { FileReportSpool } from './storage/report-spool.ts';
@@ -145,17 +148,16 @@ async function connectionOf(
   logger: Logger,
   opened: AsyncDisposableStack,
 ): Promise<DatabaseConnection> {
-  if (config.databaseUrl === undefined) {
+  const own = databaseOf(config);
+  if (own === undefined) {
     const postgres = await embeddedPostgresOf(config, logger);
     opened.defer(() => postgres.stop());
     return postgres.connection;
   }
-  try {
-    checkDatabaseUrl(config.databaseUrl);
-  } catch (error) {
-    throw new ConfigError(`DATABASE_URL cannot be used: ${error instanceof Error ? error.message : error}.`);
+  if (own instanceof DatabaseServers) {
+    own.onMove((server) => logger.warn({ server }, 'another database server is the primary now'));
   }
-  return config.databaseUrl;
+  return own;
 }
 
 /**

@@ -8,7 +8,8 @@ import type { Logger } from '../domain/ports/logger.ts';
 import { type BackupDescription, KEY_FILES } from '../storage/backup/backup-files.ts';
 import { type BackupResult, takeBaseBackup } from '../storage/backup/base-backup.ts';
 import { checkBackup, restoreIntoDataDir, restoreIntoDirectory } from '../storage/backup/restore.ts';
-import type { DatabaseConnection } from '../storage/postgres/sql.ts';
+import type { DatabaseConnection } from '../storage/postgres/connection.ts';
+import { databaseOf } from './database.ts';
 
 /** Called with the number of bytes that are done and the number that are expected. */
 export type OnProgress = (done: number, expected: number) => void;
@@ -41,7 +42,8 @@ async function withDatabase<T>(
   logger: Logger,
   work: (connection: DatabaseConnection) => Promise<T>,
 ): Promise<T> {
-  if (config.databaseUrl !== undefined) return work(config.databaseUrl);
+  const own = databaseOf(config);
+  if (own !== undefined) return work(own);
   await requireCluster(config);
   const postgres = await embeddedPostgresOf(config, logger);
   try {

@@ -3,8 +3,9 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../../src/domain/ports/logger.ts';
 import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
+import type { DatabaseConnection } from '../../src/storage/postgres/connection.ts';
 import { migrate } from '../../src/storage/postgres/migrate.ts';
-import { createKnex, type DatabaseConnection, Sql } from '../../src/storage/postgres/sql.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { machineClock } from './system.ts';
 
 export interface ServerConnection {

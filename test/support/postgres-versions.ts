@@ -2,7 +2,7 @@
  * PostgreSQL servers of the supported versions: 18 comes with the gateway, the others with `test/postgres-versions`.
  */
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,6 +18,8 @@ export interface TestPostgres {
   readonly cluster: string;
   /** Stops the server; its files stay. */
   halt(): Promise<void>;
+  /** Kills the server with SIGKILL; its files stay. */
+  crash(): Promise<void>;
   /** Stops the server and removes its files. */
   stop(): Promise<void>;
 }
@@ -56,6 +58,13 @@ export async function startPostgresVersion(
     connection: postgres.connection,
     cluster,
     halt: () => postgres.stop(),
+    async crash() {
+      const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
+      // First: what starts a dead server again must not do it.
+      const stopped = postgres.stop();
+      process.kill(Number(pid), 'SIGKILL');
+      await stopped;
+    },
     async stop() {
       await postgres.stop();
       await rm(dataDir, { recursive: true, force: true });

@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import pg from 'pg';
 import { syncDirectory } from '../../runtime/sync-directory.ts';
-import type { DatabaseConnection } from '../postgres/sql.ts';
+import { configOf, type DatabaseConnection } from '../postgres/connection.ts';
 import {
   type BackupDescription,
   baseName,
@@ -111,8 +111,10 @@ async function placeOf(to: string, at: Date): Promise<string> {
 
 /** Opens a connection that samples the server's time and flushed WAL position until `end` is called. */
 async function watchServer(connection: DatabaseConnection) {
-  const base = typeof connection === 'string' ? { connectionString: connection } : connection;
-  const client = new pg.Client({ ...base, application_name: 'messaging-gateway backup' });
+  const client = new pg.Client({
+    ...(await configOf(connection)),
+    application_name: 'messaging-gateway backup',
+  });
   client.on('error', () => undefined);
   await client.connect();
   const samples: { readonly lsn: bigint; readonly at: Date }[] = [];

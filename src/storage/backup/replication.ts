@@ -1,7 +1,7 @@
 /** A client of PostgreSQL's streaming replication protocol, for copies of the server's files. */
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import type { DatabaseConnection } from '../postgres/sql.ts';
+import { configOf, type DatabaseConnection } from '../postgres/connection.ts';
 
 const CONNECT_MS = 10_000;
 
@@ -17,9 +17,8 @@ export type ReplicationClient = pg.Client & { readonly connection: DriverConnect
 
 /** Opens a replication connection. If the user lacks a right, throws an Error that names the right. */
 export async function connectReplication(connection: DatabaseConnection): Promise<ReplicationClient> {
-  const base = typeof connection === 'string' ? { connectionString: connection } : connection;
   const config: pg.ClientConfig & { replication: string } = {
-    ...base,
+    ...(await configOf(connection)),
     replication: 'true',
     application_name: 'messaging-gateway backup',
     connectionTimeoutMillis: CONNECT_MS,

@@ -3,8 +3,9 @@ import type { Knex } from 'knex';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import { takeOver } from '../../../migrations/take-over.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
+import type { DatabaseConnection } from './connection.ts';
 import { ON_DISK } from './pipeline.ts';
-import { createKnex, type DatabaseConnection } from './sql.ts';
+import { createKnex } from './sql.ts';
 
 /** Number of the advisory lock for migrations. Any number works. */
 const MIGRATION_LOCK = 4_872_390;

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
+import { configOf, type DatabaseConnection } from './connection.ts';
+import { DatabaseServers } from './database-servers.ts';
 import { setSession } from './session-settings.ts';
-import type { DatabaseConnection } from './sql.ts';
 
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
@@ -24,6 +25,7 @@ interface Subscription {
  */
 export class PgListener {
   readonly #connection: DatabaseConnection;
+  readonly #servers: DatabaseServers | undefined;
   readonly #outage: OutageLog;
   readonly #subscriptions = new Set<Subscription>();
   #client: pg.Client | undefined;
@@ -32,6 +34,8 @@ export class PgListener {
 
   constructor(connection: DatabaseConnection, logger: Logger) {
     this.#connection = connection;
+    this.#servers = connection instanceof DatabaseServers ? connection : undefined;
+    this.#servers?.onMove(() => this.#lost());
     this.#outage = new OutageLog(
       logger,
       'cannot listen for database notifications',
@@ -76,8 +80,29 @@ export class PgListener {
   }
 
   async #connect(): Promise<void> {
-    const config =
-      typeof this.#connection === 'string' ? { connectionString: this.#connection } : this.#connection;
+    let client: pg.Client | undefined;
+    try {
+      client = this.#clientOf(await configOf(this.#connection));
+      await client.connect();
+      await this.#servers?.confirm(client);
+      await setSession(client, true);
+      for (const { channel } of this.#subscriptions) {
+        await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      }
+      if (this.#isStopped) return void client.end();
+      this.#client = client;
+      this.#outage.worked();
+      for (const subscription of this.#subscriptions) subscription.onReconnect();
+      this.#checkLater(client);
+    } catch (error) {
+      client?.end().catch(() => undefined);
+      this.#servers?.doubt();
+      this.#outage.failed(error);
+      this.#retry();
+    }
+  }
+
+  #clientOf(config: pg.ClientConfig): pg.Client {
     const client = new pg.Client({
       ...config,
       application_name: 'messaging-gateway listen',
@@ -92,22 +117,11 @@ export class PgListener {
         if (subscription.channel === channel) subscription.onMessage(payload ?? '');
       }
     });
-    try {
-      await client.connect();
-      await setSession(client, true);
-      for (const { channel } of this.#subscriptions) {
-        await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
-      }
-      if (this.#isStopped) return void client.end();
-      this.#client = client;
-      this.#outage.worked();
-      for (const subscription of this.#subscriptions) subscription.onReconnect();
-      this.#timer = setTimeout(() => void this.#check(client), CHECK_MS).unref();
-    } catch (error) {
-      client.end().catch(() => undefined);
-      this.#outage.failed(error);
-      this.#retry();
-    }
+    return client;
+  }
+
+  #checkLater(client: pg.Client): void {
+    this.#timer = setTimeout(() => void this.#check(client), CHECK_MS).unref();
   }
 
   /** Sends a query, to find a connection that died without an error. */
@@ -122,7 +136,7 @@ export class PgListener {
     try {
       await client.query('SELECT 1');
       isAnswered = true;
-      if (this.#client === client) this.#timer = setTimeout(() => void this.#check(client), CHECK_MS).unref();
+      if (this.#client === client) this.#checkLater(client);
     } catch {
       this.#lost(client);
     } finally {
@@ -134,6 +148,7 @@ export class PgListener {
     if (!client || this.#client !== client) return;
     this.#client = undefined;
     client.end().catch(() => undefined);
+    this.#servers?.doubt();
     this.#retry();
   }
 

@@ -2,7 +2,8 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { presentReader } from '../../runtime/read-scope.ts';
-import { createKnex, type DatabaseConnection, Sql, statement } from './sql.ts';
+import type { DatabaseConnection } from './connection.ts';
+import { createKnex, Sql, statement } from './sql.ts';
 
 /** Connections of a process for dashboards' reads. */
 export const READ_POOL_SIZE = 4;

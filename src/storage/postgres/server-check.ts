@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { type DatabaseConnection, POOL_SIZE } from './sql.ts';
+import { configOf, type DatabaseConnection } from './connection.ts';
+import { POOL_SIZE } from './sql.ts';
 
 /** What a server reports about itself. */
 export interface ServerFacts {
@@ -36,8 +37,9 @@ const FACTS = `SELECT pg_backend_pid() AS pid, current_setting('server_version')
  * transactions.
  */
 export async function checkServer(connection: DatabaseConnection): Promise<ServerFacts> {
-  const first = connect(connection);
-  const second = connect(connection);
+  const config = await configOf(connection);
+  const first = connect(config);
+  const second = connect(config);
   try {
     await first.connect();
     const { pid, ...found } = (await first.query<ServerFacts & { pid: number }>(FACTS)).rows[0]!;
@@ -124,10 +126,9 @@ async function pidOf(client: Probe): Promise<number> {
 /** The types of `pg` omit the process number that the login returned. */
 type Probe = pg.Client & { readonly processID?: number };
 
-function connect(connection: DatabaseConnection): Probe {
-  const base = typeof connection === 'string' ? { connectionString: connection } : connection;
+function connect(config: pg.ClientConfig): Probe {
   const client = new pg.Client({
-    ...base,
+    ...config,
     application_name: 'messaging-gateway check',
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,

@@ -3,6 +3,8 @@ import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { presentReader } from '../../runtime/read-scope.ts';
 import { arrayLiteral } from './array-literal.ts';
+import type { DatabaseConnection } from './connection.ts';
+import { DatabaseServers, primaryMoved } from './database-servers.ts';
 import { type BoundStatement, isUndecided, Pipeline, READ_ON_DISK } from './pipeline.ts';
 import { setSession } from './session-settings.ts';
 import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
@@ -14,31 +16,6 @@ pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   if (!Number.isSafeInteger(value)) throw new Error(`bigint ${text} is out of range`);
   return value;
 });
-
-/** A connection string, or its parts. `host` may be a socket directory. */
-export type DatabaseConnection =
-  | string
-  | { host: string; port: number; user: string; database: string; password?: string };
-
-/**
- * Throws an Error that says what is wrong with a connection string. The error does not contain the password. Does not
- * connect.
- */
-export function checkDatabaseUrl(url: string): void {
-  let port: number;
-  try {
-    ({ port } = new pg.Client({ connectionString: url }));
-  } catch (cause) {
-    // An error of a system call means that a certificate file named in the URL cannot be read.
-    if ((cause as NodeJS.ErrnoException).syscall !== undefined) throw cause;
-    throw new Error(
-      'it must be an address such as postgres://user:password@host:5432/database, with % and two hex digits for ' +
-        'what an address cannot hold, such as %23 for #',
-      { cause },
-    );
-  }
-  if (!(port >= 0 && port <= 65_535)) throw new Error('its port must be a whole number from 0 to 65535');
-}
 
 /**
  * Lets the driver send statements without waiting for the answer to the previous one. Knex's types omit this option.
@@ -72,8 +49,13 @@ interface PoolOptions {
  */
 export function createKnex(connection: DatabaseConnection, logger: Logger, options: PoolOptions = {}): Knex {
   const { poolSize = POOL_SIZE, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
-  const base = typeof connection === 'string' ? { connectionString: connection } : connection;
-  const connections = new Set<pg.Client & { __knex__disposed?: unknown }>();
+  const connections = new Set<PooledClient>();
+  const common = {
+    ...PIPELINED,
+    application_name: options.name ?? 'messaging-gateway',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  };
   const knex = knexModule({
     client: 'pg',
     // Without this, Knex writes to stdout.
@@ -84,18 +66,16 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
       debug: () => undefined,
     },
     connection: {
-      ...base,
-      ...PIPELINED,
-      application_name: options.name ?? 'messaging-gateway',
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
+      ...(typeof connection === 'string' && { connectionString: connection }),
+      ...(typeof connection === 'object' && !(connection instanceof DatabaseServers) && connection),
+      ...common,
     },
     pool: {
       min: 0,
       max: poolSize,
       acquireTimeoutMillis: 5_000,
       idleTimeoutMillis: 30_000,
-      afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
+      afterCreate(client: PooledClient, done: (error: Error | null, client: pg.Client) => void) {
         connections.add(client);
         endWhenUnanswered(client, statementTimeoutMs);
         client.on('end', () => connections.delete(client));
@@ -111,14 +91,57 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
       },
     },
   });
+  if (connection instanceof DatabaseServers) connectToPrimary(knex, connection, common, connections);
   knex.on('query-error', (error: unknown) => {
-    // Knex's pool does not hand out a connection that has this mark.
     if (isUseless(error)) for (const client of connections) client.__knex__disposed = error;
   });
   knex.on(CALLBACK_ERROR, (error: unknown) =>
     logger.error({ err: error }, 'a callback failed after its transaction had ended'),
   );
   return knex;
+}
+
+/** Knex's pool does not hand out a connection with the mark `__knex__disposed`. */
+type PooledClient = pg.Client & { __knex__disposed?: unknown };
+/** The types of `pg` omit the socket. */
+type DriverClient = pg.Client & { readonly connection: { readonly stream: { destroy(error: Error): void } } };
+
+/**
+ * Connects the pool to the primary of several servers. When another server becomes the primary, connections to the
+ * former one are closed, and statements that wait for an answer there fail.
+ */
+function connectToPrimary(
+  knex: Knex,
+  servers: DatabaseServers,
+  common: pg.ClientConfig,
+  connections: ReadonlySet<PooledClient>,
+): void {
+  const { client } = knex;
+  const configs = new WeakMap<pg.Client, pg.ClientConfig>();
+  const connect: () => Promise<pg.Client> = client.acquireRawConnection.bind(client);
+  client.acquireRawConnection = async () => {
+    const config = await servers.primary();
+    try {
+      client.connectionSettings = { ...config, ...common };
+      const made = await connect();
+      configs.set(made, config);
+      await servers.confirm(made);
+      return made;
+    } catch (error) {
+      servers.doubt();
+      throw error;
+    }
+  };
+  knex.on('query-error', (error: unknown) => {
+    if (isUseless(error)) servers.doubt();
+  });
+  servers.onMove(() => {
+    for (const made of connections) {
+      const config = configs.get(made);
+      if (config && !servers.isPrimary(config))
+        (made as DriverClient).connection.stream.destroy(primaryMoved());
+    }
+  });
 }
 
 /**

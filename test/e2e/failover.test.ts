@@ -1,0 +1,241 @@
+/** A gateway whose DATABASE_URL names a primary and a synchronous standby, which is promoted under load. */
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { connectionOfUrl } from '../../src/storage/postgres/connection.ts';
+import { DatabaseServers } from '../../src/storage/postgres/database-servers.ts';
+import { databaseUrl, type ServerConnection } from '../support/database.ts';
+import { startDatabaseProxy } from '../support/database-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { startReplicas } from '../support/replicas.ts';
+import {
+  buildWorkplace,
+  query,
+  quickstartOf,
+  runCli,
+  startServer,
+  type Workplace,
+} from '../support/server-process.ts';
+import { startSmsc } from '../support/smsc.ts';
+
+jest.setTimeout(240_000);
+
+const SENDERS = 8;
+/** Accounts whose balance is not the sum of their ledger, or whose ledger numbers have gaps. */
+const UNEVEN = `SELECT a.id FROM accounts a LEFT JOIN LATERAL (
+    SELECT coalesce(sum(amount_minor), 0) AS sum, count(*) AS entries, coalesce(max(seq), 0) AS last
+    FROM ledger_entries WHERE account_id = a.id) l ON true
+  WHERE a.balance_minor <> l.sum OR l.entries <> l.last OR a.ledger_seq <> l.last`;
+const UNLOGGED = `SELECT relname AS name FROM pg_class WHERE relpersistence = 'u' AND relkind IN ('r', 'p') ORDER BY relname`;
+
+let workplace: Workplace;
+beforeAll(async () => {
+  workplace = await buildWorkplace();
+});
+afterAll(() => workplace.remove());
+
+const closings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close();
+});
+async function open<T>(opening: Promise<T>, close: (opened: T) => Promise<unknown>): Promise<T> {
+  const opened = await opening;
+  closings.push(() => close(opened));
+  return opened;
+}
+
+/** Joins the addresses of one database on several servers. */
+function severalHosts(urls: readonly string[]): string {
+  const [first = ''] = urls;
+  const hosts = urls.map((url) => /@([^/]*)\//.exec(url)?.[1]);
+  return `${first.replace(/@[^/]*\//, `@${hosts.join(',')}/`)}?target_session_attrs=read-write`;
+}
+
+/** Sends without a pause from several senders. What is refused is repeated with the same idempotency key. */
+function sendAll(url: string, key: string) {
+  const accepted = new Map<string, string>();
+  const refused = new Set<string>();
+  let isLive = true;
+  const senders = Array.from({ length: SENDERS }, async (_, sender) => {
+    for (let number = 0; isLive; number += 1) {
+      const idempotencyKey = `${sender}-${number}`;
+      for (;;) {
+        const response = await fetch(`${url}/api/v1/developers/sms`, {
+          method: 'POST',
+          headers: {
+            'X-Api-Key': key,
+            'Content-Type': 'application/json',
+            'Idempotency-Key': idempotencyKey,
+          },
+          body: JSON.stringify({ to: '+256700123456', message: 'Hello' }),
+        });
+        const body = (await response.json()) as { id: string; error?: { code: string } };
+        if (response.status === 200) {
+          accepted.set(idempotencyKey, body.id);
+          break;
+        }
+        refused.add(`${response.status} ${body.error?.code}`);
+      }
+    }
+  });
+  return {
+    accepted,
+    refused,
+    /** Lets each sender repeat its last message until it is accepted. */
+    stop: async () => {
+      isLive = false;
+      await Promise.all(senders);
+    },
+  };
+}
+
+async function start(urls: readonly string[]) {
+  const smsc = await open(startSmsc(), (opened) => opened.stop());
+  const variables = {
+    DATABASE_URL: severalHosts(urls),
+    DATA_DIR: await workplace.directory('data'),
+    SMS_ROUTES: `*=${smsc.url}`,
+    LOG_LEVEL: 'warn',
+    RATE_LIMIT_PER_MINUTE: '1000000',
+  };
+  const server = startServer(workplace, variables);
+  closings.push(() => server.kill());
+  const url = await server.ready();
+  const { key, accountId } = quickstartOf(server.stdout());
+  const cli = (...args: string[]) => runCli(workplace, [...args, '--json'], variables);
+  expect(await cli('account', 'topup', '--account', accountId, '--amount', '1000000000')).toMatchObject({
+    code: 0,
+  });
+  return { server, url, key, accountId, cli };
+}
+
+/** Checks that the server has each accepted message once, charged once, and that the gateway sends them all. */
+async function hasAll(
+  connection: ServerConnection,
+  accountId: string,
+  accepted: ReadonlyMap<string, string>,
+) {
+  const ids = [...accepted.values()];
+  expect(new Set(ids).size).toBe(ids.length);
+  const found = await query<{ id: string }>(connection, 'SELECT id FROM messages WHERE account_id = $1', [
+    accountId,
+  ]);
+  expect(new Set(found.map(({ id }) => id))).toEqual(new Set(ids));
+  const charges = await query<{ id: string }>(
+    connection,
+    `SELECT message_id AS id FROM ledger_entries WHERE account_id = $1 AND kind = 'charge'`,
+    [accountId],
+  );
+  expect(charges.map(({ id }) => id).sort()).toEqual([...ids].sort());
+  expect(await query(connection, UNEVEN)).toEqual([]);
+  await eventually(async () => {
+    const waiting = await query(connection, `SELECT 1 FROM recipients WHERE status = 'pending' LIMIT 1`);
+    return waiting.length === 0;
+  }, 90_000);
+}
+
+describe('a promotion (R350)', () => {
+  it('of a synchronous standby, after a crash, loses nothing and needs no restart', async () => {
+    const { primary, standby, promote } = await open(startReplicas(), (opened) => opened.stop());
+    const gateway = await start([primary, standby].map(({ connection }) => databaseUrl(connection)));
+    const load = sendAll(gateway.url, gateway.key);
+    await eventually(() => load.accepted.size > 200);
+    expect(await query(primary.connection, UNLOGGED)).toEqual(
+      ['provider_health', 'query_points', 'rate_limits'].map((name) => ({ name })),
+    );
+    await primary.crash();
+    await eventually(() => load.refused.size > 0);
+    const before = load.accepted.size;
+    await promote();
+    await eventually(() => load.accepted.size > before + 200);
+    await load.stop();
+    for (const refusal of load.refused)
+      expect(refusal).toMatch(/^503 (service_unavailable|outcome_unknown)$/);
+    await hasAll(standby.connection, gateway.accountId, load.accepted);
+    // LISTEN: a process of its own revokes the key.
+    const [keyId = ''] = /[0-9a-f]{16}/.exec(gateway.key) ?? [];
+    expect(await gateway.cli('key', 'revoke', '--key', keyId)).toMatchObject({ code: 0 });
+    await eventually(async () => {
+      const answer = await fetch(`${gateway.url}/api/v1/account`, { headers: { 'X-Api-Key': gateway.key } });
+      return answer.status === 401;
+    });
+    expect(gateway.server.stderr()).toContain('another database server is the primary now');
+    expect(await gateway.server.stop()).toMatchObject({ code: 0 });
+  });
+
+  it('is found although the former primary is cut off and still runs', async () => {
+    const { primary, standby, promote } = await open(startReplicas(), (opened) => opened.stop());
+    const reach = (connection: ServerConnection) =>
+      open(startDatabaseProxy(connection), (proxy) => proxy.stop());
+    const [first, second] = [await reach(primary.connection), await reach(standby.connection)];
+    const gateway = await start([first.url, second.url]);
+    const load = sendAll(gateway.url, gateway.key);
+    await eventually(() => load.accepted.size > 200);
+    first.silence();
+    await promote();
+    const before = load.accepted.size;
+    await eventually(() => load.accepted.size > before + 200);
+    // The former primary can be reached again, and does not know of the promotion.
+    await first.restore();
+    await second.cut();
+    await eventually(async () => (await fetch(`${gateway.url}/health/ready`)).status === 503);
+    await second.restore();
+    const between = load.accepted.size;
+    await eventually(() => load.accepted.size > between + 200);
+    await load.stop();
+    await hasAll(standby.connection, gateway.accountId, load.accepted);
+    expect(await gateway.server.stop()).toMatchObject({ code: 0 });
+  });
+});
+
+describe('several hosts', () => {
+  const serversOf = (url: string) => {
+    const connection = connectionOfUrl(url);
+    if (!(connection instanceof DatabaseServers)) throw new Error('it names one server');
+    return connection;
+  };
+
+  it('with no primary, or with one whose timeline has ended, are no database (R350)', async () => {
+    const { primary, standby, promote } = await open(startReplicas(), (opened) => opened.stop());
+    const urls = [standby, primary].map(({ connection }) => databaseUrl(connection));
+    const servers = serversOf(severalHosts(urls));
+    const moves: string[] = [];
+    servers.onMove((name) => moves.push(name));
+    expect(await servers.primary()).toEqual({
+      connectionString: expect.stringContaining(encodeURIComponent(primary.connection.host)),
+    });
+    await promote();
+    await eventually(async () => {
+      servers.doubt();
+      await servers.primary();
+      return moves.length > 0;
+    });
+    expect(moves).toEqual([expect.stringContaining(encodeURIComponent(standby.connection.host))]);
+    await standby.crash();
+    servers.doubt();
+    await expect(servers.primary()).rejects.toMatchObject({
+      code: '57P03',
+      message: expect.stringMatching(/ was the primary: it is on timeline 1, and 2 has begun$/),
+    });
+    await primary.crash();
+    const started = await runCli(workplace, ['migrate'], {
+      DATABASE_URL: severalHosts(urls),
+      DATA_DIR: await workplace.directory('data'),
+    });
+    expect(started).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^The database cannot be reached: None of the servers is the primary \(.*; .*\)\./,
+      ),
+    });
+  });
+
+  it.each([
+    [
+      'postgres://a,b/x?target_session_attrs=standby',
+      /^its target_session_attrs must be read-write or primary/,
+    ],
+    ['postgres://a,/x', /^it has a comma without a host/],
+    ['postgres://a:1,b:99999/x', /^it must be an address such as/],
+  ])('%s is refused', (url, why) => {
+    expect(() => connectionOfUrl(url)).toThrow(why);
+  });
+});

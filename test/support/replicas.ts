@@ -1,0 +1,75 @@
+/** A PostgreSQL server and a synchronous standby of it, as processes of their own. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { takeBaseBackup } from '../../src/storage/backup/base-backup.ts';
+import { unpackBase } from '../../src/storage/backup/unpack.ts';
+import { eventually } from './eventually.ts';
+import { startPostgresVersion, type TestPostgres } from './postgres-versions.ts';
+import { query } from './server-process.ts';
+
+export interface Replicas {
+  readonly primary: TestPostgres;
+  readonly standby: TestPostgres;
+  /** Makes the standby the primary. It does not wait for the former one. */
+  promote(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a primary and a standby. With `isSynchronous` the primary confirms a commit when the standby has it on its disk.
+ */
+export async function startReplicas({ isSynchronous = true } = {}): Promise<Replicas> {
+  const settings = { synchronous_commit: 'on' };
+  const primary = await startPostgresVersion(undefined, { settings });
+  const { host, port, user } = primary.connection;
+  const from = `host=${host} port=${port} user=${user} application_name=standby`;
+  const standby = await startPostgresVersion(undefined, {
+    settings: { ...settings, primary_conninfo: from, wal_receiver_status_interval: '1s' },
+    prepare: (cluster) => copyServer(primary, cluster),
+  });
+  if (isSynchronous)
+    await query(primary.connection, `ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+  await query(primary.connection, 'SELECT pg_reload_conf()');
+  const wanted = isSynchronous ? 'sync' : 'async';
+  await eventually(async () => {
+    const [replica] = await query<{ state: string }>(
+      primary.connection,
+      'SELECT sync_state AS state FROM pg_stat_replication',
+    );
+    return replica?.state === wanted;
+  });
+  return {
+    primary,
+    standby,
+    promote: async () => void (await query(standby.connection, 'SELECT pg_promote(wait => false)')),
+    stop: async () => {
+      await standby.stop();
+      await primary.stop();
+    },
+  };
+}
+
+/** Copies a running server into `cluster`, as a standby. */
+async function copyServer({ connection, cluster: original }: TestPostgres, cluster: string): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  try {
+    const { file } = await takeBaseBackup({
+      connection,
+      to: directory,
+      embeddedOn: null,
+      isFast: true,
+      masterKey: '',
+      keys: {},
+      onProgress: () => undefined,
+    });
+    await unpackBase(file, { directory: cluster, onProgress: () => undefined });
+    await writeFile(join(cluster, 'standby.signal'), '');
+    await promisify(execFile)('chmod', ['-R', 'go-rwx', cluster]);
+    await promisify(execFile)('chown', ['-R', `--reference=${original}`, cluster]);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
