@@ -15,15 +15,11 @@ import {
   type Workplace,
 } from '../support/server-process.ts';
 import { startSmsc } from '../support/smsc.ts';
+import { UNEVEN } from '../support/uneven.ts';
 
 jest.setTimeout(240_000);
 
 const SENDERS = 8;
-/** Accounts whose balance is not the sum of their ledger, or whose ledger numbers have gaps. */
-const UNEVEN = `SELECT a.id FROM accounts a LEFT JOIN LATERAL (
-    SELECT coalesce(sum(amount_minor), 0) AS sum, count(*) AS entries, coalesce(max(seq), 0) AS last
-    FROM ledger_entries WHERE account_id = a.id) l ON true
-  WHERE a.balance_minor <> l.sum OR l.entries <> l.last OR a.ledger_seq <> l.last`;
 const UNLOGGED = `SELECT relname AS name FROM pg_class WHERE relpersistence = 'u' AND relkind IN ('r', 'p') ORDER BY relname`;
 
 let workplace: Workplace;
