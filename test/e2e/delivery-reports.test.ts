@@ -181,6 +181,32 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     expect(await gateway.parts.reports.matchKept()).toBe(0);
   });
 
+  it('kept reports are applied in pages of 500, also if they arrived at the same moment', async () => {
+    const id = await send('+256700200018', 'many reports');
+    const { sid } = await becomes(id, 'sent');
+    await using sql = await openSql(gateway.database);
+    const insert = `INSERT INTO unmatched_reports (id, provider, sid, sid_keys, report, received_at)
+      SELECT gen_random_uuid(), s.provider, s.sid_key, ARRAY[s.sid_key], $1, now()
+      FROM provider_sids s, generate_series(1, 1100) WHERE s.message_id = $2`;
+    // Counts the reports that each statement removes.
+    await sql.query('CREATE TABLE removed_reports (count int)');
+    await sql.query(`CREATE FUNCTION count_removed() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO removed_reports SELECT count(*) FROM gone; RETURN NULL; END $$`);
+    await sql.query(`CREATE TRIGGER count_removed AFTER DELETE ON unmatched_reports
+      REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_removed()`);
+    await sql.query(insert, [JSON.stringify({ sid, status: 'delivered', to: '256700200018' }), id]);
+    // A worker of the gateway may apply some of them.
+    await gateway.parts.reports.matchKept();
+    const removed = await eventually(async () => {
+      const rows = await sql.query('SELECT count FROM removed_reports WHERE count > 0');
+      const counts = rows.map((row) => Number(row.count));
+      return counts.reduce((sum, count) => sum + count, 0) === 1_100 && counts;
+    });
+    await sql.query('DROP TRIGGER count_removed ON unmatched_reports');
+    expect(Math.max(...removed)).toBe(500);
+    await becomes(id, 'delivered');
+  });
+
   /** Makes stored reports on a number older. */
   const age = async (to: string, interval: string) => {
     await using sql = await openSql(gateway.database);
