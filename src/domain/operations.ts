@@ -29,6 +29,7 @@ import { accessTokenOperations } from './people/access-token-operations.ts';
 import { secondFactorOperations } from './people/second-factor-operations.ts';
 import { sessionOperations } from './people/session-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
+import { searchOperations } from './search/search-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
 import { deliveryOperations } from './webhooks/delivery-operations.ts';
@@ -75,7 +76,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     personSessions: sessionOperations(deps),
   };
   const apiKeyBulk = apiKeyBulkOperations(deps, operationsOf(nouns));
-  const known = { ...nouns, apiKeyBulk };
+  const known = { ...nouns, apiKeyBulk, search: searchOperations(deps, nouns) };
   const accessTokens = accessTokenOperations(deps, operationsOf(known));
   return { ...known, accessTokens, permissions: permissionOperations({ ...known, accessTokens }) };
 }

@@ -200,7 +200,7 @@ export class MessageFilter {
 
   @InputField(() => String, {
     nullable: true,
-    description: `Part of the text, the sender or the address of a recipient. ${SEARCHED}`,
+    description: `Part of the text, the sender or the address of a recipient. A phone number may have any form that a send accepts. ${SEARCHED}`,
   })
   search?: string | null;
 

@@ -1,5 +1,5 @@
 import { Ctx, ID, InterfaceType, Resolver } from 'type-graphql';
-import type { FoundObject } from '../domain/objects/object-operations.ts';
+import { type FoundObject, idOf } from '../domain/objects/object-operations.ts';
 import { SLICE_MAX } from '../domain/paging.ts';
 import type { GraphqlContext } from './context.ts';
 import { Arg, Field, Query } from './typed.ts';
@@ -56,6 +56,5 @@ export class NodeResolver {
 /** Converts a found object into a value of the interface `Node`. */
 export function nodeOf(found: FoundObject | undefined): Node | null {
   if (!found) return null;
-  const id = found.kind === 'apiKey' ? found.object.keyId : found.object.id;
-  return Object.assign({}, found.object, { id, __typename: TYPE_OF_KIND[found.kind] });
+  return Object.assign({}, found.object, { id: idOf(found), __typename: TYPE_OF_KIND[found.kind] });
 }

@@ -35,6 +35,7 @@ import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
 import { ProviderResolver } from './provider.graphql.ts';
 import { RecipientResolver } from './recipient.graphql.ts';
+import { SearchResolver } from './search.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';
@@ -81,6 +82,7 @@ export function createSchema(): GraphQLSchema {
       AuditResolver,
       AuditTargetResolver,
       NodeResolver,
+      SearchResolver,
       ApiKeyActorResolver,
       MessageActorResolver,
       ContactImportActorResolver,

@@ -28,6 +28,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
   viewer: { by: 'member.viewer', document: '{ viewer { id } }' },
   node: { by: 'object.find', document: `{ node(id: "${NOBODY}") { id } }` },
   nodes: { by: 'object.find', document: `{ nodes(ids: ["${NOBODY}"]) { id } }` },
+  search: { by: 'search.find', document: '{ search(text: "nothing") { id } }' },
   permissions: { by: 'permission.list', document: '{ permissions }' },
   account: { by: 'account.find', document: `{ account(id: "${NOBODY}") { id } }` },
   accounts: { by: 'account.list', document: '{ accounts(first: 1) { nodes { id } } }' },

@@ -7,7 +7,7 @@ import type { RecordedEvent } from '../webhooks/event.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
 
 /** True if the caller may see everything of a message except its texts. */
-function isMasked(caller: Caller): boolean {
+export function isMasked(caller: Caller): boolean {
   return caller.kind === 'member' && caller.inspection?.showsTexts === false;
 }
 

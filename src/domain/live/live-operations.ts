@@ -5,7 +5,7 @@ import type { ContactImport } from '../contacts/contact-import.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
-import { checkSearch, withoutEmpty } from '../messages/message-list-operations.ts';
+import { checkSearch, readFilter } from '../messages/message-list-operations.ts';
 import { operation } from '../operation.ts';
 import type { MessageListFilter } from '../ports/list-stores.ts';
 import type { UsageRow } from '../usage/usage.ts';
@@ -52,7 +52,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       ): Promise<AsyncGenerator<Shown<readonly Message[]>>> => {
         const accountId = accountIdOf(caller);
         const { signal } = input;
-        const filter = withoutEmpty(input.filter ?? {});
+        const filter = readFilter(input.filter ?? {});
         checkSearch(filter);
         const read = (ids: readonly string[]) => stores.messageLists.findMany(accountId, ids, filter);
         const id = input.id?.toLowerCase();

@@ -10,6 +10,7 @@ import type { RecordedEvent } from '../webhooks/event.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
 import { CHANNELS, type Channel, type Message, type Recipient, type TimelineEntry } from './message.ts';
 import { timelineOf } from './message-operations.ts';
+import { searchedDigits } from './msisdn.ts';
 
 const SEARCH_MAX_LENGTH = 100;
 /** The form of a cursor. It holds one position for each channel, because the list merges the lists of four channels. */
@@ -59,7 +60,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       READ,
       async (caller, input: MessageListInput): Promise<Slice<Message>> => {
         const accountId = accountIdOf(caller);
-        const filter = withoutEmpty(input.filter ?? {});
+        const filter = readFilter(input.filter ?? {});
         checkSearch(filter);
         refuseMaskedSearch(caller, filter.search);
         const range = keyRange(input, CHANNELS_KEY);
@@ -172,10 +173,14 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   };
 }
 
-/** Removes empty lists from the filter, because an empty list means all. */
-export function withoutEmpty({ channel, status, ...rest }: MessageListFilter): MessageListFilter {
+/**
+ * Returns the filter as the stores take it. An empty list means all. A phone number is searched by its digits, so that
+ * every spelling that a send accepts finds it (R340).
+ */
+export function readFilter({ channel, status, search, ...rest }: MessageListFilter): MessageListFilter {
   return {
     ...rest,
+    search: search === undefined ? undefined : searchedDigits(search),
     channel: channel?.length ? channel : undefined,
     status: status?.length ? status : undefined,
   };

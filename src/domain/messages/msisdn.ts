@@ -84,6 +84,21 @@ export function parseMsisdn(raw: string): Msisdn | undefined {
   }
 }
 
+/** The beginning of a Ugandan number as people write it at home. */
+const TRUNK_PREFIXED = /^0\d{3,}$/;
+
+/**
+ * Returns the digits by which a search finds a number, for example `700123456` for `0700 123 456` (R340). Texts and
+ * addresses that hold the number in any of its spellings without separators hold these digits. Returns other texts as
+ * they are.
+ */
+export function searchedDigits(text: string): string {
+  const trimmed = text.trim();
+  const number = parseMsisdn(trimmed);
+  if (number === undefined) return TRUNK_PREFIXED.test(trimmed) ? trimmed.slice(1) : text;
+  return number.startsWith(`+${UGANDA}`) ? number.slice(1 + UGANDA.length) : number.slice(1);
+}
+
 /** Possible lengths of national numbers by country code, as a bit set: bit 9 is set if nine digits are possible. */
 const LENGTHS = possibleLengths();
 

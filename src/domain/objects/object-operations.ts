@@ -96,6 +96,7 @@ function mayReach(caller: Caller, accountId: string): boolean {
   return caller.kind === 'operator' || accountIdOf(caller) === accountId;
 }
 
-function idOf({ kind, object }: FoundObject): string {
+/** Returns the id of an object: of a key its `keyId`. */
+export function idOf({ kind, object }: FoundObject): string {
   return kind === 'apiKey' ? object.keyId : object.id;
 }

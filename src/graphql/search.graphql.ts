@@ -1,0 +1,33 @@
+import { Ctx, Resolver } from 'type-graphql';
+import type { Environment } from '../domain/caller.ts';
+import { meaningOf } from '../domain/search/search-operations.ts';
+import type { GraphqlContext } from './context.ts';
+import { EnvironmentEnum } from './enums.ts';
+import { Node, nodeOf } from './node.graphql.ts';
+import { Arg, Query } from './typed.ts';
+
+/** Points of a search in texts, which reads many messages, and of any other search, which uses indexes (R280). */
+const POINTS = { text: 1_000, other: 50 } as const;
+
+/** Finds objects by what a person remembers of them. */
+@Resolver()
+export class SearchResolver {
+  @Query(() => [Node], {
+    nullable: true,
+    description:
+      'Messages, deliveries, contacts, keys, webhooks and people, by the id of any object, a phone number in any spelling, an email address, or a part of a name or a text. At most 5 of a kind, the best first. Texts of messages: only the newest 100,000 of each channel are searched.',
+    cost: {
+      each: ({ text }) =>
+        typeof text === 'string' && meaningOf(text).kind !== 'text' ? POINTS.other : POINTS.text,
+    },
+  })
+  async search(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('text', () => String, { description: 'What to find, 2 to 100 characters.' }) text: string,
+    @Arg('environment', () => EnvironmentEnum, { nullable: true, description: 'Default: both.' })
+    environment?: Environment | null,
+  ) {
+    const found = await run(operations.search.find, { text, environment: environment ?? undefined });
+    return found.flatMap((one) => nodeOf(one) ?? []);
+  }
+}
