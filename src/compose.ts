@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { Registry } from 'prom-client';
 import { type DkimSigning, dkimSigningOf } from './channels/email/dkim.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
 import { createMailer } from './channels/email/mailer.ts';
@@ -36,6 +37,7 @@ import { HoldGate } from './domain/recovery/hold-gate.ts';
 import { settleCopy } from './domain/recovery/settle-copy.ts';
 import { RefusalMonitor } from './domain/refusal-monitor.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
+import { PrometheusMeasurements } from './http/measurements.ts';
 import { Readiness } from './http/readiness.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
 import { ChangeCache } from './runtime/change-cache.ts';
@@ -54,6 +56,7 @@ import { migrateDatabase } from './storage/postgres/migrate.ts';
 import { PgChanges } from './storage/postgres/pg-changes.ts';
 import { PgListener } from './storage/postgres/pg-listener.ts';
 import { PgLiveFeed } from './storage/postgres/pg-live.ts';
+import { poolUse } from './storage/postgres/pool-use.ts';
 import { createReadPool } from './storage/postgres/read-pool.ts';
 import { PgRolledBackTransactions } from './storage/postgres/rolled-back.ts';
 import { checkServer } from './storage/postgres/server-check.ts';
@@ -197,12 +200,15 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const whatsApp = whatsAppOf(config, logger, now);
   const sms = smsOf(config, logger, now);
   const dkim = dkimOf(config);
-  const routing = createRouting([
+  const registry = new Registry();
+  const measurements = new PrometheusMeasurements(registry);
+  const routes = [
     ...sms.routes,
     ...emailRoutesOf(config, dkim, logger, now),
     ...push.routes,
     ...whatsApp.routes,
-  ]);
+  ];
+  const routing = createRouting(routes, measurements);
   const connection = await connectionOf(config, logger, opened);
   const server = await checkServer(connection);
   const knex = createKnex(connection, logger);
@@ -237,7 +243,13 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   opened.defer(() => reads.destroy());
   const stores = createStores(new Sql(knex, { reads }), auditHeads);
   const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
-  const uow = createUnitOfWork(sql, jobsFor, changes, (inside) => createStores(inside, auditHeads));
+  const uow = createUnitOfWork(
+    sql,
+    jobsFor,
+    changes,
+    (inside) => createStores(inside, auditHeads),
+    measurements,
+  );
   const intake = new PgIntake(sql, jobsFor, INTAKE);
   const holdGate = new HoldGate(stores.copy, await settleCopy(uow, { clock, ids }, config.mustHold));
   changes.subscribe('hold', () => void holdGate.refresh().catch(() => undefined));
@@ -252,6 +264,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     isFault: (error) => databaseFault(error) !== undefined,
     spool,
     progress: stores.reports,
+    measurements,
     logger,
   });
   const rateLimiter = new PgRateLimiter(sql);
@@ -273,6 +286,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     holdGate,
     budgets,
     routing,
+    measurements,
     transport,
     takeReports: (provider, taken) => reports.take(provider, taken),
     createCache,
@@ -366,6 +380,9 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     dkim: dkim && { recordName: dkim.recordName, record: dkim.record },
     diagnostics: new PgDiagnostics(sql, server, listener, PgBossQueue.statements),
     live: deps.live,
+    registry,
+    poolUse: () => ({ main: poolUse(knex), reads: poolUse(reads) }),
+    dataDir: config.dataDir,
     queue,
     whatsAppCallbacks: whatsApp.callbacks,
     readSmsCallback: sms.readCallback,
@@ -401,6 +418,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         outcomes,
         submit: new SubmitMessages(stores, uow, routing, outcomes, clock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
+        measurements,
         health: new PublishHealth(stores.providerHealth, routing, thisProcess, clock),
         imports: new ImportContacts(stores, uow, csvReader, clock, ids),
         personMails: new PersonMails({

@@ -3,6 +3,8 @@ import { compose, type Gateway } from './compose.ts';
 import { type Config, ConfigError, loadConfig } from './config/config.ts';
 import { describeHold } from './domain/recovery/hold.ts';
 import { type HttpServer, startHttpServer } from './http/http-server.ts';
+import { createMetrics } from './http/metrics.ts';
+import { startProbeServer } from './http/probes.ts';
 import { createLogger } from './start/logger.ts';
 import { createQuickstart } from './start/quickstart.ts';
 import { isUnreachable } from './storage/postgres/faults.ts';
@@ -20,6 +22,7 @@ class Server {
   readonly #logger: ReturnType<typeof createLogger>;
   #gateway: Gateway | undefined;
   #http: HttpServer | undefined;
+  #probes: { close(): Promise<void> } | undefined;
   #workers: { stop(timeoutMs: number): Promise<void> } | undefined;
   #started: Promise<void> = Promise.resolve();
   #isStopping = false;
@@ -66,7 +69,11 @@ class Server {
     // stop.
     if (this.#config.isWorker)
       this.#gateway.holdGate.onChange((hold) => hold && void this.stop(describeHold(hold), 1));
-    if (this.#config.isApi) this.#http = await startHttpServer(this.#gateway, this.#config, this.#logger);
+    const metrics = createMetrics(this.#gateway);
+    const { isApi, metricsPort } = this.#config;
+    if (isApi) this.#http = await startHttpServer(this.#gateway, this.#config, this.#logger, metrics);
+    if (metricsPort !== undefined)
+      this.#probes = await startProbeServer(this.#gateway, { ...this.#config, metricsPort }, metrics);
     this.#workers = await this.#gateway.startWorking();
     if (this.#isStopping) return;
     await this.#offerQuickstart(this.#gateway);
@@ -97,6 +104,7 @@ class Server {
     const gateway = this.#gateway;
     this.#gateway = undefined;
     await Promise.all([this.#http?.close(DRAIN_MS), this.#workers?.stop(DRAIN_MS)]);
+    await this.#probes?.close();
     await gateway?.close();
   }
 }

@@ -1,6 +1,8 @@
+import { type Measurements, UNMEASURED } from '../domain/ports/measurements.ts';
 import type {
   Provider,
   ProviderHealth,
+  ProviderProbe,
   ReportSink,
   Submission,
   SubmitOutcome,
@@ -12,6 +14,7 @@ import { redactSecrets, SubmissionRecord } from './submission-record.ts';
 export interface BreakerOptions {
   /** The provider's name in health and metrics. Set it if several providers have the same name. */
   readonly label?: string;
+  readonly measurements?: Pick<Measurements, 'submitted'>;
   /** Number of consecutive failures after which the breaker opens. */
   readonly failures?: number;
   /** Length of the first rest in ms. Each failed probe doubles the next rest, up to `longestRestMs`. */
@@ -41,7 +44,9 @@ const PROBE_PAUSE_MS = 1_000;
  */
 export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly name: string;
-  readonly #label: string;
+  /** The provider's name in health and metrics. */
+  readonly label: string;
+  readonly probe?: () => Promise<ProviderProbe>;
   readonly #provider: Provider<S>;
   readonly #failuresToOpen: number;
   readonly #firstRestMs: number;
@@ -49,6 +54,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly #now: () => number;
   readonly #redact: (text: string) => string;
   readonly #record = new SubmissionRecord();
+  readonly #measurements: Pick<Measurements, 'submitted'>;
   #failures = 0;
   #lastReason = '';
   #restMs = 0;
@@ -59,9 +65,11 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
 
   constructor(provider: Provider<S>, options: BreakerOptions = {}) {
     this.name = provider.name;
-    this.#label = options.label ?? provider.name;
+    this.label = options.label ?? provider.name;
     this.#redact = createRedaction(provider.name);
     this.#provider = provider;
+    if (provider.probe) this.probe = provider.probe.bind(provider);
+    this.#measurements = options.measurements ?? UNMEASURED;
     this.#failuresToOpen = options.failures ?? FAILURES;
     this.#firstRestMs = options.restMs ?? REST_MS;
     this.#longestRestMs = options.longestRestMs ?? LONGEST_REST_MS;
@@ -88,10 +96,12 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
       this.#probes += 1;
       this.#restsUntil = this.#now() + this.#restMs;
     }
+    const startedAt = performance.now();
     const outcome = await this.#provider.submit(submission, signal);
     if (isProbe) this.#probes -= 1;
     // A submission that ended because the process stops says nothing about the provider.
     if (!(outcome.kind === 'unavailable' && signal.aborted)) {
+      this.#measurements.submitted(this.label, outcome.kind, (performance.now() - startedAt) / 1_000);
       this.#record.note(outcome);
       this.#learn(outcome, isProbe);
     }
@@ -117,7 +127,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   }
 
   health(): ProviderHealth {
-    const health = { ...this.#provider.health(), name: this.#label };
+    const health = { ...this.#provider.health(), name: this.label };
     if (this.#restsUntil === undefined) return health;
     const detail = `resting after ${this.#failures} failures in a row: ${this.#lastReason}`;
     return { ...health, state: 'down', detail };

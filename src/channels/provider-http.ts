@@ -110,7 +110,17 @@ export class ProviderHttp {
     try {
       if (expiresAt && this.#now() >= expiresAt)
         return turnedAway('the message expired before it could be sent');
-      return await this.#exchange(write());
+      return await this.#exchange('POST', write());
+    } finally {
+      this.#connections.release();
+    }
+  }
+
+  /** Does what `post` does with a GET, for questions that change nothing. */
+  async get({ path, headers }: Omit<ProviderRequest, 'body'>): Promise<ProviderExchange> {
+    if (!(await this.#connections.acquire())) return turnedAway('no connection is free');
+    try {
+      return await this.#exchange('GET', { path, headers });
     } finally {
       this.#connections.release();
     }
@@ -122,14 +132,17 @@ export class ProviderHttp {
     await this.#pool.close().catch(() => undefined);
   }
 
-  async #exchange({ path, headers, body }: ProviderRequest): Promise<ProviderExchange> {
+  async #exchange(
+    method: 'GET' | 'POST',
+    { path, headers, body }: Omit<ProviderRequest, 'body'> & { readonly body?: string },
+  ): Promise<ProviderExchange> {
     const signal = AbortSignal.timeout(this.#timeoutMs);
     try {
       const answer = await this.#pool.request({
-        method: 'POST',
+        method,
         path: this.#basePath + path,
         headers,
-        body,
+        ...(body === undefined ? {} : { body }),
         signal,
       });
       const chunks: Buffer[] = [];

@@ -1,6 +1,7 @@
 import type { Channel } from '../domain/messages/message.ts';
+import { type Measurements, UNMEASURED } from '../domain/ports/measurements.ts';
 import type { Provider, Submission } from '../domain/ports/provider.ts';
-import type { Routing } from '../domain/ports/routing.ts';
+import type { ProbedProvider, Routing } from '../domain/ports/routing.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
 /**
@@ -17,9 +18,15 @@ export interface Route {
  * Creates the routing: the route with the longest matching prefix is used, and its providers are tried in order (R225).
  * Each provider has one circuit breaker, even if several routes use it.
  */
-export function createRouting(routes: readonly Route[]): Routing {
+export function createRouting(
+  routes: readonly Route[],
+  measurements: Pick<Measurements, 'submitted'> = UNMEASURED,
+): Routing {
   const breakers = new Map(
-    labelled(routes).map(([provider, label]) => [provider, new CircuitBreaker(provider, { label })]),
+    labelled(routes).map(([provider, label]) => [
+      provider,
+      new CircuitBreaker(provider, { label, measurements }),
+    ]),
   );
   const byName = new Map(
     routes.map((route) => [
@@ -59,6 +66,17 @@ export function createRouting(routes: readonly Route[]): Routing {
           return [{ ...breaker.status(), channel, prefixes: own.map((route) => route.prefix) }];
         }),
       ),
+    async probe() {
+      const settled = await Promise.allSettled(providers.map((provider) => provider.probe?.()));
+      return settled.flatMap((result, index): ProbedProvider[] => {
+        const name = providers[index]?.label ?? '';
+        if (result.status === 'rejected')
+          return [
+            { name, fault: result.reason instanceof Error ? result.reason.message : String(result.reason) },
+          ];
+        return result.value ? [{ name, probe: result.value }] : [];
+      });
+    },
     start(onReports) {
       for (const provider of providers) provider.start(onReports);
     },

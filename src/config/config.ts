@@ -102,6 +102,7 @@ const variables = z.object({
   WHATSAPP_VERIFY_TOKEN: z.string().optional(),
   WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
   METRICS_TOKEN: headerText.optional(),
+  METRICS_PORT: whole(1, 65_535).optional(),
   ONE_TIME_PASSWORDS: z
     .enum(['open', 'change-only'], { error: 'must be open or change-only' })
     .default('open'),
@@ -308,6 +309,8 @@ function fromVariables(values: z.output<typeof variables>) {
     },
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
     metricsToken: values.METRICS_TOKEN,
+    /** Port of a listener that serves health and metrics only. Undefined: there is none. */
+    metricsPort: values.METRICS_PORT,
     /** Undefined: the server logs from level `info`, and the command line logs nothing. */
     logLevel: values.LOG_LEVEL,
   };

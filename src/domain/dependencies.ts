@@ -7,6 +7,7 @@ import type { CreateCache } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
 import type { Mailer } from './ports/mailer.ts';
+import type { Measurements } from './ports/measurements.ts';
 import type { Passkeys } from './ports/passkeys.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
@@ -24,6 +25,7 @@ export interface Dependencies {
   readonly holdGate: HoldGate;
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly routing: Routing;
+  readonly measurements: Measurements;
   readonly transport: WebhookTransport;
   /** Accepts delivery reports that arrive as HTTP callbacks. */
   readonly takeReports: ReportSink;

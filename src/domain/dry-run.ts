@@ -11,6 +11,7 @@ import type { Operation } from './operation.ts';
 import { createOperations } from './operations.ts';
 import type { Cache } from './ports/changes.ts';
 import type { NewJob } from './ports/job-queue.ts';
+import { UNMEASURED } from './ports/measurements.ts';
 import type { RolledBackTransactions } from './ports/stores.ts';
 
 /** Runs operations without lasting effect, until `end` is called. */
@@ -47,7 +48,10 @@ export class DryRuns {
     const { jobs, stores, uow, intake } = transaction;
     const parts = { stores, uow, intake };
     let begun = 0;
-    const operations = createOperations({ ...this.#deps, ...parts, createCache: uncached }, this.#sessions);
+    const operations = createOperations(
+      { ...this.#deps, ...parts, createCache: uncached, measurements: UNMEASURED },
+      this.#sessions,
+    );
     const byName = new Map(operationsOf(operations).map((operation) => [operation.name, operation]));
     return {
       end: () => transaction.end(),

@@ -3,7 +3,7 @@
  * refusal for a reason. It ends after `QUIET_MS` without a refusal. If the database is the reason, it also lasts until
  * the database accepts writes again.
  */
-import type { DomainError, UnavailableReason } from './errors.ts';
+import type { DomainError, ErrorCode, UnavailableReason } from './errors.ts';
 import type { Logger } from './ports/logger.ts';
 
 /**
@@ -60,6 +60,7 @@ export class RefusalMonitor {
    */
   readonly #outages = new Map<string, Outage>();
   readonly #totals = new Map<UnavailableReason, number>();
+  readonly #codes = new Map<ErrorCode, number>();
 
   constructor({ logger, takesWrites, onDatabaseFault = () => undefined, now }: RefusalsOptions) {
     this.#logger = logger;
@@ -69,11 +70,11 @@ export class RefusalMonitor {
   }
 
   /**
-   * Counts a refusal, and logs the beginning of an outage. Ignores errors without a reason, because they are not
-   * outages.
+   * Counts a refused request by its code, and logs the beginning of an outage. An error without a reason is no outage.
    */
   note(refused: DomainError): void {
-    const { kind, message } = refused;
+    const { kind, message, code } = refused;
+    this.#codes.set(code, (this.#codes.get(code) ?? 0) + 1);
     if (kind === undefined) return;
     if (isOfDatabase(kind)) this.#onDatabaseFault();
     this.#totals.set(kind, (this.#totals.get(kind) ?? 0) + 1);
@@ -112,6 +113,11 @@ export class RefusalMonitor {
         `requests are no longer refused: ${UNAVAILABLE_TEXTS[outage.kind]}`,
       );
     }
+  }
+
+  /** Returns the number of refused requests since the start, by code. */
+  codes(): ReadonlyMap<ErrorCode, number> {
+    return this.#codes;
   }
 
   /** Returns, by reason, the number of refusals since the start and whether an outage is in progress. */

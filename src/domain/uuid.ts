@@ -4,6 +4,11 @@ export function uuidFloor(time: Date): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
+/** Returns the time at which a UUID of version 7 was created. */
+export function uuidTime(id: string): Date {
+  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
+}
+
 /** A UUID that is smaller than every other one. */
 export const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
 

@@ -188,10 +188,11 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   });
   const refusalOf = (error: unknown, requestId: string) => {
     const refused = domainErrorOf(error, faultOf);
-    if (refused) options.refusals.note(refused);
-    else logger.error({ err: error, requestId }, 'GraphQL request failed');
+    if (!refused) logger.error({ err: error, requestId }, 'GraphQL request failed');
     const hidden = `Something went wrong here. Quote request ${requestId}.`;
-    return refused ?? new DomainError('internal_error', hidden);
+    const answered = refused ?? new DomainError('internal_error', hidden);
+    options.refusals.note(answered);
+    return answered;
   };
   const tell = teller(options);
   const shared = new SharedStreams();
@@ -452,11 +453,27 @@ function teller({ logger, faultOf, refusals }: GraphqlOptions) {
   return (result: ExecutionResult, requestId: string): FormattedExecutionResult => {
     if (!result.errors) return result as FormattedExecutionResult;
     noteUnforeseen(result.errors, requestId, { logger, faultOf });
-    const outage = outageIn(result.errors, faultOf);
-    if (outage) refusals.note(outage);
+    noteRefused(result.errors, { faultOf, refusals });
     const shown = result.errors.slice(0, ERRORS_MAX);
     return { ...result, errors: shown.map((error) => formatError(error.toJSON(), error, faultOf)) };
   };
+}
+
+/** Counts the request as refused once, by the code of its gravest error. */
+function noteRefused(
+  errors: readonly GraphQLError[],
+  { faultOf, refusals }: Pick<GraphqlOptions, 'faultOf' | 'refusals'>,
+): void {
+  const known = errors.flatMap((error) => refusalOf(error, faultOf) ?? []);
+  const unforeseen = errors.some((error) => isUnforeseen(error, faultOf))
+    ? new DomainError('internal_error', 'Something went wrong here.')
+    : undefined;
+  const gravest =
+    known.find(({ code }) => code === 'outcome_unknown') ??
+    known.find(({ code }) => code === 'service_unavailable') ??
+    unforeseen ??
+    known[0];
+  if (gravest) refusals.note(gravest);
 }
 
 /** Returns the first error that means an outage. */
@@ -523,15 +540,11 @@ function guard({
           const isDone = operation?.operation === 'mutation' && !contextValue.dryRun.isOpen;
           if (isDone) markDone(errors, faultOf);
           noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
-          const known = errors.map((error) => refusalOf(error, faultOf));
-          const unknown = known.find((refused) => refused?.code === 'outcome_unknown');
-          if (unknown) {
-            refusals.note(unknown);
-            response.http.status = 503;
-          }
+          noteRefused(errors, { faultOf, refusals });
+          const isUnknown = errors.some((error) => refusalOf(error, faultOf)?.code === 'outcome_unknown');
+          if (isUnknown) response.http.status = 503;
           const outage = outageIn(errors, faultOf);
           if (!outage) return;
-          refusals.note(outage);
           response.http.status = 503;
           response.http.headers.set('Retry-After', String(outage.retryAfterSeconds));
         },

@@ -1,19 +1,12 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import express, { type Express, type NextFunction, type Request, type Response, type Router } from 'express';
 import { isReceiverName, RECEIVER_PATH } from '../channels/webhook/own-receiver.ts';
 import type { Gateway } from '../compose.ts';
 import { baseUrlOf } from '../config/base-url.ts';
 import type { Config } from '../config/config.ts';
 import { readGraphqlDocuments } from '../config/graphql-documents.ts';
-import {
-  clientOf,
-  holdsIpAddress,
-  parseForwardedAddress,
-  parseIpNetwork,
-  shownClient,
-} from '../domain/ip-network.ts';
+import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { PersistedDocuments } from '../graphql/persisted-documents.ts';
 import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
@@ -28,6 +21,7 @@ import { createDocs } from '../rest/pages/docs.ts';
 import { createExplorer } from '../rest/pages/explorer.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { createProbes } from './probes.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -53,7 +47,7 @@ function createApp(
   graphql: GraphqlServer,
   config: Config,
   logger: Logger,
-  metrics: Metrics,
+  probes: Router,
 ): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -68,41 +62,7 @@ function createApp(
   });
   // Mount the busiest routes first, because Express tries the mounted routes one after the other.
   app.use(API_PATH, rest.router);
-  app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
-  app.get('/health/ready', async (request, response) => {
-    response.setHeader('X-Request-Id', requestIdOf(request));
-    response.setHeader('Cache-Control', 'no-store');
-    const verdict = await gateway.readiness.check();
-    if (verdict.isReady) {
-      const { held, degraded } = verdict;
-      if (held) response.json({ status: 'held', ...held });
-      else response.json(degraded ? { status: 'degraded', ...degraded } : { status: 'ready' });
-      return;
-    }
-    const { check, reason } = verdict;
-    response.status(503).setHeader('Retry-After', '1');
-    response.json({ status: 'unavailable', check, reason });
-  });
-  app.get('/metrics', async (request, response) => {
-    response.setHeader('Cache-Control', 'no-store');
-    if (config.isProduction && config.metricsToken === undefined) {
-      response
-        .status(403)
-        .type('text/plain')
-        .send('Set METRICS_TOKEN: production shows metrics to who has it only.\n');
-      return;
-    }
-    if (!mayReadMetrics(request, config.metricsToken)) {
-      const address = shownClient(clientOf(request.ip));
-      gateway.security.recordRefusal({ kind: 'metrics_token', reason: 'no or another token', address });
-      response.status(401).setHeader('WWW-Authenticate', 'Bearer');
-      response
-        .type('text/plain')
-        .send('Send METRICS_TOKEN as a bearer token; without one set, ask on loopback.\n');
-      return;
-    }
-    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
-  });
+  app.use(probes);
   const docs = createDocs();
   app.use('/docs', docs.router);
   app.get(['/llms.txt', '/llms-full.txt'], docs.llms);
@@ -136,24 +96,6 @@ function observe(metrics: Metrics, request: Request, response: Response): void {
   });
 }
 
-const LOOPBACK = /^(::1$|127\.|::ffff:127\.)/;
-/** Headers that a proxy adds when it forwards a request. */
-const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'];
-
-/**
- * True if the request may read the metrics. With a token set, the request must carry it. Without one, only requests
- * from this machine may read. A forwarded request does not count as local: behind a proxy on this machine every request
- * comes from loopback.
- */
-function mayReadMetrics(request: Request, token: string | undefined): boolean {
-  if (token === undefined) {
-    const isPassedOn = FORWARDED.some((header) => request.headers[header] !== undefined);
-    return !isPassedOn && LOOPBACK.test(request.socket.remoteAddress ?? '');
-  }
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(request.get('authorization') ?? ''), digest(`Bearer ${token}`));
-}
-
 export interface HttpServer {
   /** The URL that clients use. */
   readonly url: string;
@@ -168,7 +110,12 @@ export interface HttpServer {
  * Starts listening on the configured host and port. Rejects if the port is in use. The error names the variable to
  * change.
  */
-export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
+export async function startHttpServer(
+  gateway: Gateway,
+  config: Config,
+  logger: Logger,
+  metrics: Metrics = createMetrics(gateway),
+): Promise<HttpServer> {
   const always = securityHeaders(config.isProduction);
   const rest = createRest({ ...gateway, logger, always });
   const graphql = await startGraphqlServer({
@@ -183,8 +130,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
     isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
     trustsProxies: config.trustProxy.length > 0,
   });
-  const metrics = createMetrics(gateway);
-  const app = createApp(gateway, rest, graphql, config, logger, metrics);
+  const app = createApp(gateway, rest, graphql, config, logger, createProbes(gateway, config, metrics));
   addToEveryResponse(app.response, always);
   const server = createServer(
     {

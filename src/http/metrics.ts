@@ -1,7 +1,9 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { statfs } from 'node:fs/promises';
+import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { Gateway } from '../compose.ts';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { ProviderState } from '../domain/ports/routing.ts';
+import { uuidTime } from '../domain/uuid.ts';
 
 /** The caller under which the metrics run operations. */
 const METRICS: SystemCaller = { kind: 'system', name: 'metrics' };
@@ -9,14 +11,31 @@ const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Creates the metrics of this process. The names follow the conventions of Prometheus. */
+/** More than any recipient has. */
+const ANY_ATTEMPTS = 2 ** 31 - 1;
+
+/**
+ * Creates the metrics of this process, in the registry of the gateway. The names follow the conventions of Prometheus
+ * (R345). A part that does not answer leaves its own metrics out, and the others still work.
+ */
 export function createMetrics(
   gateway: Pick<
     Gateway,
-    'queue' | 'operations' | 'live' | 'stores' | 'security' | 'refusals' | 'spool' | 'clock'
+    | 'queue'
+    | 'operations'
+    | 'live'
+    | 'stores'
+    | 'security'
+    | 'refusals'
+    | 'spool'
+    | 'clock'
+    | 'registry'
+    | 'poolUse'
+    | 'dataDir'
+    | 'diagnostics'
   >,
 ) {
-  const registry = new Registry();
+  const { registry } = gateway;
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
     name: 'gateway_http_request_duration_seconds',
@@ -128,6 +147,86 @@ export function createMetrics(
       this.set(gateway.clock.skewMs / 1_000);
     },
   });
+  new Counter({
+    name: 'gateway_refused_requests_total',
+    help: 'Requests that were refused, by error code. A GraphQL request counts once, by its gravest error.',
+    labelNames: ['code'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [code, count] of gateway.refusals.codes()) this.inc({ code }, count);
+    },
+  });
+  const age = (since: Date) => Math.max(0, gateway.clock.now().getTime() - since.getTime()) / 1_000;
+  new Gauge({
+    name: 'gateway_oldest_pending_message_seconds',
+    help: 'How long the oldest message waits for its submission, since it was accepted or due. 0 if none waits.',
+    registers: [registry],
+    async collect() {
+      this.remove();
+      const ids = await gateway.queue.oldestMessages().catch(() => undefined);
+      const found = ids && (await gateway.stores.messages.pending(ids, ANY_ATTEMPTS).catch(() => undefined));
+      if (!found) return;
+      const ages = found.map(({ message }) => age(message.scheduledFor ?? message.createdAt));
+      this.set(Math.max(0, ...ages));
+    },
+  });
+  new Gauge({
+    name: 'gateway_oldest_waiting_delivery_seconds',
+    help: 'Age of the oldest webhook delivery that waits for an attempt or a retry. 0 if none waits.',
+    registers: [registry],
+    async collect() {
+      this.remove();
+      const ids = await gateway.queue.oldestDeliveries().catch(() => undefined);
+      if (ids) this.set(Math.max(0, ...ids.slice(0, 1).map((id) => age(uuidTime(id)))));
+    },
+  });
+  new Gauge({
+    name: 'gateway_feed_lag_seconds',
+    help: 'Time from a notification in the database until this process hears it, measured when the metrics are read.',
+    registers: [registry],
+    async collect() {
+      this.remove();
+      const startedAt = performance.now();
+      const isHeard = await gateway.diagnostics.hearsNotifications().catch(() => undefined);
+      if (isHeard !== undefined) this.set((performance.now() - startedAt) / 1_000);
+    },
+  });
+  new Gauge({
+    name: 'gateway_database_connections',
+    help: 'Connections of this process to the database, by pool: used, idle, or the most that the pool opens.',
+    labelNames: ['pool', 'state'],
+    registers: [registry],
+    collect() {
+      for (const [pool, { used, idle, max }] of Object.entries(gateway.poolUse())) {
+        this.set({ pool, state: 'used' }, used);
+        this.set({ pool, state: 'idle' }, idle);
+        this.set({ pool, state: 'max' }, max);
+      }
+    },
+  });
+  new Gauge({
+    name: 'gateway_database_connection_waits',
+    help: 'Statements and transactions that wait for a connection of a pool.',
+    labelNames: ['pool'],
+    registers: [registry],
+    collect() {
+      for (const [pool, { waiting }] of Object.entries(gateway.poolUse())) this.set({ pool }, waiting);
+    },
+  });
+  const disk = (name: string, help: string, blocks: 'bavail' | 'blocks') =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.remove();
+        const found = await statfs(gateway.dataDir).catch(() => undefined);
+        if (found) this.set(found[blocks] * found.bsize);
+      },
+    });
+  disk('gateway_disk_free_bytes', 'Room left on the disk of DATA_DIR.', 'bavail');
+  disk('gateway_disk_size_bytes', 'Size of the disk of DATA_DIR.', 'blocks');
   return {
     registry,
     observe(method: string, status: number, seconds: number) {

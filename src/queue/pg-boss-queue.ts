@@ -47,6 +47,19 @@ const LOOK = `SELECT EXISTS (SELECT FROM job_leases WHERE due_at < now()) AS lap
   ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (
     SELECT FROM ${SCHEMA}.job j WHERE j.name = name.name AND j.state < 'active' AND NOT j.blocked
       AND j.start_after < ${SCHEMA}.job_now())) AS due`;
+/**
+ * The first id in the data of each submit or webhook job, smallest first. Ids of messages and deliveries begin with
+ * their time. Only the jobs that are due first are read, because a backlog can have very many. A job of scheduled
+ * messages counts when it is due.
+ */
+const OLDEST = `SELECT id FROM (
+    SELECT job->'data'->$2->>0 AS id FROM job_leases WHERE queue = ANY($1::text[])
+    UNION ALL
+    SELECT data->$2->>0 FROM (
+      SELECT data FROM ${SCHEMA}.job WHERE name = ANY($1::text[]) AND state < 'completed'
+        AND (start_after <= now() OR (data->>'attempt')::int > 0)
+      ORDER BY start_after LIMIT 5000) AS due
+  ) AS jobs WHERE id IS NOT NULL ORDER BY id COLLATE "C" LIMIT 100`;
 const HELD = 'SELECT queue, count(*)::int AS count FROM job_leases GROUP BY queue';
 
 /** The transaction with which jobs commit. */
@@ -82,6 +95,7 @@ export class PgBossQueue implements JobQueue {
     ...jobLeases.statements,
     { name: 'queue-look', text: LOOK },
     { name: 'queue-held', text: HELD },
+    { name: 'queue-oldest', text: OLDEST },
   ];
   readonly #boss: PgBoss;
   readonly #clock: Clock;
@@ -240,6 +254,21 @@ export class PgBossQueue implements JobQueue {
       QueueName,
       number
     >;
+  }
+
+  /** Returns up to 100 ids of the messages that have waited longest for their submission, by their jobs. */
+  oldestMessages(): Promise<string[]> {
+    return this.#oldest(['submit'], 'messageIds');
+  }
+
+  /** Does the same for webhook deliveries, retries included. */
+  oldestDeliveries(): Promise<string[]> {
+    return this.#oldest(['webhook', 'webhook-backlog'], 'deliveryIds');
+  }
+
+  async #oldest(queues: readonly QueueName[], member: string): Promise<string[]> {
+    const { rows } = await this.#pool.query({ name: 'queue-oldest', text: OLDEST, values: [queues, member] });
+    return (rows as { id: string }[]).map(({ id }) => id);
   }
 
   /** Polls: wakes the workers of queues with due jobs, and moves free jobs from `job_leases` into pg-boss. */

@@ -192,12 +192,12 @@ function refusedFor(
   error: unknown,
   requestId: string,
 ): DomainError {
-  const refused = error instanceof DomainError ? error : faultOf(error);
-  if (refused) refusals.note(refused);
-  else logger.error({ err: error, requestId }, 'request failed');
-  return (
-    refused ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`)
-  );
+  const known = error instanceof DomainError ? error : faultOf(error);
+  if (!known) logger.error({ err: error, requestId }, 'request failed');
+  const refused =
+    known ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`);
+  refusals.note(refused);
+  return refused;
 }
 
 /** Longest text of an IP address. */

@@ -2,10 +2,16 @@ import type { Logger } from '../domain/ports/logger.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 
 /**
- * Runs `task` again and again, with a pause of `pauseMs` between rounds. A failed round does not stop the next one.
+ * Runs `task` again and again, with a pause of `pauseMs` between rounds and of `firstPauseMs` before the first one. A failed round does not stop the next one.
  * Logs the first failure, and the first success after it.
  */
-export function repeat(name: string, pauseMs: number, logger: Logger, task: () => Promise<unknown>) {
+export function repeat(
+  name: string,
+  pauseMs: number,
+  logger: Logger,
+  task: () => Promise<unknown>,
+  firstPauseMs = pauseMs,
+) {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   let running: Promise<void> = Promise.resolve();
@@ -22,14 +28,14 @@ export function repeat(name: string, pauseMs: number, logger: Logger, task: () =
     } catch (error) {
       outage.failed(error);
     }
-    if (!isStopped) schedule();
+    if (!isStopped) schedule(pauseMs);
   };
-  const schedule = () => {
+  const schedule = (waitMs: number) => {
     timer = setTimeout(() => {
       running = round();
-    }, pauseMs);
+    }, waitMs);
   };
-  schedule();
+  schedule(firstPauseMs);
   return {
     /** Resolves when no round runs and none will follow. */
     async stop(): Promise<void> {

@@ -5,6 +5,7 @@ import type { AnalyticsStore } from '../domain/ports/analytics-store.ts';
 import type { CopyStore } from '../domain/ports/copy-store.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { Measurements } from '../domain/ports/measurements.ts';
 import type { PointBudget, RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { AgreedClock } from '../domain/ports/system.ts';
@@ -40,6 +41,8 @@ const ADOPTION_MS = 10_000;
 const KEY_USES_MS = 2_000;
 const SECURITY_MS = 1_000;
 const HEALTH_MS = 5_000;
+/** Providers change a balance with each message, but limit how often they are asked. */
+const BALANCES_MS = 5 * 60_000;
 const SWEEPS_MS = 60_000;
 const RETENTION_MS = 10_000;
 const REQUEST_RECORDS_MS = 60_000;
@@ -71,6 +74,7 @@ interface WorkParts {
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
   health: PublishHealth;
+  measurements: Pick<Measurements, 'balanceOf'>;
   imports: ImportContacts;
   personMails: PersonMails;
   sweeps: ExpireMessages;
@@ -122,6 +126,12 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
   };
 }
 
+/** Measures the balances of the providers that tell them. */
+async function readBalances({ routing, measurements }: Pick<WorkParts, 'routing' | 'measurements'>) {
+  for (const { name, ...probed } of await routing.probe())
+    measurements.balanceOf(name, 'probe' in probed ? probed.probe.balance : undefined);
+}
+
 /** Starts the work at once. While the copy is held, starts it when the copy is released. */
 async function workUnlessHeld(
   { holdGate, logger }: Pick<WorkParts, 'holdGate' | 'logger'>,
@@ -167,6 +177,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
     repeat('analytics', USAGE_MS, logger, () => parts.analytics.fold()),
     repeat('provider health', HEALTH_MS, logger, () => health.run()),
+    repeat('provider balances', BALANCES_MS, logger, () => readBalances(parts), 0),
     repeat(
       'sweeps',
       SWEEPS_MS,

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createMetrics } from '../../src/http/metrics.ts';
 import { checkLedgers } from '../../src/workers/ledgers/check-ledgers.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -178,8 +177,7 @@ describe('PostgreSQL itself refuses', () => {
         return errors;
       });
     const metric = async () => {
-      const { registry } = createMetrics(gateway.parts);
-      const text = await registry.getSingleMetricAsString('gateway_ledger_mismatch_accounts');
+      const text = await gateway.parts.registry.getSingleMetricAsString('gateway_ledger_mismatch_accounts');
       return Number(text.trim().split(' ').at(-1));
     };
 

@@ -1,6 +1,6 @@
 /** SMS through Africa's Talking: its messaging API and its delivery reports. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
+import type { DeliveryReport, ProviderBalance, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
 import { sidOf } from '../sid-of.ts';
 import {
@@ -66,9 +66,20 @@ export function createAfricasTalkingCarrier({
       form: { username, to, from, message: text, bulkSMSMode: '1' },
     }),
     read: readAnswer,
+    balance: {
+      path: `/version1/user?username=${encodeURIComponent(username)}`,
+      headers: { apiKey },
+      read: (body) => balanceOf(member(member(body, 'UserData'), 'balance')),
+    },
     readCallback: (callback) => (isTold(callback, token) ? reportsOf(callback.form) : undefined),
   };
   return new HttpCarrier(api);
+}
+
+/** Reads a balance such as `UGX 1785.50`. */
+function balanceOf(text: unknown): ProviderBalance | undefined {
+  const [, currency, amount] = /^([A-Z]{3}) (-?[0-9.]{1,20})$/.exec(String(text)) ?? [];
+  return currency === undefined ? undefined : { amount: Number(amount), currency };
 }
 
 function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): ApiOutcome {

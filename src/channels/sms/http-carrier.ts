@@ -6,7 +6,9 @@
 import type {
   DeliveryReport,
   Provider,
+  ProviderBalance,
   ProviderHealth,
+  ProviderProbe,
   SmsSubmission,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
@@ -43,6 +45,11 @@ export interface HttpCarrierApi {
   };
   /** Reads an answer with any status except 408, 429 and 5xx. */
   read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
+  /** The question for the balance of the account, which also checks the credentials. */
+  readonly balance: Pick<ProviderRequest, 'path' | 'headers'> & {
+    /** Undefined if the answer has no balance. */
+    read(body: ApiAnswer['body']): ProviderBalance | undefined;
+  };
   /** Returns the reports in a callback. Undefined if the callback does not come from this carrier's account. */
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
 }
@@ -154,6 +161,20 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     if (this.#trouble !== undefined) return { ...base, state: 'down', detail: this.#trouble };
     const { openCallbacks } = this.api;
     return { ...base, state: 'up', ...(openCallbacks === undefined ? {} : { detail: openCallbacks }) };
+  }
+
+  async probe(): Promise<ProviderProbe> {
+    const { path, headers, read } = this.api.balance;
+    const exchange = await this.#http.get({ path, headers: { ...headers, accept: 'application/json' } });
+    if (exchange.kind === 'failure') throw new Error(exchange.reason);
+    if (exchange.status === 401 || exchange.status === 403) {
+      throw new Error(`the carrier refuses the credentials (${exchange.status})`);
+    }
+    if (exchange.status >= 300) throw new Error(`the carrier answered ${exchange.status}`);
+    const balance = read(exchange.body);
+    if (!balance) return { detail: 'the credentials are accepted' };
+    const { amount, currency } = balance;
+    return { detail: `the credentials are accepted; ${currency} ${amount} left`, balance };
   }
 
   #requestFor(submission: SmsSubmission): ProviderRequest {

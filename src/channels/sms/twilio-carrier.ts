@@ -1,6 +1,6 @@
 /** SMS through Twilio: its messages resource and its status callbacks. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
+import type { DeliveryReport, ProviderBalance, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
 import { sidOf } from '../sid-of.ts';
 import {
@@ -62,6 +62,11 @@ export function createTwilioCarrier({
       },
     }),
     read: readAnswer,
+    balance: {
+      path: `/2010-04-01/Accounts/${encodeURIComponent(accountSid)}/Balance.json`,
+      headers: { authorization },
+      read: (body) => balanceOf(body),
+    },
     readCallback: (callback) =>
       isSigned(callback, publicUrl, authToken) ? reportsOf(callback.form) : undefined,
   };
@@ -73,6 +78,13 @@ export function createTwilioCarrier({
  */
 function senderOf(from: string): string {
   return /^[0-9]{7,}$/.test(from) ? `+${from}` : from;
+}
+
+function balanceOf(body: ApiAnswer['body']): ProviderBalance | undefined {
+  const [balance, currency] = [member(body, 'balance'), member(body, 'currency')];
+  if (typeof currency !== 'string' || !/^[A-Z]{3}$/i.test(currency)) return undefined;
+  const amount = Number.parseFloat(String(balance));
+  return Number.isFinite(amount) ? { amount, currency: currency.toUpperCase() } : undefined;
 }
 
 function validityOf(leftMs: number): { ValidityPeriod?: string } {

@@ -10,6 +10,7 @@ import { parseIsoTime } from '../iso-time.ts';
 import { Tariff } from '../money/tariff.ts';
 import { type Operation, operation } from '../operation.ts';
 import type { Intake, SendAnswer } from '../ports/intake.ts';
+import type { Measurements } from '../ports/measurements.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import type { HoldGate } from '../recovery/hold-gate.ts';
@@ -38,6 +39,7 @@ export interface SendContext {
   readonly intake: Intake;
   readonly holdGate: Pick<HoldGate, 'refuseWhileHeld'>;
   readonly routing: Routing;
+  readonly measurements: Pick<Measurements, 'accepted'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly defaultSenderId: string;
@@ -62,6 +64,7 @@ export function createSendContext(deps: Dependencies): SendContext {
     intake: deps.intake,
     holdGate: deps.holdGate,
     routing: deps.routing,
+    measurements: deps.measurements,
     clock: deps.clock,
     ids: deps.ids,
     defaultSenderId: deps.settings.defaultSenderId,
@@ -100,7 +103,9 @@ export function sendOperation<Request extends SendRequest>(
     const environment = environmentOf(sender, request.environment);
     const priced = await price(request, sender, environment);
     const prepared = prepareMessage(context, sender, channel, environment, priced, request.idempotencyKey);
-    return context.intake.accept(prepared);
+    const answer = await context.intake.accept(prepared);
+    if (!answer.isReplay) context.measurements.accepted(channel, environment, prepared.recipients.length);
+    return answer;
   });
 }
 

@@ -1,3 +1,4 @@
+import type { MeasuredMove } from '../ports/measurements.ts';
 import type {
   DeferredRefund,
   LockedMessage,
@@ -14,7 +15,7 @@ import { settleAll } from '../settle-all.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
 import { rulesOf } from './channels/rules-of.ts';
-import { type MessageStatus, REPORT_DEADLINE_MS } from './message.ts';
+import { type Channel, type MessageStatus, REPORT_DEADLINE_MS } from './message.ts';
 import { announceMessages } from './message-events.ts';
 import { canMove, messageStatus } from './status.ts';
 
@@ -73,9 +74,16 @@ export async function transitionRecipients(
       else refunds.push(refundEntry(refund, now));
     }
   }
+  tx.measurements.moved(
+    [...done].flatMap(([move, recipient]) => {
+      const message = messages.get(move.messageId);
+      return message ? [measuredMove(message.channel, move, recipient)] : [];
+    }),
+  );
   const statuses = await followStatus(tx, messages, [...done.keys()]);
   events.push(...(await settledEvents(tx, statuses, now)));
   const refunded = await tx.accounts.credit(refunds);
+  tx.measurements.refunded(refunded.length);
   await deferRefunds(tx, deferred);
   const late = await keepCharges(
     tx,
@@ -99,6 +107,17 @@ export async function transitionRecipients(
     if (channel) await rulesOf(channel).afterMoves?.(tx, messages, new Map(own));
   }
   return { messages, done: new Set(done.keys()), early };
+}
+
+function measuredMove(channel: Channel, move: RecipientMove, recipient: MovedRecipient): MeasuredMove {
+  const isReported = move.from === 'sent' && recipient.sentAt !== null;
+  return {
+    channel,
+    provider: move.provider ?? recipient.provider,
+    status: move.to,
+    reason: move.error?.code ?? null,
+    reportSeconds: isReported ? (move.at.getTime() - recipient.sentAt.getTime()) / 1_000 : null,
+  };
 }
 
 function refundEntry(refund: DeferredRefund, createdAt: Date): Refund {
@@ -145,7 +164,9 @@ async function keepCharges(
 export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<number> {
   const due = await tx.refunds.takeDue(limit);
   if (due.length === 0) return 0;
-  await tx.analytics.countRefunds(await tx.accounts.credit(due.map((refund) => refundEntry(refund, now))));
+  const refunded = await tx.accounts.credit(due.map((refund) => refundEntry(refund, now)));
+  tx.measurements.refunded(refunded.length);
+  await tx.analytics.countRefunds(refunded);
   await explainSettled(
     tx,
     due.map(({ messageId }) => messageId),

@@ -153,6 +153,21 @@ export interface ProviderHealth {
   readonly inFlight: number;
 }
 
+/** Credit that the operator's account with a provider has left. */
+export interface ProviderBalance {
+  /** In the major unit of the currency. */
+  readonly amount: number;
+  /** Code of the currency, such as UGX. */
+  readonly currency: string;
+}
+
+/** A provider's answer to a question that sends no message. */
+export interface ProviderProbe {
+  /** What the provider said, for the operator. Without secrets. */
+  readonly detail: string;
+  readonly balance?: ProviderBalance;
+}
+
 export interface Provider<S extends Submission> {
   /**
    * Names the remote system and the account there, without credentials. It stays the same across restarts. The sid of a
@@ -170,4 +185,9 @@ export interface Provider<S extends Submission> {
   /** Takes no new submissions, waits a bounded time for answers to those already sent, and closes the connections. */
   stop(): Promise<void>;
   health(): ProviderHealth;
+  /**
+   * Asks the provider whether it accepts the credentials, and sends no message. Rejects with the reason if it does not.
+   * Absent if the provider has no such question: then `health` says all.
+   */
+  probe?(): Promise<ProviderProbe>;
 }

@@ -1,5 +1,5 @@
 import type { Channel } from '../messages/message.ts';
-import type { Provider, ProviderHealth, ReportSink, Submission } from './provider.ts';
+import type { Provider, ProviderHealth, ProviderProbe, ReportSink, Submission } from './provider.ts';
 
 /** Counts of a provider's submissions in the last five minutes. */
 export interface ProviderRecord {
@@ -28,6 +28,12 @@ export interface ProviderStatus extends ProviderRecord {
   readonly inFlight: number;
 }
 
+/** The answer of a provider to its probe, or why there is none. `name` is its label in health and metrics. */
+export type ProbedProvider = { readonly name: string } & (
+  | { readonly probe: ProviderProbe }
+  | { readonly fault: string }
+);
+
 /**
  * Decides which providers carry which addresses. A **route** has a name and a list of providers. The first provider is
  * tried first. The others are tried if it fails. The name is the route key of the route's jobs.
@@ -40,6 +46,8 @@ export interface Routing {
   health(): readonly ProviderHealth[];
   /** Returns the status of all providers, by channel, in the order of the channel's routes. */
   status(): readonly ProviderStatus[];
+  /** Asks the providers that have a probe. Sends no message, and never rejects. */
+  probe(): Promise<readonly ProbedProvider[]>;
   /** Starts every provider. */
   start(onReports: ReportSink): void;
   stop(): Promise<void>;

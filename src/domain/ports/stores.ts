@@ -22,6 +22,7 @@ import type { DeviceStore } from './device-store.ts';
 import type { Intake } from './intake.ts';
 import type { JobSink, NewJob } from './job-queue.ts';
 import type { DeliveryListStore, MessageListStore } from './list-stores.ts';
+import type { CommittedMeasurements } from './measurements.ts';
 import type { MessageStore, RefundStore } from './message-stores.ts';
 import type { ObjectStore } from './object-store.ts';
 import type {
@@ -78,6 +79,8 @@ export interface Stores {
 /** The stores within one transaction, and the jobs that commit with it. */
 export interface Tx extends Stores {
   readonly jobs: JobSink;
+  /** What is measured here counts when the transaction has committed. */
+  readonly measurements: CommittedMeasurements;
   /** On commit, invalidates the cached copies in every process. */
   announce(kind: ChangeKind, id: string): void;
   /** On commit, notifies the live subscriptions to these objects in every process. */

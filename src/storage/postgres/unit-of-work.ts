@@ -1,5 +1,6 @@
 import type { AuditHeads } from '../../domain/ports/audit-stores.ts';
 import type { JobSink } from '../../domain/ports/job-queue.ts';
+import { type CommittedMeasurements, UNMEASURED } from '../../domain/ports/measurements.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { PgAccessTokenStore } from '../stores/access-token.store.ts';
 import { PgAccountStore } from '../stores/account.store.ts';
@@ -85,13 +86,14 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
 
 /**
  * Creates the unit of work, which runs transactions on the pool of `sql`. Announcements of changes are sent with the
- * commit.
+ * commit. `measurements` counts what has committed.
  */
 export function createUnitOfWork(
   sql: Sql,
   jobsFor: JobSinkFor,
   changes: Pick<PgChanges, 'deliver'>,
   storesOn: (sql: Sql) => Stores,
+  measurements: CommittedMeasurements = UNMEASURED,
 ): UnitOfWork {
   return {
     async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -100,6 +102,10 @@ export function createUnitOfWork(
         return work({
           ...storesOn(inside),
           jobs: jobsFor({ connection: inside.sender, onEnd: (callback) => inside.onEnd(callback) }),
+          measurements: {
+            moved: (moves) => inside.onEnd((isCommitted) => isCommitted && measurements.moved(moves)),
+            refunded: (count) => inside.onEnd((isCommitted) => isCommitted && measurements.refunded(count)),
+          },
           announce: (kind, id) => {
             announced.push({ kind, id });
             inside.notify(CHANGES_CHANNEL, changePayload({ kind, id }));

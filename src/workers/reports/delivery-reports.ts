@@ -5,6 +5,7 @@ import { announceMessages } from '../../domain/messages/message-events.ts';
 import { sanitizeReport } from '../../domain/messages/sanitize-provider-text.ts';
 import { transitionRecipients } from '../../domain/messages/transition-recipients.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
+import { type Measurements, UNMEASURED } from '../../domain/ports/measurements.ts';
 import type { RecipientMove, TimelineNote } from '../../domain/ports/message-stores.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
 import type {
@@ -72,6 +73,7 @@ interface DeliveryReportsOptions {
   /** Stores reports on disk while the database is unreachable. */
   readonly spool: ReportSpool;
   readonly progress: Pick<ReportStore, 'spoolAppliedTo' | 'noteSpoolApplied' | 'forgetSpool'>;
+  readonly measurements?: Pick<Measurements, 'reported'>;
   readonly logger: Logger;
 }
 
@@ -84,6 +86,7 @@ export class DeliveryReports {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #mayPassAlone: (error: unknown) => boolean;
+  readonly #measurements: Pick<Measurements, 'reported'>;
   readonly #spooled: SpooledReports<ProviderReport>;
   /** Resolves with true for each report whose sid is known. */
   readonly #batches: Batcher<ProviderReport, Taken>;
@@ -95,6 +98,7 @@ export class DeliveryReports {
     this.#clock = clock;
     this.#ids = ids;
     this.#mayPassAlone = options.mayPassAlone;
+    this.#measurements = options.measurements ?? UNMEASURED;
     this.#spooled = new SpooledReports({
       ...options,
       uow,
@@ -211,6 +215,7 @@ export class DeliveryReports {
   }
 
   async #add(reports: readonly ProviderReport[]): Promise<readonly boolean[]> {
+    for (const { provider, report } of reports) this.#measurements.reported(provider, report.status);
     const waiting = this.#batches.waitingWeight;
     if (waiting > 0 && waiting + reports.length > MAX_WAITING) {
       throw serviceUnavailable('More delivery reports are waiting than can be stored. Try again.');

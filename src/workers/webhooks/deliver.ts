@@ -1,4 +1,5 @@
 import type { HeldJob, WebhookJob } from '../../domain/ports/job-queue.ts';
+import type { AttemptClass, Measurements } from '../../domain/ports/measurements.ts';
 import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids, SecretBox } from '../../domain/ports/system.ts';
 import type { DueDelivery, SealedEndpoint } from '../../domain/ports/webhook-stores.ts';
@@ -40,6 +41,7 @@ export class DeliverWebhooks {
   readonly #transport: WebhookTransport;
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
+  readonly #measurements: Pick<Measurements, 'attempted'>;
   readonly #records: Batcher<{ readonly attempt: RecordedAttempt; readonly job: OpenJob }, undefined>;
   readonly #backlog: Batcher<WebhookJob, undefined>;
   readonly #lanes = new EndpointLanes();
@@ -50,13 +52,14 @@ export class DeliverWebhooks {
     uow: UnitOfWork,
     transport: WebhookTransport,
     secrets: SecretBox,
-    system: { clock: Clock; ids: Ids },
+    system: { clock: Clock; ids: Ids; measurements: Pick<Measurements, 'attempted'> },
   ) {
     this.#stores = stores;
     this.#uow = uow;
     this.#transport = transport;
     this.#secrets = secrets;
     this.#clock = system.clock;
+    this.#measurements = system.measurements;
     this.#records = new Batcher(
       async (parts) => {
         const jobs = parts.map(({ job }) => job);
@@ -151,6 +154,7 @@ export class DeliverWebhooks {
       body: delivery.body,
       at,
     });
+    this.#measurements.attempted(classOf(result), result.durationMs / 1_000);
     const number = delivery.attempts + 1 - delivery.retriesFrom;
     const record = attemptRecord(webhook, delivery, number, at, this.#clock.now(), result);
     return { recorded: { webhookId: webhook.id, event: delivery.event, record }, result };
@@ -180,6 +184,14 @@ export class DeliverWebhooks {
   #opened({ webhook, secretSealed }: SealedEndpoint): Endpoint {
     return { webhook, secret: this.#secrets.open(secretSealed) };
   }
+}
+
+/** An answer that broke off counts as none, whatever its status. */
+function classOf({ ok, httpStatus }: AttemptResult): AttemptClass {
+  if (ok) return '2xx';
+  const classes = { 3: '3xx', 4: '4xx', 5: '5xx' } as const;
+  const hundreds = Math.floor((httpStatus ?? 0) / 100);
+  return hundreds === 3 || hundreds === 4 || hundreds === 5 ? classes[hundreds] : 'no_answer';
 }
 
 /** What happens to deliveries to an inactive or deleted endpoint. */
