@@ -15,7 +15,7 @@ const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/y;
 
 /** Parses the text. Throws on any line that is not of the format. */
-export function parseMetrics(text: string): ParsedMetrics {
+function parseMetrics(text: string): ParsedMetrics {
   const types = new Map<string, string>();
   const helps = new Map<string, string>();
   const samples: { name: string; labels: Record<string, string>; value: number }[] = [];
@@ -39,7 +39,8 @@ export function parseMetrics(text: string): ParsedMetrics {
 
 function sampleOf(line: string) {
   const [, name, inside = '', value = ''] = SAMPLE.exec(line) ?? [];
-  if (name === undefined || Number.isNaN(Number(value.replace('Inf', 'Infinity'))))
+  const number = Number(value.replace('Inf', 'Infinity'));
+  if (name === undefined || (Number.isNaN(number) && value.toLowerCase() !== 'nan'))
     throw new Error(`not a sample: ${line}`);
   const labels: Record<string, string> = {};
   for (LABEL.lastIndex = 0; LABEL.lastIndex < inside.length; ) {
@@ -47,7 +48,7 @@ function sampleOf(line: string) {
     if (!label) throw new Error(`not labels: ${line}`);
     labels[label[1]!] = label[2]!;
   }
-  return { name, labels, value: Number(value.replace('Inf', 'Infinity')) };
+  return { name, labels, value: number };
 }
 
 /** Reads and parses `/metrics` of a gateway on loopback. */

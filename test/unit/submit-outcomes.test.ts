@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { NewJob } from '../../src/domain/ports/job-queue.ts';
+import { UNMEASURED } from '../../src/domain/ports/measurements.ts';
 import type { RecipientKey, TimelineNote } from '../../src/domain/ports/message-stores.ts';
 import type { SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import type { Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
@@ -28,6 +29,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
       enqueue: async (added: readonly NewJob[]) => void jobs.push(...added),
       end: async () => undefined,
     },
+    measurements: UNMEASURED,
     announceLive: () => undefined,
   } as unknown as Tx;
   const lease = new AbortController();
