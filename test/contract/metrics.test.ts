@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { parse } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
 import { PrometheusMeasurements } from '../../src/http/measurements.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
@@ -13,6 +14,15 @@ import { readMetrics } from '../support/metrics.ts';
 import { startSmsApi, twilioAnswer, twilioError } from '../support/sms-api.ts';
 import { startSmsc } from '../support/smsc.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const RUNBOOK = 'docs/operations/runbook.md';
+
+interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: object;
+}
 
 describe('/metrics moves with traffic (R345)', () => {
   let gateway: TestGateway;
@@ -173,6 +183,39 @@ describe('/metrics moves with traffic (R345)', () => {
     const { families } = await readMetrics(gateway.url);
     const own = [...families.keys()].filter((name) => name.startsWith('gateway_'));
     expect(explained.toSorted()).toEqual(own.toSorted());
+  });
+
+  it('are what the board and the 12 alerts ask for, and each alert has its section in the runbook', async () => {
+    const { families } = await readMetrics(gateway.url);
+    const [board, alerts, runbook] = [
+      'deploy/grafana/gateway.json',
+      'deploy/prometheus/alerts.yml',
+      RUNBOOK,
+    ].map((path) => readFileSync(path, 'utf8'));
+    const asked = (text: string) =>
+      new Set(
+        [...text.matchAll(/\b(?:gateway|process|nodejs)_\w+/g)].map(([name]) =>
+          name.replace(/_(bucket|sum|count)$/, ''),
+        ),
+      );
+    const { panels } = JSON.parse(board!) as { panels: { targets?: { expr: string }[] }[] };
+    const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    expect(queries.length).toBeGreaterThan(30);
+    expect([...asked(queries.join('\n'))].filter((name) => !families.has(name))).toEqual([]);
+    const { rules } = parse(alerts!).groups[0] as { rules: AlertRule[] };
+    expect(rules).toHaveLength(12);
+    for (const { alert, expr, labels, annotations } of rules) {
+      expect([...asked(expr)].filter((name) => !families.has(name))).toEqual([]);
+      expect(['critical', 'warning']).toContain(labels.severity);
+      expect(annotations).toEqual({
+        summary: expect.any(String),
+        runbook: `${RUNBOOK}#${alert.toLowerCase()}`,
+      });
+    }
+    const sections = [
+      ...runbook!.matchAll(/^## (\w+)\n\n\*\*Means\.\*\* .+\n\*\*Check\.\*\* .+\n\*\*Do\.\*\* .+$/gm),
+    ];
+    expect(sections.map(([, name]) => name)).toEqual(rules.map(({ alert }) => alert));
   });
 
   it('gives the first 50 reasons of a provider a series, and counts further ones as other', () => {
