@@ -3,7 +3,10 @@ import { routes } from '../../src/rest/routes/all.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw-http.ts';
 
-/** The router matches most URL paths itself and leaves others to Express. Answers must not show which one matched. */
+/**
+ * The router matches most URL paths itself and passes others to Express. An answer must not show which of the two
+ * matched the path.
+ */
 const plain = routes.flatMap((route) =>
   [route.path, ...(route.aliases ?? [])]
     .filter((path) => !path.includes(':'))
@@ -26,7 +29,7 @@ const send = (method: string, path: string, headers: Record<string, string> = {}
     // A body that no route accepts, so that the request changes nothing.
     ...(method === 'GET' ? {} : { body: '[]' }),
   });
-/** Parts that differ between requests are left out. */
+/** Leaves out the parts of an answer that differ between requests. */
 const told = ({ status, headers, body }: Awaited<ReturnType<typeof send>>) => {
   const names = Object.keys(headers).sort();
   return { status, names, allow: headers.allow, type: headers['content-type'], body };

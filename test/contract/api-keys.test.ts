@@ -164,7 +164,7 @@ describe('changing a key (R7, R104, R129, R130)', () => {
     expect((await put({ expiresAt: null })).expiresAt).toBeNull();
     expect(await put({})).toMatchObject({ name: 'New' });
     expect(await put(undefined)).toMatchObject({ name: 'New' });
-    // Members that only the server sets are ignored in a request.
+    // A request may contain members that only the server sets. They are ignored.
     expect(await put({ keyId: 'x', enableHmac: true, revokedAt: inOneHour() })).toMatchObject({
       keyId: apiKey.keyId,
       enableHmac: false,

@@ -13,7 +13,7 @@ import { silentLogger, withKnex } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
-/** The output of `audit verify` for this gateway. */
+/** Runs `audit verify` for this gateway, and returns the command's output. */
 async function auditVerify(gateway: TestGateway) {
   const answers: CliAnswer[] = [];
   const runner: CliRunner = {
@@ -31,13 +31,13 @@ describe('the audit log is tamper-evident', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
-    // Many audited changes at once, each with a different state before and after it.
+    // Create several accounts at once. This makes concurrent audit entries, each with a different `before` and `after`.
     await Promise.all(Array.from({ length: 8 }, () => gateway.createAccount()));
   });
   afterAll(() => gateway?.stop());
 
   const verify = () => gateway.parts.operations.audit.verify.run({ kind: 'system', name: 'test' }, {});
-  /** Changes rows as a database superuser, whom triggers do not stop. */
+  /** Runs `work` as a database superuser with triggers off, so that it can change audit entries. */
   const database = <T>(work: (knex: Knex) => Promise<T>) =>
     withKnex(gateway.database.connection, (knex) =>
       knex.transaction(async (all) => {
@@ -55,7 +55,7 @@ describe('the audit log is tamper-evident', () => {
       await knex('audit_entries').insert(entries);
       await knex('audit_head').update(head);
     });
-  /** Removes the last entries, and moves the stored head back to the new last entry. */
+  /** Removes all entries after `seq`, and points the stored head to the entry that is now last. */
   const cutTo = (seq: number) =>
     database(async (knex) => {
       await knex('audit_entries').where('seq', '>', seq).delete();
@@ -124,7 +124,7 @@ describe('the audit log is tamper-evident', () => {
     await rm(headFile());
     const cut = { isIntact: false, entries: whole.entries - 2, brokenAt: whole.entries - 1 };
     expect(await verify()).toMatchObject(cut);
-    // A forged head is refused, and so is another sealed text.
+    // Try a head with a forged signature, and a text that the gateway sealed for another purpose.
     for (const sealed of ['v1.00000000.AAAA', gateway.parts.secrets.seal('["other"]')]) {
       await database((knex) => knex('audit_head').update({ sealed }));
       expect(await verify()).toMatchObject({ isIntact: false, brokenAt: null, signedUpTo: null });

@@ -27,7 +27,7 @@ describe('the audit log of signing in', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** What a command prints; one that needs a gateway gets this one. */
+  /** Runs a command, and returns what it printed. A command that needs a gateway uses this one. */
   async function run(...args: string[]): Promise<CliAnswer> {
     const answers: CliAnswer[] = [];
     const runner: CliRunner = {
@@ -40,7 +40,7 @@ describe('the audit log of signing in', () => {
     await createProgram(runner).parseAsync(args, { from: 'user' });
     return answers[0]!;
   }
-  /** Exports the log; gives the lines. */
+  /** Exports the audit log to a file, and returns the file's lines. */
   async function exported(name: string, ...options: string[]): Promise<string[]> {
     await run('audit', 'export', '--file', join(directory, name), ...options);
     return (await readFile(join(directory, name), 'utf8')).trimEnd().split(/\r?\n/);
@@ -106,7 +106,7 @@ describe('the audit log of signing in', () => {
     expect(await run('audit', 'verify', '--file', join(directory, 'whole.jsonl'))).toEqual({
       json: { isIntact: true, entries, first: 1, last: entries, head, brokenLine: null },
     });
-    // A part of it, too.
+    // A part of the export can be verified, too.
     const part = await check('part.jsonl', lines.slice(3, 6));
     expect(part.json).toMatchObject({ isIntact: true, entries: 3, first: 4, last: 6 });
     // The export never overwrites an existing file.

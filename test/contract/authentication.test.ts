@@ -41,7 +41,7 @@ const SMS = '{"to":"+256700123456","message":"Hello"}';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 let gateway: TestGateway;
-/** A second process on the same database. */
+/** A second gateway process on the same database. */
 let second: TestGateway;
 let account: TestAccount;
 
@@ -63,7 +63,7 @@ function setTime(unixSeconds: number): void {
     jest.spyOn(parts.clock, 'now').mockReturnValue(new Date(unixSeconds * 1000));
 }
 
-/** A key with the signing secret `secret`, stored as the gateway stores secrets. */
+/** Creates a key with the signing secret `secret`, which is stored as the gateway stores secrets. */
 async function signingKey(secret = SECRET, ipAllowlist: string[] = []): Promise<string> {
   const { key, keyId } = await gateway.createKey(account.accountId, { enableHmac: true, ipAllowlist });
   const sealed = gateway.parts.secrets.seal(secret);
@@ -95,7 +95,7 @@ function sendSigned({
   return rawRequest(at.url, { method, path, headers, ...(body.length > 0 ? { body } : {}) });
 }
 
-/** A request signed with the current time. */
+/** Returns a request that is signed with the current time. */
 function freshlySigned(method: string, path: string, body = '', secret = SECRET) {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {
@@ -173,7 +173,7 @@ describe('the API key (R2, R64, R66, R114–R116)', () => {
         null,
       );
       expect((await gateway.call('GET', '/account', { key })).status).toBe(200);
-      // The key exists now. The right key id with a wrong secret is refused.
+      // The key exists now. A wrong secret with the right key id is refused.
       const wrong = `msg_${vector.expect.kid}_${'0'.repeat(40)}`;
       expect((await gateway.call('GET', '/account', { key: wrong })).status).toBe(401);
     },
@@ -400,7 +400,7 @@ describe('IP allowlists (R70, R118)', () => {
     expect(await by('203.0.113.7, 192.0.2.8, 127.0.0.9')).toBe(200);
     expect(await by('203.0.113.7, 198.51.100.1')).toBe(403);
     expect(await by('203.0.113.7, 198.51.100.1, 192.0.2.8')).toBe(403);
-    // Some proxies add the client's port.
+    // Some proxies write the client's port after its IP address.
     expect(await by('203.0.113.7:4711')).toBe(200);
     expect(await by('[2001:db8::9]:4711')).toBe(200);
     expect(await by('[2001:db8::9]')).toBe(200);

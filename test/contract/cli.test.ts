@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => workplace.remove());
 
-/** The JSON document that a command printed. */
+/** Returns the JSON document that a command printed. */
 function documentOf({ code, stdout, stderr }: Finished) {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.split('\n')).toHaveLength(2);
@@ -299,7 +299,7 @@ describe('the command line beside a running gateway (R246)', () => {
     const keys = () =>
       query(gateway.database.connection, 'SELECT key_id FROM api_keys WHERE account_id = $1', [accountId]);
     const before = await keys();
-    // An unset shell variable becomes an empty argument.
+    // If a shell variable is not set, the option's value is an empty text.
     for (const given of [',', ' , ', '']) {
       expect(refusalOf(await cli(...create, '--scopes', 'SEND_SMS', '--allow-ip', given))).toBe(
         `option '--allow-ip <cidrs>' argument '${given}' is invalid. ` +
@@ -472,7 +472,7 @@ describe('the command line and its database', () => {
     const database = await createTestDatabase();
     const sql = await openSql(database);
     try {
-      // A statement uses a table that this database does not have.
+      // Remove a table that one of the gateway's statements reads.
       await sql.query('ALTER TABLE spent_signatures RENAME TO elsewhere');
       const variables = { DATABASE_URL: database.url, MASTER_KEY, DATA_DIR: workplace.path };
       const doctor = await runCli(workplace, ['doctor', '--json'], variables);
@@ -540,7 +540,8 @@ describe('the command line and its database', () => {
         /^permission denied for .*\. The user in DATABASE_URL must own the database/,
       );
       const { database } = refused.connection;
-      // Every user has this right unless it is revoked. Without it a send would be stored and answered with 503.
+      // Revoke the right to call pg_logical_emit_message, which every user has by default. Without it a send would be
+      // stored and then answered with 503.
       await sql.query(
         `ALTER DATABASE ${database} OWNER TO owns_nothing; ALTER SCHEMA public OWNER TO owns_nothing`,
       );
@@ -702,7 +703,7 @@ describe('the command line on a DATA_DIR', () => {
   });
 });
 
-/** The doctor's row about carriers. */
+/** Returns the doctor's check of the carriers. */
 function carriersOf(checks: readonly { check: string }[]) {
   return checks.find(({ check }) => check === 'carriers');
 }

@@ -304,7 +304,7 @@ describe('a setting that is found bad only when it is used', () => {
           'can send its delivery reports; add ?callbackToken=SECRET to its URL, and ?token=SECRET to the callback URL at ' +
           'the carrier.',
       );
-      // With a master key the start fails at the database.
+      // With a master key, the settings are accepted. The start then fails because there is no database.
       expect(await faultWith({ ...settings, ...route('?callbackToken=t0ken') })).not.toContain('SMS_ROUTES');
     },
   );

@@ -26,7 +26,7 @@ describe('the files of the console at /console', () => {
       expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
       expect(response.headers.get('cache-control')).toBe('no-cache');
       expect(await response.text()).toBe(page);
-      // Not with fetch, which adds no-cache to conditional requests.
+      // `fetch` cannot be used here: it adds `no-cache` to conditional requests.
       const { headers } = await rawRequest(gateway.url, { method: 'HEAD', path });
       const again = { 'if-modified-since': String(headers['last-modified']) };
       expect((await rawRequest(gateway.url, { method: 'GET', path, headers: again })).status).toBe(304);

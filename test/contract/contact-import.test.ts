@@ -36,7 +36,7 @@ describe('imports of contacts', () => {
   });
   afterAll(() => gateway?.stop());
 
-  /** A new account with helpers for imports. */
+  /** Creates an account, and returns it with helper functions for imports. */
   async function newcomer() {
     const account: TestAccount = await gateway.createAccount();
     const token = await signIn(gateway, account);
@@ -44,7 +44,7 @@ describe('imports of contacts', () => {
     const look = async (id: string, slice: object = {}) =>
       (await ask(LOOK, { id, ...slice })).body.data.contactImport;
     const start = (csv: string) => ask(START, { csv });
-    /** Imports a text. Resolves when the import has ended. */
+    /** Imports a CSV text. Resolves when the import has ended. */
     const imported = async (csv: string): Promise<Ended> => {
       const started = await start(csv);
       if (started.body.errors) throw new Error(started.text);
@@ -54,7 +54,7 @@ describe('imports of contacts', () => {
         return found.finishedAt !== null && { ...found, id, errors: found.errors.nodes };
       });
     };
-    /** The contacts as REST shows them, by name. */
+    /** Returns the contacts that REST shows, by name. */
     const contacts = async (): Promise<Record<string, Record<string, unknown>>> => {
       const { body } = await gateway.call('GET', '/developers/contacts?limit=100', { key: account.key });
       return Object.fromEntries(body.data.map((contact: { name: string }) => [contact.name, contact]));

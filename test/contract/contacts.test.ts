@@ -60,7 +60,7 @@ describe('contacts (R27)', () => {
     });
     expect(Date.parse(changed.body.updatedAt)).toBeGreaterThanOrEqual(Date.parse(created.body.createdAt));
     expect(changed.body.createdAt).toBe(created.body.createdAt);
-    // An answer of GET is accepted by PUT.
+    // PUT accepts the body that GET returned.
     const back = await call('PUT', path, changed.body);
     expect(back.body).toEqual({ ...changed.body, updatedAt: back.body.updatedAt });
 

@@ -1,4 +1,4 @@
-/** Every entry of corpus/inputs.json: hostile and odd requests with their expected outcomes. */
+/** Sends each request of corpus/inputs.json, and checks its expected outcome. The requests are hostile or unusual. */
 import { existsSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -86,7 +86,7 @@ const at = (body: unknown, path: string) =>
     .split('.')
     .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], body);
 
-/** The differences between an answer and the expected one. */
+/** Returns the differences between an answer and the expected answer. */
 function faultsOf(answer: RawAnswer, expected: Expected): string[] {
   const { body } = answer;
   const faults: string[] = [];
@@ -150,7 +150,8 @@ describe('corpus/inputs.json', () => {
     if (call.gen) return generate(call.gen);
     if (call.rawBase64 !== undefined) return Buffer.from(call.rawBase64, 'base64');
     if (call.rawBody !== undefined) return Buffer.from(fill(call.rawBody));
-    // Names of this corpus do not resolve in a test. Registration does not connect.
+    // Host names of the corpus do not resolve in a test. That is enough, because registering an endpoint does not
+    // connect to it.
     const text = call.body === undefined ? undefined : JSON.stringify(call.body);
     return text === undefined
       ? undefined
@@ -215,7 +216,7 @@ describe('corpus/inputs.json', () => {
     names.set('OTHER_ACCOUNT_WEBHOOK', await webhookOf(other.key));
     names.set('ALLOWED_IP', ALLOWED_IP);
     names.set('DRIP 1 byte per s', '');
-    // It lasts as long as the server's timeout, so it runs in parallel with the others.
+    // This entry takes as long as the server's timeout, so it runs at the same time as the others.
     const slow = entries.find((entry) => entry.expect.closedWithinS !== undefined);
     drip = slow?.request.raw
       ? rawExchange(gateway.url, fill(slow.request.raw), { drip: () => 'x' })
@@ -241,7 +242,7 @@ describe('corpus/inputs.json', () => {
     }
   }
 
-  /** A header name must be a token. Node's HTTP parser refuses the request before the key is read. */
+  /** The entry has an invalid header name. Node's HTTP parser refuses the request before the gateway reads the key. */
   async function runNoHeader({ request, expect: expected }: Entry): Promise<void> {
     const lines = Object.entries(request.headers ?? {}).map(
       ([name, value]) => `${name}: ${fill(String(value))}\r\n`,
@@ -287,7 +288,7 @@ describe('corpus/inputs.json', () => {
         toppedUp = Number(amount);
       }
       if (hours) {
-        // The stored rows are made older instead, because a test cannot set PostgreSQL's clock.
+        // A test cannot change PostgreSQL's clock. So it makes the stored rows older.
         await withKnex(gateway.database.connection, (knex) =>
           knex.raw(
             'UPDATE idempotency_records SET expires_at = expires_at - make_interval(hours => ?, mins => ?)',

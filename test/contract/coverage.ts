@@ -3,13 +3,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Which test files hold which rule of docs/rules.md. A test holds a rule when its title names the rule's number.
- * coverage.test.ts checks that every rule has a test, and that the table at the end of docs/rules.md is current.
+ * Finds which test files test which rule of docs/rules.md. A test belongs to a rule if its title contains the rule's
+ * number. coverage.test.ts checks that every rule has a test, and that the table at the end of docs/rules.md is
+ * current.
  */
 const TESTS = fileURLToPath(new URL('..', import.meta.url));
 export const RULES = fileURLToPath(new URL('../../docs/rules.md', import.meta.url));
 
-/** Each rule, by number (`R12`), with the test files that have a title which names it. */
+/** By rule number (`R12`): the test files in which a title contains that number. */
 export type Coverage = ReadonlyMap<string, readonly string[]>;
 
 /** The numbers of the rules, in the order of their headings in docs/rules.md. */
@@ -29,14 +30,14 @@ export async function readCoverage(): Promise<Coverage> {
   return coverage;
 }
 
-/** The rules that a title names: `R12`, `R13–R16`. */
+/** Returns the rules in a title: `R12`, `R13–R16`. */
 export function rulesIn(title: string): string[] {
   return [...title.matchAll(/\bR(\d+)(?:[-–]R(\d+))?\b/g)].flatMap(([, from, to = from]) =>
     Array.from({ length: Number(to) - Number(from) + 1 }, (_, index) => `R${Number(from) + index}`),
   );
 }
 
-/** `rules` with the table between its markers replaced by the tests of each rule. */
+/** Returns the text `rules`, in which the table between the two markers is replaced by the tests of each rule. */
 export function withTable(rules: string, coverage: Coverage): string {
   const lines = [...coverage].map(
     ([id, files]) => `| ${id} | ${files.map((file) => `\`${file}\``).join(', ')} |`,

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
 describe('every message ends (R14)', () => {
-  /** Accepts messages and never submits them, like a gateway without workers. */
+  /** A gateway without workers: it accepts messages and never submits them. */
   let idle: TestGateway;
   let sql: TestSql;
   const opened: { stop(): Promise<void> }[] = [];
@@ -24,7 +24,7 @@ describe('every message ends (R14)', () => {
     for (const each of opened.reverse()) await each.stop();
   });
 
-  // Expiry continues from its mark. Each test needs a fresh mark.
+  // The expiry of messages stores how far it has come (`sweep_marks`). Each test must start without that mark.
   beforeEach(() => sql.query('DELETE FROM sweep_marks'));
 
   const send = async (at: TestGateway, key: string, to: string, rest: object = {}) =>
@@ -79,7 +79,7 @@ describe('every message ends (R14)', () => {
   });
 
   it('a message is not handed over after its deadline, and the webhook gets sms.failed (R136)', async () => {
-    // The carrier delays its refusal until the deadline has passed.
+    // The carrier answers with an error (status 8), and delays that answer until the deadline has passed.
     const sick: Smsc = await startSmsc({ answer: 8, answersReversedBy: 2 });
     opened.push(sick);
     const receiver = await startWebhookReceiver();
@@ -140,7 +140,7 @@ describe('every message ends (R14)', () => {
     const young = await send(gateway, key, '0700123457');
     for (const { id } of [silent, young])
       await eventually(async () => (await get(gateway, key, id)).status === 'sent');
-    // This one was accepted only after many attempts.
+    // Change the second message as if a carrier had accepted it 20 hours later.
     await own.query(`UPDATE recipients SET sent_at = sent_at + interval '20 hours' WHERE message_id = $1`, [
       young.id,
     ]);
@@ -180,7 +180,7 @@ describe('every message ends (R14)', () => {
       scheduledFor: new Date(Date.now() + 500).toISOString(),
     });
     await eventually(async () => (await get(gateway, key, message.id)).status === 'sent');
-    // As if it had been scheduled ten days ahead and submitted then.
+    // Change the message as if it had been scheduled ten days ahead and submitted at that time.
     const scheduledFor = sinceDue(message, 240 * HOUR_MS);
     await own.query('UPDATE messages SET scheduled_for = $2 WHERE id = $1', [message.id, scheduledFor]);
     await own.query('UPDATE recipients SET sent_at = $2 WHERE message_id = $1', [message.id, scheduledFor]);

@@ -1,4 +1,4 @@
-/** Signed mails (RFC 6376), and settings that cannot sign. */
+/** Tests mails with a DKIM signature (RFC 6376), and settings that make signing impossible. */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -152,7 +152,7 @@ describe('a database that is reachable but cannot answer (R3)', () => {
     const { id } = (await post(JSON.stringify(sms))).body;
     await using sql = await openSql(gateway.database);
     await sql.query('BEGIN');
-    // Only the answer of a cancellation reads this table.
+    // Among the statements of a cancellation, only the one that reads the answer uses this table.
     await sql.query('LOCK TABLE timeline_notes IN ACCESS EXCLUSIVE MODE');
     const answer = await send('DELETE', `/developers/messages/${id}`);
     await sql.query('ROLLBACK');
@@ -180,7 +180,7 @@ describe('a database that is reachable but cannot answer (R3)', () => {
     void asked.finally(() => {
       answered = true;
     });
-    // An operator's statement_timeout ends waiting statements like this.
+    // Cancel the waiting statements, as a `statement_timeout` that the operator set would do.
     await eventually(async () => {
       await other.query(
         `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -337,7 +337,7 @@ describe('sizes of requests (R3, R168–R177)', () => {
       'x-signature': 'a'.repeat(64),
     };
     expectRefusal(await post('a'.repeat(2 * MIB), signed), 413, 'payload_too_large');
-    // A request that cannot be genuine is refused before its body is read (R9).
+    // The gateway refuses a request that cannot be genuine before it reads the body (R9).
     const { 'x-signature': _, ...unsigned } = signed;
     const stale = { ...signed, 'x-timestamp': '1700000000' };
     for (const headers of [unsigned, stale, { ...signed, 'x-signature': 'nonsense' }]) {

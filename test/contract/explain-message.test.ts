@@ -61,7 +61,7 @@ describe('explanations of messages (R274)', () => {
     const { message, retryCostMoney, ...words } = body.data.explainMessage;
     expect(message.id).toBe(id);
     expect(retryCostMoney).toEqual({ amount: '30' });
-    // Enums are in capitals in GraphQL.
+    // GraphQL writes enum values in capitals, REST does not.
     const inCapitals = JSON.parse(JSON.stringify(rest), (name, value) =>
       ['cause', 'kind', 'action'].includes(name) ? value.toUpperCase() : value,
     );

@@ -14,7 +14,10 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER', 'OPERATOR', 'OPERATOR_READONLY'] as const;
 type Role = (typeof ROLES)[number];
-/** Each operation with the roles that may call it. The file is reviewed by eye; the tests below enforce it. */
+/**
+ * The table of all operations with the roles that may call them. People review the file, and the tests below enforce
+ * it.
+ */
 const TABLE = new URL('operation-roles.json', import.meta.url);
 const NOBODY = '01939f5e-7a00-7000-8000-000000000000';
 
@@ -23,7 +26,10 @@ const callerOf = (role: Role): Caller =>
     ? { kind: 'operator', userId: NOBODY, isReadOnly: role === 'OPERATOR_READONLY' }
     : { kind: 'member', accountId: NOBODY, userId: NOBODY, role };
 
-/** A root field with arguments that name nothing, so that an allowed call changes nothing. */
+/**
+ * For each root field: the operation that it calls, and a document. The document's ids name nothing, so an allowed call
+ * changes nothing.
+ */
 const ASKED: Record<string, { by: string; document: string }> = {
   viewer: { by: 'member.viewer', document: '{ viewer { id } }' },
   node: { by: 'object.find', document: `{ node(id: "${NOBODY}") { id } }` },
@@ -238,10 +244,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
   auditEntryAdded: { by: 'audit.watch', document: 'subscription { auditEntryAdded { id } }' },
   usageTick: { by: 'usage.watch', document: 'subscription { usageTick { at } }' },
 };
-/** A subscription, refused or accepted. */
+/** Starts a subscription, and returns whether it was accepted. */
 const ask = (...[gateway, document, options]: Parameters<typeof graphql>): Promise<Answer> =>
   (document.startsWith('subscription') ? askStream : graphql)(gateway, document, options);
-/** Open to everybody: sign-in, the caller's own session, and constant lists. */
+/** Fields that everybody may use: sign-in, the caller's own session, and constant lists. */
 const OPEN = [
   'requestPasswordReset',
   'resetPassword',
@@ -410,7 +416,7 @@ describe('accounts cannot see each other (R224)', () => {
     await receiver?.stop();
   });
 
-  /** A field with the id of another account's object. */
+  /** For each argument: a document in which the argument names an object of another account. */
   const FOREIGN: Record<string, () => string> = {
     'account.id': () => `{ account(id: "${ids.account}") { id } }`,
     'setRetention.accountId': () =>
@@ -452,7 +458,7 @@ describe('accounts cannot see each other (R224)', () => {
     'contactImportUpdated.id': () => `subscription { contactImportUpdated(id: "${ids.import}") { state } }`,
     'deliveryUpdated.webhookId': () => `subscription { deliveryUpdated(webhookId: "${ids.webhook}") { id } }`,
   };
-  /** Filters find no object of another account. */
+  /** Filters by an object of another account. They must find nothing. */
   const FILTERS: Record<string, () => string> = {
     'messages.filter.apiKeyId': () =>
       `{ messages(filter: { apiKeyId: "${ids.key}" }) { nodes { id } totalCount } }`,
@@ -461,15 +467,15 @@ describe('accounts cannot see each other (R224)', () => {
     'webhookDeliveries.filter.messageId': () =>
       `{ webhookDeliveries(filter: { messageId: "${ids.message}" }) { nodes { id } totalCount } }`,
   };
-  /** Each of the ids is tried, and none is found. */
+  /** These arguments accept the id of any object. A test of its own passes each foreign id, and must find none. */
   const NODES = ['node.id', 'nodes.ids'];
   /** graphql-subscriptions.test.ts tests this field. */
   const WATCHED = 'messageUpdated.filter.apiKeyId';
   /** graphql-keys.test.ts tests it: each key is refused by itself. */
   const EACH = 'updateApiKeys.keyIds';
-  /** A device of another account is treated like one that does not exist. */
+  /** `sendPush` treats a device of another account like a device that does not exist. */
   const TARGETS = 'sendPush.input.deviceIds';
-  /** For operators, who belong to no account. */
+  /** Arguments of fields that only operators may use. Operators belong to no account. */
   const ABOVE = [
     'topUpAccount.accountId',
     'setAccountPlan.accountId',

@@ -36,7 +36,7 @@ describe('the account as a root', () => {
     await gateway.call('POST', '/developers/webhooks', { key, body: hook });
     const contact = { name: 'Amina', phone: '+256701230000' };
     await gateway.call('POST', '/developers/contacts', { key, body: contact });
-    // The first two fail and reach; the third gets no report (R226).
+    // In the simulator, the first number fails, the second is delivered, and the third gets no report (R226).
     const to = '+256701230001,+256701230009,+256701230004';
     await gateway.call('POST', '/developers/sms', { key, body: { to, message: 'A private text' } });
     await eventually(async () => {
@@ -70,7 +70,7 @@ describe('the account as a root', () => {
     expect(viewer.account.messages.nodes[0].content).toBe('A private text');
     const { email, password } = await inviteMember(gateway, owner, 'VIEWER');
     const viewerToken = await signIn(gateway, { email, password });
-    // An invitation waits for a password of the member's own.
+    // An invitation is accepted when the member has chosen a password.
     const change = 'mutation ($p: String!) { changePassword(current: $p, new: "another long password 7") }';
     await data(viewerToken, change, { p: password });
     const own = await signIn(gateway, { email, password: 'another long password 7' });
@@ -119,7 +119,7 @@ describe('the account as a root', () => {
     expect(codesOf(empty)).toEqual(['BAD_USER_INPUT']);
     const all = await ask('{ accounts { nodes { id messages { totalCount } } } }');
     expect(new Set(codesOf(all))).toEqual(new Set(['FORBIDDEN']));
-    // Without its lists, an account is read as before, and nothing is recorded.
+    // Without the lists of an account, an operator needs no reason, and nothing is recorded.
     const before = (await inspections()).length;
     await data(operator, `{ account(${at}) { name balance } }`);
     expect(await inspections()).toHaveLength(before);

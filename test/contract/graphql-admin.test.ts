@@ -181,7 +181,7 @@ describe('administration over GraphQL (R238)', () => {
     const input = { to: '0700123456', message: 'Hello', idempotencyKey: 'once' };
     const first = (await data(send, { i: input })).sendSms;
     expect(first).toMatchObject({
-      // The status at the time of the answer: the carrier may have answered already.
+      // The carrier may have answered already, so the message may have any of these states.
       status: expect.stringMatching(/^(PENDING|SENT|DELIVERED)$/),
       cost: 30,
       to: ['+256700123456'],
@@ -214,7 +214,7 @@ describe('administration over GraphQL (R238)', () => {
       to: "ann@example.com", subject: "Hi", text: "Hello", headers: $headers, environment: SANDBOX
     }) { channel to content sandbox metadata { recipientsProcessed } } }`;
     expect(codesOf(await ask(email, { headers: { Subject: 'another' } }))).toEqual(['BAD_USER_INPUT']);
-    // nodemailer would write lists and objects unchanged, with their line breaks.
+    // nodemailer would write lists and objects into the header unchanged, with their line breaks.
     for (const value of [
       1,
       null,
@@ -330,7 +330,7 @@ describe('administration over GraphQL (R238)', () => {
     for (const name of ['', `${'a'.repeat(200)}😀`]) {
       expect(await refused(create(name))).toBe('input.name: must have 1 to 200 characters');
     }
-    // The refusal does not mention a field that was not sent.
+    // The refusal must not name `name`, because this request does not contain that field.
     const email = `long@${`${'a'.repeat(60)}.`.repeat(4)}example`;
     const { createAccount } = await data(
       'mutation ($e: String!) { createAccount(input: { email: $e, currency: "UGX" }) { email name } }',
@@ -353,7 +353,7 @@ describe('administration over GraphQL (R238)', () => {
     expect(codesOf(await ask(topUp, pay, owner))).toEqual(['FORBIDDEN']);
     const paid = await Promise.all([1, 2, 3].map(() => data(topUp, pay, operator)));
     expect(paid).toEqual(Array(3).fill({ topUpAccount: { balance: 19.75 } }));
-    // Another amount under the same payment reference is refused: it is not a repeat.
+    // The same payment reference with another amount is not a repetition, so it is refused.
     const other = await ask(topUp, { ...pay, n: 70.25 }, operator);
     expect(codesOf(other)).toEqual(['BAD_USER_INPUT']);
     expect(other.body.errors[0].message).toMatch(
@@ -397,7 +397,7 @@ describe('administration over GraphQL (R238)', () => {
     expect((await data(set, price(45, 'spring'), operator)).setPrice.amount).toBe(45);
     expect(await cost()).toBe(45);
     await data(set, price(50, 'summer'), operator);
-    // An old change, announced again, reverts nothing.
+    // An old change of price that is sent again must not undo a newer one.
     await data(set, price(45, 'spring'), operator);
     for (const other of [price(46, 'spring'), { i: { ...price(45, 'spring').i, prefix: '25672' } }]) {
       const refused = await ask(set, other, operator);

@@ -40,12 +40,12 @@ interface Case {
 const corpus: Case[] = JSON.parse(
   readFileSync(new URL('../fixtures/corpus/graphql.json', import.meta.url), 'utf8'),
 );
-/** The corpus uses older names. These are the same cases with the schema's names. */
+/** Cases in which the corpus uses names that the schema has changed. These documents use the schema's names. */
 const RENAMED: Record<string, string> = {
   'GQL-39': 'mutation{createApiKey(input:{name:"x",scopes:[FULL_ACCESS],environment:SANDBOX}){key}}',
   'GQL-61': '{messages(first:100){nodes{id deliveries{id}}}}',
 };
-/** The case is older than introspection for signed-in people. Strangers may still not introspect. */
+/** Cases about introspection. The corpus refuses it to everybody; now only callers without a session are refused. */
 const OF_STRANGERS: readonly string[] = corpus
   .filter(({ title }) => title.startsWith('introspection'))
   .map(({ id }) => id);
@@ -100,7 +100,7 @@ describe('limits of GraphQL operations (R224)', () => {
   let account: TestAccount;
   let token: string;
   let foreignMessage: string;
-  /** Every resolver calls an operation. */
+  /** How many operations ran. Every resolver calls one. */
   let operationRuns = 0;
   beforeAll(async () => {
     gateway = await startTestGateway({ NODE_ENV: 'production', SMS_ROUTES: '*=simulator:' });
@@ -233,7 +233,7 @@ describe('limits of GraphQL operations (R224)', () => {
 
   it('allows introspection in production only to people who are signed in', async () => {
     const query = getIntrospectionQuery();
-    // Twice, because a cached document is not validated again.
+    // Send the query twice, because a document in the cache is not validated again.
     for (const _ of ['first', 'again']) {
       const refused = await graphql(gateway, query);
       expect([refused.status, codesOf(refused)]).toEqual([400, ['GRAPHQL_VALIDATION_FAILED']]);
@@ -414,7 +414,8 @@ describe('lists inside one answer (R224)', () => {
     const messageId = sent.body.data.sendSms.id;
     const query = `{ message(id: "${messageId}") { deliveries { id } } }`;
     await eventually(async () => (await ask(query)).body.data.message.deliveries.length === 1);
-    // An endpoint has one delivery per event. Here one endpoint stands for many.
+    // An endpoint has at most one delivery for each event. Drop that index, so that one endpoint can have many
+    // deliveries.
     await withKnex(gateway.database.connection, (knex) => knex.raw('DROP INDEX webhook_deliveries_once'));
     await withKnex(gateway.database.connection, (knex) =>
       knex.raw(

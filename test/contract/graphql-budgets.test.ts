@@ -56,7 +56,8 @@ describe('request budgets of GraphQL (R11, R207)', () => {
     const keyless = await times(40, () => other.call('GET', '/account', { headers: here }));
     expect([statuses(asked), statuses(keyless)]).toEqual([{ 200: 60 }, { 401: 40 }]);
     expectRefused(await graphql(other, '{ __typename }', { headers: here }), '100 requests');
-    // An unknown token counts as no session, and opening a stream counts as a request.
+    // An unknown token has no session, so its request counts for the IP address. Opening a stream counts as a request,
+    // too.
     const guess = await graphql(gateway, '{ __typename }', { headers: here, token: 'guess' });
     expectRefused(guess, '100 requests');
     const stream = await askStream(gateway, 'subscription { messageUpdated { id } }', { headers: here });
@@ -148,7 +149,7 @@ describe('body sizes of GraphQL (R207)', () => {
 
   const KB = 1024;
   const IMPORT = 'mutation ($csv: String!) { importContacts(csv: $csv) { id } }';
-  /** A request with a body of this size. */
+  /** Sends a request that has a body of this size. */
   const ask = (
     query: string,
     bytes: number,
@@ -233,10 +234,10 @@ describe('body sizes of GraphQL (R207)', () => {
     ]) {
       const answer = await graphql(gateway, query, { token, variables });
       expect([answer.status, codesOf(answer)]).toEqual([400, ['BAD_USER_INPUT']]);
-      // Twenty faults with their paths, twice: in words and as data.
+      // The answer may contain twenty faults with their paths, once as text and once as data.
       expect(answer.text.length).toBeLessThan(5_000);
       expect(answer.body.errors[0].extensions.details.fields[0].path).toMatch(/^(first|filter)\b/);
-      // It once took 100 times the CPU of plain text of the same length.
+      // The refusal must not cost ten times the CPU of plain text. Before a fix it cost 100 times as much.
       const plain = { a: 'x'.repeat(JSON.stringify(variables).length) };
       const cost = await leastCpu(() => graphql(gateway, query, { token, variables }));
       const ofPlain = await leastCpu(() => graphql(gateway, query, { token, variables: plain }));
@@ -256,10 +257,10 @@ describe('body sizes of GraphQL (R207)', () => {
   });
 });
 
-/** Below this, a ratio is noise. */
+/** CPU time in microseconds. Shorter times are too inexact to compare. */
 const CPU_FLOOR_US = 20_000;
 
-/** The least CPU time of three tries, in microseconds. */
+/** Runs `work` three times, and returns its shortest CPU time in microseconds. */
 async function leastCpu(work: () => Promise<unknown>): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let time = 0; time < 3; time++) {

@@ -1,4 +1,4 @@
-/** Common GraphQL clients with default settings: only the URL and the credentials are set. */
+/** Tests common GraphQL clients with default settings. Only the URL and the credentials are set. */
 import { ApolloClient, CombinedGraphQLErrors, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { cacheExchange, fetchExchange, Client as UrqlClient } from '@urql/core';
@@ -13,11 +13,11 @@ type Variables = Record<string, unknown>;
 
 interface Answer {
   readonly data: unknown;
-  /** The codes of an answer's errors. */
+  /** The error codes of the answer. */
   readonly codes: readonly unknown[];
 }
 
-/** What all clients can do, in each client's own API. */
+/** The operations that the tests use. Each client implements them with its own API. */
 interface Asks {
   query(document: string, variables?: Variables): Promise<Answer>;
   mutate(document: string, variables?: Variables): Promise<Answer>;
@@ -122,7 +122,7 @@ describe.each([
 
   describe.each([
     ['a bearer token', () => ({ Authorization: `Bearer ${token}` })],
-    // As a browser sends it for a page of the same origin.
+    // The headers that a browser sends for a page of the same origin.
     ['the cookie', () => ({ Cookie: `__Host-session=${token}`, 'Sec-Fetch-Site': 'same-origin' })],
   ])(`with %s, at ${path}`, (_how, headers: () => Headers) => {
     const client = () => create(gateway.url + path, headers());

@@ -3,7 +3,9 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { graphql, signIn } from '../support/graphql.ts';
 
 const DASHBOARD = 'https://dashboard.example.com';
-/** Near misses of the dashboard's origin, and what browsers send for pages without one. */
+/**
+ * Origins that differ only a little from the dashboard's, and values that browsers send for pages without an origin.
+ */
 const HOSTILE = [
   'https://dashboard.example.com.evil.example',
   'https://evil.example',

@@ -32,7 +32,7 @@ describe('the cost of queries (R280)', () => {
     const token = await sign();
     const query = '{ messages(first: 50) { nodes { id recipients { to } } } }';
     const answer = await graphql(gateway, query, { token });
-    // 3 messages with one recipient each, and the page.
+    // `used`: 1 for the page, and 2 for each of the 3 messages with its recipient.
     expect(answer.cost).toMatchObject({ requested: 1 + 50 * 11, used: 7, remaining: BUDGET - 7 });
     const resetAt = Date.parse(answer.cost.resetAt ?? '');
     expect(resetAt - Date.now()).toBeLessThanOrEqual(60_000);

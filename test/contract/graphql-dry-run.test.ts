@@ -3,7 +3,10 @@ import { withKnex } from '../support/database.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
-/** Tables that requests and background work change by themselves. Sign-ins are audited a moment later. */
+/**
+ * Tables that change without a mutation: by requests and by background work. The audit entry of a sign-in is written a
+ * moment later.
+ */
 const CHANGING = [
   'query_points',
   'rate_',
@@ -31,7 +34,7 @@ describe('dry runs (R273)', () => {
   });
   afterAll(() => gateway?.stop());
 
-  /** A checksum of every table. */
+  /** Returns a checksum of every table. */
   const state = () =>
     withKnex(gateway.database.connection, async (knex) => {
       const { rows } = await knex.raw(
@@ -52,7 +55,7 @@ describe('dry runs (R273)', () => {
       return { ...sums, audited: audited.rows[0].count };
     });
 
-  /** Runs a mutation dry; checks that it is marked, and that no row of any table changed. */
+  /** Runs a mutation as a dry run. Checks that the answer is marked as one, and that no table changed. */
   const dry = async (query: string, variables: object = {}, as = token) => {
     const before = await state();
     const { body } = await graphql(gateway, query, { token: as, variables });
@@ -80,7 +83,7 @@ describe('dry runs (R273)', () => {
     };
     const { sendSms } = await dry(query, { dry: true });
     expect(sendSms).toMatchObject(expected);
-    // The key is not used up, and a second dry run answers the same.
+    // The dry run does not use up the idempotency key, so a second dry run gives the same answer.
     expect((await dry(query, { dry: true })).sendSms).toMatchObject(expected);
     const { body } = await graphql(gateway, query, { token, variables: { dry: false } });
     expect(body.data.sendSms).toMatchObject(expected);
@@ -195,7 +198,7 @@ describe('dry runs (R273)', () => {
       `mutation { sendSms(input: { to: "+256700000001", message: "hello" }, dryRun: ${dryRun}) ${selection} }`;
     await withKnex(gateway.database.connection, (knex) =>
       knex.transaction(async (blocker) => {
-        // The field `timeline` waits for this lock, while the dry run holds the lock of the account.
+        // The dry run holds the lock of the account. Its field `timeline` waits for this lock of `blocker`.
         await blocker.raw('LOCK TABLE timeline_notes IN ACCESS EXCLUSIVE MODE');
         let ended = 0;
         const stuck = [1, 2, 3, 4].map(async () => {
@@ -203,7 +206,7 @@ describe('dry runs (R273)', () => {
           ended += 1;
           return answer;
         });
-        // They do not take the places of other accounts.
+        // The waiting dry runs do not keep another account from running one.
         const free = await graphql(gateway, send('{ id }', true), { token: otherToken });
         expect([codesOf(free), ended < stuck.length]).toEqual([[], true]);
         const answers = await Promise.all(stuck);

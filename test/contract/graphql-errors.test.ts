@@ -17,7 +17,7 @@ describe('errors of the GraphQL API', () => {
   });
   afterAll(() => gateway?.stop());
 
-  /** The one error of an answer. */
+  /** Runs a query, and returns the only error of the answer. */
   const refusalOf = async (query: string, variables: object = {}, as = token) => {
     const { body } = await graphql(gateway, query, { token: as, variables });
     expect(body.errors).toHaveLength(1);
@@ -158,7 +158,8 @@ describe('errors of the GraphQL API', () => {
     expect(listed.every((directives) => directives?.length === 1)).toBe(true);
     const codes = schema.getType('ErrorCode');
     if (!isEnumType(codes)) throw new Error('no enum');
-    // The test client refuses any answer with another code, and any code that @errors does not list.
+    // The test client throws if an answer has an undocumented error code, or a code that `@errors` does not list for
+    // the field.
     const { code, docUrl } = await refusalOf('{ nothing }');
     expect(codes.getValue(code)?.description).toBeTruthy();
     expect(docUrl).toBe('/docs/errors/graphql_validation_failed');

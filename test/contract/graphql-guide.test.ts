@@ -112,7 +112,7 @@ describe('docs/guides/graphql.md', () => {
       deliveries: { nodes: [{ attempts: 1 }] },
     });
     expect(of('LiveCounters').pending.totalCount).toBe(1);
-    // The gateway's own work is counted too, so a few rounds may be needed.
+    // Statements of the gateway's background work are counted, too. So repeat until a round has none.
     await eventually(async () => {
       const counted = [...(await answers()).values()];
       return counted.every(({ statements, most }) => statements <= most);

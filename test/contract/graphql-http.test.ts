@@ -37,7 +37,7 @@ describe('GraphQL over HTTP (R208)', () => {
     }
     expect(await ask({})).toBe(400);
     expect(await ask({ 'Sec-Fetch-Site': 'same-origin', Accept: '*/*' })).toBe(400);
-    // Mutations need POST.
+    // Mutations are refused with GET.
     expect(await ask({ 'Sec-Fetch-Site': 'same-origin' }, 'mutation { signOut }')).toBe(405);
   });
 
@@ -79,7 +79,7 @@ describe('GraphQL over HTTP (R208)', () => {
       'POST /graphql HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer nobody\r\n' +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const { hostname, port } = new URL(gateway.url);
-    // Pipelined on one connection.
+    // Send the requests on one connection without waiting for the answers (pipelining).
     const socket = connect(Number(port), hostname);
     let answers = '';
     socket.on('data', (chunk) => {

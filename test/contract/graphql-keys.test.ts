@@ -106,7 +106,7 @@ describe('administration of keys over GraphQL', () => {
     const own = apiKeys.find((one: { keyId: string }) => one.keyId === keyId);
     expect(own).toMatchObject({ one: [{ requests: 3 }], two: [{ requests: 3 }] });
     expect(counter.texts().filter((text) => text.includes('FROM api_key_requests'))).toHaveLength(1);
-    // What is older than 30 days is forgotten.
+    // Counts that are older than 30 days are deleted.
     await withKnex(gateway.database.connection, (knex) =>
       knex.raw(`UPDATE api_key_requests SET day = day - 31 WHERE key_id = ?`, [keyId]),
     );
@@ -222,7 +222,7 @@ describe('administration of keys over GraphQL', () => {
       (await data('{ unusedScopes(days: 7) { apiKey { keyId } scope lastUsedAt } }')).unusedScopes.filter(
         ({ apiKey }: { apiKey: { keyId: string } }) => apiKey.keyId === keyId,
       );
-    // A new key cannot have used all it has.
+    // A new key is not listed, because it had no time to use all its scopes.
     expect(await unused()).toEqual([]);
     await withKnex(gateway.database.connection, (knex) =>
       knex.raw(`UPDATE api_keys SET created_at = created_at - interval '8 days' WHERE key_id = ?`, [keyId]),

@@ -24,7 +24,7 @@ describe('lists for dashboards over GraphQL', () => {
     const send = (number: number) =>
       gateway.call('POST', '/developers/sms', {
         key: account.key,
-        // The carrier refuses every tenth (R226).
+        // The simulator refuses every tenth message, because the number ends in 0001 (R226).
         body: {
           to: `+25670${String(number).padStart(3, '0')}${number % 10 === 0 ? '0001' : '0009'}`,
           message: `Number ${number}`,
@@ -268,7 +268,7 @@ describe('lists for dashboards over GraphQL', () => {
     expect(await production()).toHaveLength(2);
     await gateway.parts.stores.usage.fold();
     expect(await production()).toEqual(expect.arrayContaining(rows));
-    // A new row is counted at once.
+    // The count includes a new message at once, before the next fold of the counters.
     const sandbox = { key: account.sandboxKey, body: { to: '+256700000000', message: 'Hi' } };
     const count = async () =>
       (await usage('interval: DAY, groupBy: [API_KEY], environment: SANDBOX')).reduce(

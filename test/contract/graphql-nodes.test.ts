@@ -24,7 +24,7 @@ describe('objects and actors in GraphQL', () => {
     return answer.body.data;
   };
 
-  /** One object of each type, by the name of its type. */
+  /** Creates one object of each type, and returns the ids by type name. */
   async function objects(): Promise<Record<string, string>> {
     const hook = { url: 'http://127.0.0.1:9/hook', events: ['sms.sent'] };
     const { webhook } = (await gateway.call('POST', '/developers/webhooks', { key: account.key, body: hook }))

@@ -108,7 +108,7 @@ describe('signing in (R233)', () => {
     const expireAt = (expires_at: Date) =>
       database(async (knex) => {
         await knex('sessions').where({ token_hash }).update({ expires_at });
-        // The gateway caches sessions; this drops the cache.
+        // Make the gateway drop its cached sessions.
         await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
       });
     await expireAt(inHours(1));
@@ -201,7 +201,8 @@ describe('signing in (R233)', () => {
   it('no session for a password that was replaced during its check', async () => {
     const person = await gateway.createAccount();
     const { stores, sessions, operations } = gateway.parts;
-    // Paused between the password check and the session. A queue of other checks may last as long.
+    // Pause the sign-in between the password check and the creation of the session. In production, a queue of password
+    // checks can cause the same delay.
     const { promise: replaced, resolve: go } = Promise.withResolvers<void>();
     const list = stores.secondFactors.list.bind(stores.secondFactors);
     jest.spyOn(stores.secondFactors, 'list').mockImplementationOnce(async (...given) => {
@@ -248,7 +249,7 @@ describe('signing in (R233)', () => {
     const person = await gateway.createAccount();
     const email = kind === 'known' ? person.email : 'nobody@test.example';
     const answers = [];
-    // Each attempt comes from a different IP address. The email address is in upper or lower case.
+    // Each attempt has another IP address. The email address is written in upper and lower case in turn.
     for (let count = 0; count < 10; count += 1) {
       answers.push(
         await tryPassword(count % 2 ? email.toUpperCase() : email, 'guess', `198.51.100.${count}`),
@@ -261,11 +262,11 @@ describe('signing in (R233)', () => {
       message: 'Too many sign-ins failed. Try again in 15 minutes.',
       extensions: { code: 'RATE_LIMITED', retryAfter: expect.any(Number) },
     });
-    // Another process on the same database applies it too.
+    // The limit also applies in another process on the same database.
     await using second = await startTestGateway({}, gateway.database);
     const elsewhere = await graphql(second, SIGN_IN, { variables: { e: email, p: person.password } });
     expect(codesOf(elsewhere)).toEqual(['RATE_LIMITED']);
-    // After the window the right password is accepted.
+    // After 15 minutes the right password is accepted.
     await database((knex) => knex('sign_in_failures').update({ at: knex.raw(`at - interval '15 minutes'`) }));
     expect(codesOf(await tryPassword(email, person.password))).toEqual(
       kind === 'known' ? [] : ['UNAUTHENTICATED'],
@@ -275,7 +276,8 @@ describe('signing in (R233)', () => {
   it('counts the sign-ins of an invited person whose email others have (R234)', async () => {
     const victim = await gateway.createAccount();
     const stranger = await signIn(gateway, await gateway.createAccount());
-    // The account that invites knows the password of its person. It could change it to a guess before each sign-in.
+    // The inviting account knows the invited person's password. So it could set that password to a guess before each
+    // sign-in.
     const invite = 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { password } }';
     const invited = await graphql(gateway, invite, { token: stranger, variables: { e: victim.email } });
     const { password } = invited.body.data.inviteMember;
@@ -283,7 +285,7 @@ describe('signing in (R233)', () => {
     for (let count = 0; count < 11; count += 1)
       codes.push(codesOf(await tryPassword(victim.email, password, `198.51.100.${40 + count}`)));
     expect(codes).toEqual([...Array(10).fill([]), ['RATE_LIMITED']]);
-    // The only person of an email may sign in more often.
+    // If only one person has the email address, successful sign-ins are not counted.
     const alone = 'alone@test.example';
     const other = await graphql(gateway, invite, { token: stranger, variables: { e: alone } });
     for (let count = 0; count < 11; count += 1) {
@@ -366,7 +368,7 @@ describe('signing in (R233)', () => {
       { kind: 'system', name: 'test' },
       { email: 'minister@test.example', currency: 'UGX' },
     );
-    // PostgreSQL lower-cases it to i, JavaScript to i with a combining dot.
+    // In lower case, PostgreSQL writes this letter as i, and JavaScript as i with a combining dot.
     expect(codesOf(await tryPassword('mİnister@test.example', owner.password))).toEqual(['UNAUTHENTICATED']);
     expect(codesOf(await tryPassword('Minister@Test.example', owner.password))).toEqual([]);
   });
@@ -487,7 +489,7 @@ describe('signing in (R233)', () => {
       graphql(gateway, 'mutation ($id: ID!) { removeMember(userId: $id) }', { token, variables: { id } });
     const change = (token: string, c: string, n: string) =>
       graphql(gateway, CHANGE, { token, variables: { c, n } });
-    /** Sign-ins are left out: they are written a moment later. */
+    /** Sign-ins are left out, because their audit entries are written a moment later. */
     const actionsOf = (target: string) =>
       database((knex) =>
         knex('audit_entries')
@@ -502,7 +504,7 @@ describe('signing in (R233)', () => {
           .where({ id })
           .update({ invited_at: knex.raw(`now() - interval '${days} days'`) }),
       );
-    /** A person invited by a new account, with an email that others may also have. */
+    /** Creates an account that invites a person. Other people may have the same email address. */
     const invitedBy = async (email: string, role = 'VIEWER') => {
       const inviter = await gateway.createAccount();
       const token = await signIn(gateway, inviter);
@@ -572,7 +574,7 @@ describe('signing in (R233)', () => {
       expect(codesOf(await tryPassword(email, password, '192.0.2.101'))).toEqual([]);
       expect(codesOf(await tryPassword(email, 'wrong', '192.0.2.101'))).toEqual(['UNAUTHENTICATED']);
       expect(codesOf(await tryPassword(`no-${email}`, 'wrong', '192.0.2.101'))).toEqual(['UNAUTHENTICATED']);
-      // One session each, however many people share the email.
+      // One password check for each sign-in, however many people have the email address.
       expect(hashing).toHaveBeenCalledTimes(3);
     });
 
@@ -595,7 +597,8 @@ describe('signing in (R233)', () => {
       const victim = await gateway.createAccount();
       const { password } = await invitedBy(victim.email);
       const own = await signIn(gateway, { email: victim.email, password });
-      // The password is neither valid here, nor does choosing it reveal that it is another person's.
+      // Another person has this password and the same email address. It does not work for the caller. Choosing it must
+      // succeed, because a refusal would reveal that it is somebody's password.
       expect(codesOf(await change(own, victim.password, 'some other password'))).toEqual(['BAD_USER_INPUT']);
       expect(codesOf(await change(own, password, victim.password))).toEqual([]);
       expect(codesOf(await change(own, victim.password, 'mine again, not theirs'))).toEqual([]);
@@ -612,7 +615,7 @@ describe('signing in (R233)', () => {
       const { password } = await invitedBy(victim.email);
       const own = await signIn(gateway, { email: victim.email, password });
       const codes: string[] = [];
-      // The sign-in above counts, too, because others have the email.
+      // The sign-in above counts as an attempt too, because other people have the email address.
       for (let count = 0; count < 10; count += 1) {
         // Each attempt comes from a different IP address.
         const headers = { 'X-Forwarded-For': `192.0.2.${130 + count}` };
@@ -628,7 +631,7 @@ describe('signing in (R233)', () => {
       for (let count = 0; count < 9; count += 1)
         await tryPassword(victim.email, 'guess', `192.0.2.${110 + count}`);
       expect(codesOf(await tryPassword(victim.email, password, '192.0.2.120'))).toEqual([]);
-      // The right password of another person is one of the ten.
+      // The sign-in with the right password of the other person counts as the tenth attempt.
       expect(codesOf(await tryPassword(victim.email, 'guess', '192.0.2.122'))).toEqual(['RATE_LIMITED']);
     });
 
@@ -688,7 +691,7 @@ describe('signing in (R233)', () => {
       const reset = (input: { email: string; accountId?: string }) =>
         gateway.parts.operations.members.resetPassword.run(SYSTEM, input);
       const { inviter, email, password } = await invitedBy(owner.user.email);
-      // An invitation that nobody has accepted does not block the email address.
+      // An invitation that was not accepted yet does not reserve the email address.
       expect((await reset({ email })).user.accountId).toBe(created.id);
       const own = await signIn(gateway, { email, password });
       expect(codesOf(await change(own, password, 'the invited one'))).toEqual([]);

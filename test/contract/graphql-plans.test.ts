@@ -30,7 +30,10 @@ describe('plans (R12)', () => {
   const set = (input: object) => ask(SET, { i: { webhooksPerMinute: 20, ...input } });
   const limitAt = async (at: TestGateway) =>
     (await at.call('GET', '/account', { key: account.key })).headers.get('x-ratelimit-limit');
-  /** The limit of the account's keys: at once in this process, and within moments in another. */
+  /**
+   * Expects the limit of the account's keys. It applies at once in this process, and within moments in the other
+   * process.
+   */
   const expectLimit = async (limit: string) => {
     expect(await limitAt(gateway)).toBe(limit);
     await eventually(async () => (await limitAt(other)) === limit);
@@ -138,7 +141,7 @@ describe('plans (R12)', () => {
       ].map(({ target, ...entry }) => ({
         ...entry,
         target: { id: target },
-        // An operator, as members see one.
+        // Members see an operator only as one of these types.
         actor: { __typename: expect.stringMatching(/^(User|System)$/) },
       })),
     );

@@ -34,7 +34,7 @@ describe("carriers' health", () => {
     const { body, text } = await graphql(api, QUERY, { token });
     return { providers: body.data.providers, text };
   };
-  /** A provider's answer, as soon as `holds` is true for it. */
+  /** Waits until `holds` is true for a provider, and returns that provider. */
   const said = (name: string, holds: (health: Health) => boolean) =>
     eventually(async () => {
       const found = (await look()).providers.find((health) => health.name.startsWith(name));
@@ -76,7 +76,7 @@ describe("carriers' health", () => {
     expect([...channels].sort()).toEqual(['EMAIL', 'PUSH', 'SMS', 'WHATSAPP']);
   });
 
-  /** Provider metrics of the process without a worker. */
+  /** Returns the provider metrics of the process that has no worker. */
   const measured = async () => {
     const text = await (await fetch(`${api.url}/metrics`)).text();
     return Object.fromEntries(
@@ -130,7 +130,7 @@ describe("carriers' health", () => {
     expect(text).toContain(`gateway_provider_up{provider="${name}#2"} 1`);
     expect(text).not.toContain('pa55word');
 
-    // An SMSC may report over any session of the account, not only over the message's route.
+    // The SMSC may send a report on any of the account's sessions, not only on the one that submitted the message.
     const { key } = await twins.createAccount();
     const sent = [];
     for (const to of ['+256700123456', '+12025550123']) {
@@ -168,7 +168,7 @@ describe("carriers' health", () => {
     const processes = async () =>
       (await look()).providers.map((health) => (health as Health & { process: string }).process);
     expect(await processes()).toEqual(['alive:1']);
-    // Entries of this age are also deleted.
+    // The next publication deletes entries of this age.
     await providerHealth.publish('alive:1', [], ago(0), ago(75));
     expect(await providerHealth.publishedSince(new Date(0))).toEqual([]);
   });

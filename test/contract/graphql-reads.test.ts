@@ -23,7 +23,7 @@ describe("dashboards' reads (R281)", () => {
     await gateway?.stop();
   });
 
-  /** Runs `work` while no contact can be read. */
+  /** Runs `work` while a lock prevents every read of contacts. */
   async function withoutContacts(work: () => Promise<void>): Promise<void> {
     const blocker = new pg.Client({ connectionString: gateway.database.url });
     await blocker.connect();
@@ -34,7 +34,7 @@ describe("dashboards' reads (R281)", () => {
       await blocker.end();
     }
   }
-  /** Names of the connections that wait for a lock, and their statements. */
+  /** Returns the names of the connections whose statement waits for a lock. */
   async function waiting(): Promise<string[]> {
     const { rows } = await observer.query<{ name: string }>(
       `SELECT application_name AS name FROM pg_stat_activity
@@ -60,7 +60,7 @@ describe("dashboards' reads (R281)", () => {
       await eventually(async () => (await waiting()).length === 0);
       expect(counted.texts().filter((text) => text.includes('pg_cancel_backend'))).toHaveLength(1);
     });
-    // The gateway can still read.
+    // The cancellation did not break the gateway's connection for reads.
     expect((await graphql(gateway, CONTACTS, { token })).body).toEqual({ data: { contacts: { nodes: [] } } });
   });
 

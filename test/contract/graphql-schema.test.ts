@@ -20,7 +20,7 @@ const types = Object.values(schema.getTypeMap()).filter(
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
 );
 
-/** Every element of the schema with its description. */
+/** Returns each element of a type with its description. */
 function described(type: GraphQLNamedType): [string, string | null | undefined][] {
   const own: [string, string | null | undefined] = [type.name, type.description];
   if (isEnumType(type)) {
@@ -42,7 +42,7 @@ function described(type: GraphQLNamedType): [string, string | null | undefined][
   return roots.includes(type) ? fields : [own, ...fields];
 }
 
-/** Every name that can be deprecated, with its reason. */
+/** Returns each deprecated name with its reason. */
 function deprecations(from: GraphQLSchema): [string, string][] {
   return Object.values(from.getTypeMap()).flatMap((type) => {
     const members = isEnumType(type)
@@ -59,7 +59,7 @@ function deprecations(from: GraphQLSchema): [string, string][] {
 const DATES = /^Since (\d{4}-\d{2}-\d{2}), ends (\d{4}-\d{2}-\d{2})\. ./;
 const NOTICE_MS = 180 * 24 * 3_600_000;
 
-/** Names that are deprecated without dates, or with too little time. */
+/** Returns the names whose deprecation has no dates, or not enough time between them. */
 const hasty = (from: GraphQLSchema) =>
   deprecations(from)
     .filter(([, reason]) => {
@@ -68,7 +68,7 @@ const hasty = (from: GraphQLSchema) =>
     })
     .map(([name]) => name);
 
-/** Breaking changes of names that were not deprecated, or whose end has not come. */
+/** Returns the breaking changes of names that were not deprecated, or whose last day has not come. */
 function unannounced(released: GraphQLSchema, present: GraphQLSchema, now = new Date()): string[] {
   const ended = deprecations(released)
     .filter(([, reason]) => Date.parse(DATES.exec(reason)?.[2] ?? '') <= now.getTime())

@@ -32,7 +32,7 @@ describe('the record of scopes that a key uses', () => {
     const { key, keyId } = await gateway.createKey(account.accountId, { scopes });
     expect(await scopeUse(keyId)).toEqual(scopes.map((scope) => ({ scope, lastUsedAt: null })));
     const before = Date.now();
-    // Requests without a scope, or refused for a missing scope, are not recorded.
+    // A request that needs no scope is not recorded, nor is one that is refused because a scope is missing.
     expect((await gateway.call('GET', '/account', { key })).status).toBe(200);
     expect((await gateway.call('GET', '/developers/contacts', { key })).status).toBe(403);
     expect((await gateway.call('GET', '/developers/sms/history', { key })).status).toBe(200);

@@ -4,14 +4,17 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
-/** Reads only the session, not the person. */
+/** A query for which the gateway reads the session and not the person. */
 const MEMBERS = '{ members { id } }';
 const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
 const RESET = 'mutation ($e: String!) { resetUserPassword(email: $e) { password } }';
 const SET_ROLE = 'mutation ($id: ID!) { setMemberRole(userId: $id, role: ADMIN) { role } }';
 const REMOVE = 'mutation ($id: ID!) { removeMember(userId: $id) }';
 const INVITE = 'mutation { inviteMember(email: "new@test.example", role: VIEWER) { password } }';
-/** Less than the minute after which a session is read again without an announcement. */
+/**
+ * Time limit in ms. It is shorter than the minute after which the cache reads a session again anyway. So only an
+ * announcement can be in time.
+ */
 const HEARD_MS = 20_000;
 
 describe('the session cache', () => {
@@ -35,7 +38,7 @@ describe('the session cache', () => {
   const member = async () => {
     const person = await inviteMember(gateway, ownerToken, 'VIEWER');
     const token = await signIn(gateway, person);
-    // Both processes cache the session.
+    // These requests make both processes cache the session.
     for (const each of [gateway, second]) {
       expect(codesOf(await graphql(each, MEMBERS, { token }))).toEqual([]);
       expect(codesOf(await graphql(each, INVITE, { token }))).toEqual(['FORBIDDEN']);
@@ -51,7 +54,7 @@ describe('the session cache', () => {
       expect(finding).not.toHaveBeenCalled();
       await graphql(gateway, MEMBERS, { token: 'unknown' });
       await graphql(gateway, MEMBERS, { token: 'unknown' });
-      // Unknown tokens are not cached: they would evict known ones.
+      // Unknown tokens are not cached. Otherwise they could push known tokens out of the cache.
       expect(finding).toHaveBeenCalledTimes(2);
     } finally {
       finding.mockRestore();
@@ -88,7 +91,8 @@ describe('the session cache', () => {
     await graphql(gateway, SET_ROLE, { token: ownerToken, variables: { id } });
     expect(codesOf(await graphql(gateway, INVITE, { token }))).toEqual([]);
     await eventually(
-      // The second time the email is taken. Only people who may invite learn this.
+      // The email address was invited before, so this invitation is invalid. Without the role, the code would be
+      // FORBIDDEN.
       async () => codesOf(await graphql(second, INVITE, { token })).includes('BAD_USER_INPUT'),
       HEARD_MS,
     );

@@ -101,7 +101,7 @@ describe('one event stream for all operations of a page (R286)', () => {
     expect((await begin('b')).status).toBe(202);
     expect((await begin('b')).status).toBe(409);
     expect((await ask('DELETE', '?operationId=a', { [TOKEN]: reserved })).status).toBe(200);
-    // Its id is free again.
+    // The end of `a` does not stop the other operation of the stream.
     await eventually(async () => {
       await send('hello');
       return stream.seen.text.includes('"id":"b","payload"');

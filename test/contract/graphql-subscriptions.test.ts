@@ -38,7 +38,7 @@ describe('live updates', () => {
     await gateway?.stop();
   });
 
-  /** Announces a change of messages as the stores do. */
+  /** Announces a change of messages in the way that the stores do. */
   const touch = (messageIds: readonly string[], accountId = account.accountId) =>
     database.transaction(async (sql) => announceLive(sql, 'message', named(messageIds, accountId)));
   const named = (ids: readonly string[], accountId = account.accountId) =>
@@ -52,7 +52,7 @@ describe('live updates', () => {
   const send = async (message: string, key = account.key, to = '+256700123456') =>
     (await gateway.call('POST', '/developers/sms', { key, body: { to, message } })).body.id as string;
   const shownBy = (live: Subscription) => live.events.map(({ data }) => Object.values(data ?? {})[0]);
-  /** Sandbox messages whose announcements have all arrived. */
+  /** Sends sandbox messages. Resolves when all announcements about them have arrived. */
   const sendQuietly = async (count: number) => {
     const before = await watch(MESSAGES);
     const ids: string[] = [];
@@ -119,7 +119,7 @@ describe('live updates', () => {
     const all = await watch(MESSAGES);
     const found = await send('a needle', account.sandboxKey);
     await send('a needle in production');
-    // The carrier rejects this message.
+    // The carrier rejects messages to this number.
     const lost = await send('lost', account.key, '+256700120001');
     await touch([other, wanted]);
     await eventually(() => failed.events.length > 0 && sandbox.events.length > 0 && one.events.length > 0);
@@ -140,7 +140,7 @@ describe('live updates', () => {
     const mine = await watch(MESSAGES);
     const id = await send('mine');
     await eventually(() => shownBy(mine).at(-1)?.status === 'DELIVERED');
-    // An announcement with another account's message finds no message.
+    // The account in this announcement has no message with this id. So its subscribers get nothing.
     await touch([id], other.accountId);
     const own = await send('theirs', other.sandboxKey);
     await eventually(() => shownBy(theirs).some((message) => message.id === own));
@@ -217,7 +217,7 @@ describe('live updates', () => {
     expect(tick).toMatchObject({ messages: 5, currency: 'UGX', counts: delivered });
     expect(tick.balance).toBe(1_500 - tick.cost);
     expect(tick.day).toBe(`${tick.at.slice(0, 10)}T00:00:00.000Z`);
-    // The balance is the only production value that a sandbox subscriber sees.
+    // A sandbox subscriber sees the balance, and no other value of production.
     const told = shownBy(sandbox);
     expect(new Set(told.map(({ balance }) => balance)).size).toBe(told.length);
     expect(told).toEqual(told.map(({ at, day, balance }) => ({ at, day, balance, ...NOTHING_SENT })));

@@ -6,7 +6,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const TOKEN = 'a-token-for-metrics';
 
-/** An IP address of this machine other than loopback. Undefined if there is none. */
+/** An IP address of this machine that is not loopback. Undefined if there is none. */
 const outside = Object.values(networkInterfaces())
   .flat()
   .find((address) => address && address.family === 'IPv4' && !address.internal)?.address;

@@ -5,7 +5,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 describe('SMS history (R20, R102)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
-  /** In order of time, oldest first. */
+  /** The sent messages, oldest first. */
   const sent: { id: string; to: string[]; createdAt: string; sandbox: boolean }[] = [];
   beforeAll(async () => {
     gateway = await startTestGateway();
@@ -16,7 +16,7 @@ describe('SMS history (R20, R102)', () => {
         body: { to, message: `To ${to}` },
       });
       sent.push(body);
-      // Each in a different millisecond, so that filters by time can separate them.
+      // Wait for the next millisecond, so that filters by time can separate the messages.
       await eventually(() => Date.now() > Date.parse(body.createdAt));
     };
     for (let index = 0; index < 4; index++) {

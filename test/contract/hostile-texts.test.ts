@@ -14,14 +14,14 @@ import {
   type TextField,
 } from '../support/text-fields.ts';
 
-/** Largest ratio of the CPU time to that of plain text. */
+/** The CPU time of a text may be at most this many times that of a plain text. */
 const TIMES_MAX = 10;
-/** Plain text counts as at least this much: below it the machine's noise decides. */
+/** Smallest CPU time in ms that a plain text counts as. Shorter times are too inexact to compare. */
 const FLOOR_MS = 1;
-/** How often a slow text is tried again, each time next to plain text. */
+/** How often a slow text is measured again. Each time a plain text is measured just before it. */
 const TRIES = 10;
 
-/** Ends a test that hangs. Each takes half a minute on an idle machine. */
+/** Time limit of a test in ms. A test takes half a minute on an idle machine. */
 const TEST_MS = 300_000;
 
 const soon = () => new Date(Date.now() + 3_600_000).toISOString();
@@ -110,7 +110,7 @@ describe('hostile texts, made to be slow to process (R216)', () => {
   };
   const NOUNS = ['contact', 'webhook', 'device', 'key', 'message', 'account', 'redeliver'];
 
-  /** The CPU time of one request in ms. Gateway and test run in this thread. */
+  /** Returns the CPU time of one request in ms. The gateway runs in the test's thread, so its CPU time is included. */
   async function cpuOf({ send }: TextField, text: string): Promise<number> {
     const before = process.threadCpuUsage();
     const status = await send(text);
@@ -119,14 +119,14 @@ describe('hostile texts, made to be slow to process (R216)', () => {
     return (user + system) / 1_000;
   }
 
-  /** The limit for a text, measured now. */
+  /** Measures plain text, and returns the largest CPU time in ms that a text of the field may take. */
   async function mostIn(field: TextField, tries: number): Promise<number> {
     const took: number[] = [];
     for (let index = 0; index < tries; index += 1) took.push(await cpuOf(field, plainText(field.maxLength)));
     return TIMES_MAX * Math.max(FLOOR_MS, took.sort((a, b) => a - b)[Math.floor(tries / 2)] ?? 0);
   }
 
-  /** The fault of a text that exceeds ten times the time of plain text in every try. */
+  /** Returns a fault if the text takes more than the allowed CPU time in each of the tries. */
   async function faultOf(field: TextField, text: HostileText): Promise<string[]> {
     let fault = '';
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -147,7 +147,7 @@ describe('hostile texts, made to be slow to process (R216)', () => {
         if ((await cpuOf(field, text.of(field.maxLength))) > most) suspects.push([field, text]);
       }
     }
-    // Suspects are tried again later, when a passing load of the machine is over.
+    // Measure slow texts again at the end, when other load on the machine may be over.
     const faults: string[] = [];
     for (const [field, text] of suspects) faults.push(...(await faultOf(field, text)));
     expect(faults).toEqual([]);

@@ -110,7 +110,7 @@ describe('idempotency (R19, R94, R95)', () => {
     ];
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(3);
     expect(answers.map(replayed)).toEqual([null, null, null]);
-    // Another key of the account counts as the same client.
+    // All keys of an account share its idempotency keys.
     const sibling = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });
     expect(replayed(await send({}, { header, key: sibling.key }))).toBe('true');
     const routes = await sql.query('SELECT DISTINCT route FROM idempotency_records WHERE key = $1', [header]);
@@ -132,7 +132,7 @@ describe('idempotency (R19, R94, R95)', () => {
     const paid = await send({}, { header, key: poor.key });
     expect(paid.status).toBe(200);
     expect(replayed(paid)).toBeNull();
-    // The balance is empty now. A repeated request does not check the balance.
+    // The balance is empty now. The request is a repetition, so the balance is not checked.
     expect((await send({}, { header, key: poor.key })).text).toBe(paid.text);
   });
 

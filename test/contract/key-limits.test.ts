@@ -54,7 +54,7 @@ const rotate = async (of: Made, key: string, overlapSeconds = 3_600): Promise<Ma
 };
 const statusOf = async ({ key }: Made) => (await gateway.call('GET', '/account', { key })).status;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
-/** The limit that a 403 names. */
+/** Returns the status and error of an answer, and the limit that the message of a 403 names. */
 const limitOf = (answer: { status: number; body: { error?: string; message?: string } }) => [
   answer.status,
   answer.body.error,
@@ -93,7 +93,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     const widened = { ...cleared(limit), ...beyond };
     expect(limitOf(await call('PUT', lesser.path, widened, key))).toEqual(forbidden(limit));
     expect(limitOf(await call('PUT', path, widened, key))).toEqual(forbidden(limit));
-    // A key may narrow itself.
+    // A key may tighten its own limits.
     expect((await call('PUT', path, within, key)).status).toBe(200);
   });
 
@@ -103,7 +103,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     expect(limitOf(await call('PUT', wide.path, { name: 'mine' }, key))).toEqual(forbidden('ipAllowlist'));
     expect(limitOf(await call('POST', `${wide.path}/rotate`, {}, key))).toEqual(forbidden('ipAllowlist'));
     expect(await statusOf(wide)).toBe(200);
-    // Revoking only removes rights.
+    // A key may revoke a key with wider limits, because that only removes rights.
     expect((await call('DELETE', wide.path, undefined, key)).status).toBe(200);
   });
 
@@ -117,7 +117,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
       const [row] = await sql.query('SELECT per_minute, per_second FROM api_keys WHERE key_id = $1', [keyId]);
       expect(row).toEqual({ per_minute: 50, per_second: 7 });
     }
-    // The plan's limit is 100,000 here.
+    // The key without a limit of its own has the plan's, 100,000. That is more than the child's limit.
     for (const answer of [
       await call('POST', `${free.path}/rotate`, {}, child.key),
       await call('PUT', free.path, { name: 'mine' }, child.key),
@@ -178,7 +178,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     await expect(give()).rejects.toMatchObject({ code: 'unauthorized' });
   });
 
-  /** The values that lift a limit in a change. */
+  /** Returns the input that removes a limit. */
   function cleared(limit: string): object {
     return limit === 'ipAllowlist' ? { ipAllowlist: [] } : limit === 'expiresAt' ? { expiresAt: null } : {};
   }
@@ -240,7 +240,7 @@ describe('a sandbox key and production keys (R7, R129, R130)', () => {
 });
 
 describe('ended keys stay ended (R7, R203)', () => {
-  /** Keys that have ended, by the way they ended. */
+  /** For each way in which a key can end: a function that makes a key and ends it so. */
   const endings: Record<string, () => Promise<Made>> = {
     revoked: async () => {
       const one = await make();
@@ -293,7 +293,7 @@ describe('ended keys stay ended (R7, R203)', () => {
         expect(answer.body.error.message).toContain('it can end sooner, not later');
       }
     }
-    // A working key can be changed.
+    // The old key works until the end of its rotation. Until then it can be changed.
     expect((await call('PUT', old.path, { ipAllowlist: ['127.0.0.1'] })).status).toBe(200);
     const sooner = inMs(HOUR_MS / 2);
     expect((await call('PUT', old.path, { expiresAt: sooner })).body.apiKey.expiresAt).toBe(sooner);
@@ -332,7 +332,7 @@ describe('revoking a key with its descendants (R7, R119, R204)', () => {
     const gone = await make({}, leaked.key);
     await call('DELETE', gone.path);
     const bystander = await make();
-    // The person who rotates a key gets the secret of its successor.
+    // The leaked key rotates another key, and so its holder gets a new secret.
     const taken = await rotate(bystander, leaked.key);
     const replaced = await rotate(grandchild, account.key);
     const successor = await rotate(leaked, leaked.key);
@@ -352,7 +352,7 @@ describe('revoking a key with its descendants (R7, R119, R204)', () => {
       [tree.map(({ keyId }) => keyId), `key:${account.key.split('_')[1]}`],
     );
     expect(entries.map(({ target }) => target).sort()).toEqual(tree.map(({ keyId }) => keyId).sort());
-    // The second time nothing is left to revoke.
+    // The second request finds no key to revoke.
     expect((await call('DELETE', `${leaked.path}?descendants=true`)).body.revokedKeys).toEqual([]);
   });
 

@@ -55,7 +55,7 @@ const works = async (...keys: readonly Made[]) => {
   for (const { key } of keys) found.push((await gateway.call('GET', '/account', { key })).status === 200);
   return found;
 };
-/** The keys of an answer, and which of them are revoked. */
+/** Returns for each key whether it works or is revoked. */
 const standing = (keys: readonly { keyId: string; revokedAt: string | null }[]) =>
   new Map(keys.map(({ keyId, revokedAt }) => [keyId, revokedAt === null ? 'works' : 'revoked']));
 
@@ -70,7 +70,8 @@ describe('keys of a person who leaves or gets a smaller role (R204)', () => {
     const made = await makeByKey(full.key);
     const madeInTurn = await makeByKey(made.key, ['SEND_SMS']);
     const ofAnother = await make(owner);
-    // The owner rotates a key of the person, and the person one of the owner's. The one who rotates gets the secret.
+    // The owner rotates a key of the person, and the person rotates a key of the owner. A person who rotates a key gets
+    // its new secret.
     const taken = (await ask(token, ROTATE, { k: ofAnother.keyId })).body.data.rotateApiKey;
     const kept = (await ask(owner, ROTATE, { k: handedOver.keyId })).body.data.rotateApiKey;
     expect(kept.apiKey).toMatchObject({
@@ -159,7 +160,7 @@ describe('keys of a person who leaves or gets a smaller role (R204)', () => {
     for (const made of await Promise.all(making)) {
       if (made) expect(await works({ key: made.key, keyId: '' })).toEqual([false]);
     }
-    // A session that ended grants nothing in another process that has not heard of it yet.
+    // The session has ended. Another process may not know this yet, but must refuse it as well.
     await expect(apiKeys.create.run(caller, input)).rejects.toMatchObject({ code: 'unauthorized' });
     await expect(apiKeys.rotate.run(caller, { keyId: first.keyId })).rejects.toMatchObject({
       code: 'unauthorized',

@@ -26,7 +26,7 @@ describe('known devices', () => {
       variables: { e: email, p: password },
       headers: { 'X-Forwarded-For': address, ...headers },
     });
-  /** Signs in as a browser does; gives its device cookie. */
+  /** Signs in as a browser does, and returns its device cookie. */
   async function browserOf({ email, password }: TestAccount, address: string) {
     const signedIn = await tryPassword(email, password, address);
     const [session] = signedIn.headers.getSetCookie();
@@ -34,7 +34,7 @@ describe('known devices', () => {
     const asked = await graphql(gateway, VIEWER, { headers: { Cookie: cookie } });
     const [device] = asked.headers.getSetCookie();
     expect(device).toMatch(/^device=[\w-]{43}; Path=\/graphql; Max-Age=31536000; HttpOnly; SameSite=Strict$/);
-    // Once for a session, so that a client that keeps no cookies makes no more of them.
+    // The cookie is set once for each session. So a client that stores no cookies does not cause more and more of them.
     const again = await graphql(gateway, VIEWER, { headers: { Cookie: cookie } });
     expect(again.headers.getSetCookie()).toEqual([]);
     return device!.split(';')[0]!;
@@ -73,7 +73,7 @@ describe('known devices', () => {
 
   it('give no budget against other people who have the same email (R234, R302)', async () => {
     const [victim, attacker] = [await gateway.createAccount(), await gateway.createAccount()];
-    // Any account may invite any email, and knows the one-time password of the person whom it invites.
+    // Any account may invite any email address. It then knows the one-time password of the invited person.
     const invite = 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { password } }';
     const invited = await graphql(gateway, invite, {
       token: await signIn(gateway, attacker),
@@ -88,7 +88,7 @@ describe('known devices', () => {
     expect(codesOf(await tryPassword(victim.email, victim.password, '203.0.113.61'))).toEqual([
       'RATE_LIMITED',
     ]);
-    // The known person of the device is not locked out.
+    // The device belongs to the attacker's own person, who is not locked out.
     expect(codesOf(await guess(own.password, second, '203.0.113.62'))).toEqual([]);
   });
 

@@ -45,7 +45,7 @@ describe('links by mail', () => {
   const use = (query: string, token: string, password: string) =>
     graphql(gateway, query, { variables: { token, password } });
   const mailsTo = (email: string) => mails.received.filter(({ to }) => to.includes(email));
-  /** The newest mail of `count` to the person. */
+  /** Waits for `count` mails to the email address, and returns the last of them. */
   const mailed = (email: string, count = 1) =>
     eventually(() => (mailsTo(email).length >= count ? mailsTo(email)[count - 1] : undefined));
   const asked = async (account: TestAccount, count = 1) => {
@@ -169,7 +169,7 @@ describe('links by mail', () => {
     expect({ isMailed, acceptedAt: user.acceptedAt }).toEqual({ isMailed: true, acceptedAt: null });
     expect(linkOf(mail).pathname).toBe('/console/accept-invitation');
     const token = tokenOf(mail);
-    // It is no link for lost passwords.
+    // The token of an invitation cannot be used to reset a password.
     expect(codesOf(await use(RESET, token, OWN))).toEqual(['BAD_USER_INPUT']);
     expect(codesOf(await use(ACCEPT, token, OWN))).toEqual([]);
     const own = await signIn(gateway, { email: user.email, password: OWN });

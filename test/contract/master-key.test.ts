@@ -17,7 +17,7 @@ describe('the master key at the start, with secrets in the database', () => {
   beforeAll(async () => {
     first = await startTestGateway({ MASTER_KEY: OLD });
     account = await first.createAccount();
-    // Before anything is sealed, any master key fits.
+    // While the database has no sealed value, a process with any master key may start.
     await (await startTestGateway({ MASTER_KEY: STRANGE }, first.database)).stop();
     receiver = await startWebhookReceiver();
     const made = await first.call('POST', '/developers/webhooks', {

@@ -47,7 +47,7 @@ describe('money (R17)', () => {
 
   it('refunds each recipient that no carrier accepted once, and none that failed later', async () => {
     const owner = await gateway.createAccount(1_000);
-    // Rejected, undeliverable, delivered, rejected; two units each.
+    // By number: rejected, undeliverable, delivered, rejected. The text has two units.
     const { body } = await send(owner.key, '0700000001,0700000002,0700123456,0710000001', {
       message: 'a'.repeat(161),
     });
@@ -114,7 +114,7 @@ describe('money (R17)', () => {
       );
     await set('254', 70);
     await set('25471', 90);
-    // A process reads prices at its start. This change by SQL is not announced.
+    // A process reads prices when it starts. The SQL statement above is not announced, so a new process is needed.
     const fresh = await startTestGateway({}, gateway.database);
     opened.push(fresh);
     const { body } = await send(owner.key, '0700123456,+254201234567,+254712345678', {}, fresh);

@@ -6,7 +6,7 @@ import { emailRoutes } from '../../src/rest/routes/email.routes.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw-http.ts';
 
-/** The directives of deploy/proxy/nginx.conf; those of the location under `location /`. */
+/** Returns the directives of deploy/proxy/nginx.conf. The directives of the location are under `location /`. */
 function readBlock() {
   const file = readFileSync(new URL('../../deploy/proxy/nginx.conf', import.meta.url), 'utf8');
   const text = file.replaceAll(/^\s*#.*$/gm, '');
@@ -48,14 +48,14 @@ describe('deploy/proxy/nginx.conf', () => {
     const largest = Math.max(...emailRoutes.map(({ maxBodyBytes = 0 }) => maxBodyBytes), 16 * 1024 * 1024);
     expect(megabytes * 1024 * 1024).toBeGreaterThanOrEqual(largest);
     expect(valuesOf('proxy_buffering')).toEqual([['off']]);
-    // nginx must wait longer than 15 seconds, because a stream sends a line every 15 seconds.
+    // A stream sends a line every 15 seconds, so nginx must wait longer than that.
     expect(Number.parseInt(valuesOf('proxy_read_timeout')[0]?.[0] ?? '', 10)).toBeGreaterThan(30);
   });
 
   describe('before a gateway', () => {
     let gateway: TestGateway;
     let proxyUrl: string;
-    /** Sets the block's headers as nginx does. */
+    /** A proxy that sets the same headers as the nginx configuration. */
     const proxy = createServer((incoming, outgoing) => {
       const { host, port } = new URL(gateway.url);
       const given = incoming.headers['x-forwarded-for'];
@@ -80,7 +80,7 @@ describe('deploy/proxy/nginx.conf', () => {
       incoming.pipe(passed);
     });
     beforeAll(async () => {
-      // The proxy is at 127.0.0.1, its client at 127.0.0.2.
+      // The gateway trusts the proxy at 127.0.0.1. The proxy's client is at 127.0.0.2.
       gateway = await startTestGateway({ TRUST_PROXY: '127.0.0.1' });
       await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
       proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;

@@ -12,7 +12,7 @@ describe('the REST API since the last release [R1]', () => {
     expect(incompatibleChanges(released, present)).toEqual([]);
   });
 
-  /** The current document, changed as text. */
+  /** Returns the current document with a text replacement. */
   const changed = (from: string, to: string): OpenApiDocument => {
     const text = JSON.stringify(present);
     expect(text).toContain(from);

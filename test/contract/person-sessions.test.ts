@@ -115,7 +115,7 @@ describe('access tokens', () => {
     const list = '{ accessTokens { id lastUsedAt } }';
     const [known] = (await graphql(gateway, list, { token: owner })).body.data.accessTokens;
     expect(known).toEqual({ id: made.accessToken.id, lastUsedAt: expect.any(String) });
-    // REST accepts API keys only.
+    // REST does not accept session tokens, only API keys.
     expect((await gateway.call('GET', '/account', { key: token })).status).toBe(401);
   });
 
@@ -208,7 +208,7 @@ describe('access tokens', () => {
   it('end when they are revoked, at once, also for a stream that runs (R254)', async () => {
     const owner = await signIn(gateway, account);
     const made = (await create(owner, ['live.messages', 'member.list'])).body;
-    // The operation of live updates is in the list of permissions.
+    // The list of permissions contains the operations of live updates.
     const permissions = (await graphql(gateway, '{ permissions }', { token: owner })).body.data
       .permissions as string[];
     const live = permissions.filter((name) => name.startsWith('live.'));

@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-/** A port without a server. */
+/** A port on which nothing listens. */
 let port: number;
 let gateway: TestGateway;
 let account: TestAccount;

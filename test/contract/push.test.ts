@@ -7,7 +7,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { sweepAt } from '../support/sweeps.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-/** A point on the curve and a secret, as in a browser's subscription. */
+/** An elliptic-curve point and a secret, as a browser's subscription has them. */
 const KEYS = {
   p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
   auth: 'BTBZMqHH6r4Tts7J_aSIgg',

@@ -7,12 +7,12 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { rawExchange, rawRequest } from '../support/raw-http.ts';
 
 const SYSTEM = { kind: 'system', name: 'test' } as const;
-/** The documented limits. */
+/** The default limits that the documentation names. */
 const DEFAULTS = { RATE_LIMIT_PER_MINUTE: '', RATE_LIMIT_PER_SECOND: '', RATE_LIMIT_WEBHOOKS_PER_MINUTE: '' };
 const HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
 let gateway: TestGateway;
-/** A second process on the same database. */
+/** A second gateway process on the same database. */
 let second: TestGateway;
 let account: TestAccount;
 
@@ -78,7 +78,7 @@ describe('the sliding window (R12, R178, R179, R181)', () => {
     });
     expect(remaining(answer.headers)).toBe(0);
     expect(Number(answer.headers.get('x-ratelimit-reset'))).toBeGreaterThanOrEqual(first + 60);
-    // A refused request did not count: the reset time is unchanged.
+    // A refused request is not counted, so the reset time is unchanged.
     expect((await get(key)).headers.get('x-ratelimit-reset')).toBe(answer.headers.get('x-ratelimit-reset'));
   });
 });
@@ -130,7 +130,7 @@ describe('other limits (R12, R180, R182)', () => {
         expect.stringContaining('More than 5 requests in 60 seconds.'),
       ]);
     }
-    // 15 of the key's 20 registrations in a minute are left.
+    // The key has made 5 of its 20 registrations a minute, so 15 are left.
     await setRateLimit.run(SYSTEM, { keyId, perMinute: 100, perSecond: null });
     for (let count = 6; count <= 20; count++) expect((await register()).status).toBe(400);
     expect((await register()).body.message).toContain('More than 20 webhook registrations in 60 seconds.');

@@ -30,7 +30,10 @@ async function gatewayOn(
   return closeAtEnd(await startTestGateway(environment, database), (gateway) => gateway.stop());
 }
 
-/** A database with one waiting message, and a held copy of it. The copy's worker has a carrier. */
+/**
+ * Creates a database with one waiting message, and copies it. A gateway with a carrier starts on the copy and holds
+ * back all messages.
+ */
 async function copied(minutesAgo = 0) {
   const first = await databaseOf();
   const api = await gatewayOn(first, { ROLES: 'api' });

@@ -5,7 +5,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 
 const HSTS = 'max-age=31536000';
 
-/** The head of the answer to these bytes. */
+/** Sends `text` as raw bytes, and returns the head of the answer. */
 function raw(url: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text));

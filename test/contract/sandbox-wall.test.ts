@@ -33,12 +33,12 @@ interface Request {
 
 const NUMBER = '+256772904411';
 const USER = 'kavuma-user';
-/** A marker in every text of production. */
+/** All texts of production objects contain this word. */
 const MARK = 'Kavuma';
 const IDEMPOTENCY_KEY = 'the-same-in-both';
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const EVENTS = ['sms.sent', 'sms.failed', 'email.sent', 'push.sent', 'webhook.test'];
-/** Production's rows of every table with an environment, and production's money. */
+/** For each table with an environment: the rows of production. Also production's money. */
 const PRODUCTION: Readonly<Record<string, string>> = {
   messages: `SELECT * FROM messages WHERE environment = 'production' ORDER BY id`,
   recipients: `SELECT r.* FROM recipients r JOIN messages m ON m.id = r.message_id AND m.environment = 'production'
@@ -91,7 +91,7 @@ async function done(
 const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
 
 describe('a sandbox key (R200)', () => {
-  /** Production ids, by the path segment before them. */
+  /** The id of a production object, by the path segment that precedes such an id. */
   const ids: Record<string, string> = {};
   let secrets: readonly string[];
   let requests: readonly Request[];
@@ -149,7 +149,7 @@ describe('a sandbox key (R200)', () => {
       const isOpen = ({ status }: { status: string }) => status === 'pending' || status === 'retrying';
       return data.length >= 4 && !data.some(isOpen);
     });
-    // Until the simulator has sent all its reports.
+    // Wait until the simulator has sent all its reports.
     const found = (id: string) => done(key, 'GET', `/developers/messages/${id}`);
     await eventually(async () => (await found(sms.id)).status === 'delivered');
     await eventually(async () => (await found(whatsApp.id)).readAt !== null);
@@ -162,7 +162,7 @@ describe('a sandbox key (R200)', () => {
       (await gateway.parts.stores.inbound.lastFrom(accountId, 'whatsapp', NUMBER))?.toISOString() ?? '';
     const keyId = String(key.split('_')[1]);
     secrets = [...theirs, MARK, MARK.toLowerCase(), NUMBER, receiver.url, inboundAt, keyId];
-    // Reads come first, because later requests create objects in the sandbox.
+    // Sort reads first, because later requests create objects in the sandbox.
     requests = requestsOf((await gateway.call('GET', '/openapi.json')).body).toSorted(
       (one, other) => Number(one.method !== 'GET') - Number(other.method !== 'GET'),
     );
@@ -174,7 +174,7 @@ describe('a sandbox key (R200)', () => {
     return JSON.parse(JSON.stringify(tables));
   }
 
-  /** Bodies that name production objects. Other routes use the documented example. */
+  /** Bodies that name production objects, by route. All other routes get the documented example. */
   const aimed: Readonly<Record<string, () => object>> = {
     'post /developers/contacts': () => ({ phone: NUMBER, externalId: `${MARK}-1` }),
     'post /developers/push/devices': () => ({ token: `${MARK}-token`, platform: 'android', userId: USER }),
@@ -182,7 +182,7 @@ describe('a sandbox key (R200)', () => {
     'post /developers/whatsapp': () => ({ to: NUMBER, type: 'text', text: { body: 'Hi' } }),
     'post /developers/webhooks': () => ({ url: `${receiver.url}/sandbox`, events: EVENTS }),
   };
-  /** Query values by parameter name. Other parameters are left out. */
+  /** Values by the name of the query parameter. Requests leave out other parameters. */
   const queries: Readonly<Record<string, readonly string[]>> = {
     limit: ['100'],
     environment: ['production', 'sandbox'],
@@ -194,12 +194,12 @@ describe('a sandbox key (R200)', () => {
     since: ['2026-01-01T00:00:00Z'],
   };
 
-  /** A request for production objects on every documented route. */
+  /** Makes a request for each documented route. It names production objects. */
   function requestsOf(document: Documented): readonly Request[] {
     return Object.entries(document.paths).flatMap(([route, methods]) =>
       Object.entries(methods)
         .filter(([method]) => method !== 'parameters')
-        // api-keys.test.ts tests which keys may see and change each other.
+        // api-keys.test.ts tests which keys may read and change other keys.
         .filter(() => !route.startsWith('/developer/keys'))
         .flatMap(([method, documented]) => {
           const path = route.replaceAll(/\/([a-z]+)\/\{(\w+)\}/g, (_, noun: string, name: string) => {
@@ -242,7 +242,7 @@ describe('a sandbox key (R200)', () => {
         headers,
         ...(body ? { body } : {}),
       });
-      // Values that the request itself contained do not count as leaked.
+      // An answer may repeat values of the request. These did not leak.
       const said = decodeURIComponent(path) + JSON.stringify(body ?? {});
       const shown = secrets.filter((secret) => answer.text.includes(secret) && !said.includes(secret));
       if (shown.length > 0) leaks.push(`${method} ${path} shows ${shown.join(', ')}`);
@@ -280,7 +280,7 @@ describe('a sandbox key (R200)', () => {
       data: [],
       pagination: { page: 1, limit: 20, total: 0, pages: 0 },
     });
-    // A production key finds both by id.
+    // A production key finds both contacts by id.
     expect((await done(own.key, 'GET', `/developers/contacts/${made[1].id}`)).id).toBe(made[1].id);
   });
 
@@ -373,7 +373,7 @@ describe('a sandbox key (R200)', () => {
   });
 });
 
-/** The fields that each mutation returns. */
+/** The fields that the tests read from the answer of each mutation. */
 interface Thing {
   readonly id: string;
   readonly environment: string;
@@ -440,7 +440,7 @@ describe('people', () => {
       expect(unasked.contactImports.nodes).toEqual([{ environment: 'PRODUCTION' }]);
       expect(unasked.webhooks).toEqual([{ environment: 'SANDBOX' }, { environment: 'PRODUCTION' }]);
       expect(unasked.webhookDeliveries.totalCount).toBe(2);
-      // Both are found by id in either environment.
+      // A person finds the objects of both environments by id.
       for (const { createContact, registerWebhook, importContacts } of made) {
         const { contact, webhook, contactImport } = await ask(
           'query ($c: ID!, $w: ID!, $i: ID!) { contact(id: $c) { id } webhook(id: $w) { id } contactImport(id: $i) { id } }',

@@ -35,7 +35,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     (await at.call('GET', `/developers/messages/${id}`, { key })).body;
   const balance = async (key = account.key) => (await gateway.call('GET', '/account', { key })).body.balance;
 
-  /** The time of submission in milliseconds. */
+  /** Returns the time of the submission in ms. */
   const leftAt = async (id: string, at: TestGateway, key: string): Promise<number> => {
     const found = await eventually(async () => {
       const details = await get(id, at, key);
@@ -44,8 +44,8 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     return Date.parse(found.timeline.at(-1).at);
   };
   /**
-   * None leaves early. Most leave before a message that is sent one second after the last due time: a slow machine
-   * delays both.
+   * Expects that no message is submitted before its due time. Then a late message shows the delay of the machine: most
+   * others must be submitted before a message that was sent one second after the last due time.
    */
   async function expectOnTime(
     scheduled: readonly { id: string; dueAt: number }[],
@@ -128,7 +128,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     await first.stop();
     const second = await startTestGateway(routes, database);
     opened.push(second);
-    // The due times lie ahead however long the restart took, because they are set in the database.
+    // Set the due times in the database now, so that they are in the future however long the restart took.
     const scheduled = sent.map(({ body }, index) => ({
       id: body.id,
       dueAt: Date.now() + 1_500 + index * 77,
@@ -173,7 +173,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       }
       expect(body.timeline.at(-1)).toMatchObject({ status: 'failed' });
       expect(await balance(owner.key)).toBe(1_000);
-      // A later message has arrived, so an earlier one will not.
+      // Messages arrive in order. The next one has arrived, so the canceled one will not.
       const { body: next } = await send({}, owner.key);
       await receiver.waitFor((hook) => hook.body.messageId === next.id);
       expect(receiver.received.map((hook) => hook.body.messageId)).toEqual([next.id]);
@@ -238,7 +238,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       sick.behave({ answer: 'drop' });
       const { body: unsure } = await send({}, owner.key, other);
       await tried(unsure.id, 1);
-      // A later attempt that was definitely not sent proves nothing about the first attempt.
+      // The last attempt was definitely not sent. The first one may have been, so the message still cannot be canceled.
       sick.behave({ answer: 8 });
       await tried(unsure.id, 2);
       expect((await cancel(unsure.id, owner.key, other)).body.error.code).toBe('message_not_cancelable');
@@ -252,7 +252,10 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     opened.push(second);
     const gateways = [gateway, second];
     const owner = await gateway.createAccount(1_000_000);
-    /** Cancellations near the due time, where they race with the submission, and well before and after it. */
+    /**
+     * When to cancel, in ms from the due time. Most values are near the due time, where the cancellation races with the
+     * submission.
+     */
     const CANCEL_MS = [-1_000, -20, -10, 0, 10, 20, 30, 40, 50, 1_000];
     const race = async (number: number) => {
       const due = Date.now() + 1_500;
@@ -269,7 +272,8 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       return { id: body.id, message, status: canceled.status };
     };
     const startAt = Date.now();
-    // 80 loops start 20 ms apart. Hundreds of requests at once would be late for their due times.
+    // Start 80 loops, 20 ms apart. If all requests were sent at once, they would take longer than the time until they
+    // are due.
     const outcomes: Awaited<ReturnType<typeof race>>[] = [];
     await Promise.all(
       Array.from({ length: 80 }, async (_, lane) => {
@@ -279,7 +283,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     );
     const byStatus = Map.groupBy(outcomes, ({ status }) => status);
     expect([...byStatus.keys()].sort()).toEqual([200, 409]);
-    // One after another: hundreds of polls at once would slow the gateway down.
+    // Check one message after another, because hundreds of polls at once would slow the gateway down.
     for (const { id, status } of outcomes) {
       await eventually(
         async () => (await get(id, gateway, owner.key)).status === (status === 200 ? 'failed' : 'sent'),

@@ -19,7 +19,7 @@ const POLICY =
   'mutation ($on: Boolean!) { setSecurityPolicy(requireSecondFactor: $on) { id requireSecondFactor } }';
 
 const STEP_SECONDS = 30;
-/** The code of an authenticator app, `steps` steps of 30 seconds from now. */
+/** Returns the code of an authenticator app. `steps` is the number of 30-second steps from now. */
 const codeOf = (secret: string, steps = 0) =>
   generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
 
@@ -31,13 +31,14 @@ describe('second factors', () => {
   });
   afterAll(() => gateway?.stop());
 
-  /** The owner of a new account, with an authenticator app. */
+  /** Creates an account whose owner has an authenticator app. */
   async function withApp() {
     account = await gateway.createAccount();
     const token = await signIn(gateway, account);
     const started = await graphql(gateway, START, { token });
     const { secret } = started.body.data.startTotp;
-    // The next sign-in uses the code of the next step, so that crossing a 30 s boundary does not matter.
+    // A code can be used once. Sign-ins use the code of the next step, so the test may run within one step or cross
+    // into the next.
     const confirmed = await graphql(gateway, CONFIRM, { token, variables: { code: codeOf(secret) } });
     const { recoveryCodes } = confirmed.body.data.confirmTotp;
     return { ...account, token, secret: secret as string, recoveryCodes: recoveryCodes as string[] };
@@ -55,7 +56,7 @@ describe('second factors', () => {
   };
   const database = <T>(work: Parameters<typeof withKnex<T>>[1]) =>
     withKnex(gateway.database.connection, work);
-  /** Changes the session as if the person had last entered a password or code this long ago. */
+  /** Sets the time at which the person last entered a password or code to `minutes` minutes ago. */
   const verifiedAgo = (email: string, minutes: number) =>
     database(async (knex) => {
       await knex.raw(
@@ -75,7 +76,7 @@ describe('second factors', () => {
     );
     const wrong = await graphql(gateway, CONFIRM, { token, variables: { code: '12' } });
     expect(codesOf(wrong)).toEqual(['BAD_USER_INPUT']);
-    // The factor is not confirmed yet: the password alone signs in.
+    // The factor is not confirmed yet, so the password is enough to sign in.
     expect((await trySignIn(account)).body.data.signIn.user.email).toBe(account.email);
     const right = await graphql(gateway, CONFIRM, { token, variables: { code: codeOf(secret) } });
     const { recoveryCodes } = right.body.data.confirmTotp;
@@ -107,7 +108,7 @@ describe('second factors', () => {
     expect(first.headers.get('set-cookie')).toBeNull();
     const { challenge, kinds } = first.body.errors[0].extensions.details;
     expect(kinds).toEqual(['totp', 'recovery_code']);
-    // A challenge does not work as a session.
+    // A challenge cannot be used as a session token.
     expect(codesOf(await graphql(gateway, '{ viewer { id } }', { token: challenge }))).toEqual([
       'UNAUTHENTICATED',
     ]);
@@ -304,7 +305,7 @@ describe('second factors', () => {
       expect(codesOf(await call('mutation { setRetention(contentDays: 30) { contentDays } }'))).toEqual([
         'STEP_UP_REQUIRED',
       ]);
-      // Permissions list what the role has; a step-up unlocks them.
+      // `permissions` lists all rights of the role, also those that need a step-up first.
       expect((await call('{ permissions }')).body.data.permissions).toContain('account.setRetention');
     });
 

@@ -136,7 +136,7 @@ describe('attempts with wrong secrets (R213)', () => {
       const id = await viewerOf(owner);
       for (let n = 0; n < 11; n++) await password(owner.email, secret);
       expect(await refusals('lockout')).toBeGreaterThan(0);
-      // The IP address is locked out, so the test reads the log without a sign-in.
+      // The IP address is locked out. So read the audit log directly, without a sign-in.
       const seen = () =>
         gateway.parts.operations.audit.list.run(
           { kind: 'member', accountId: owner.accountId, userId: id, role: 'OWNER' },
@@ -179,7 +179,7 @@ describe('attempts with wrong secrets (R213)', () => {
       await graphql(fresh, SIGN_IN, { variables: { e: owner.email, p: secret } });
       const own = await signIn(fresh, owner);
       await eventually(async () => (await failuresOf(own)).length === 1);
-      // The invited person accepts. This gives the inviter no access to the other account's people.
+      // The invited person accepts. The account that invited still gets no access to the other account's people.
       const { password: shown } = body.data.inviteMember;
       const fake = await signIn(fresh, { email: owner.email, password: shown });
       const change = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';

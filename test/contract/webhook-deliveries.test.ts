@@ -10,7 +10,9 @@ let owner: TestAccount;
 beforeAll(async () => {
   bench = await startWebhookBench();
 });
-/** For sequential tests. Tests that wait for seconds run concurrently, each with its own account. */
+/**
+ * The account of a test that runs alone. Tests that wait for seconds run at the same time, each with its own account.
+ */
 beforeEach(async () => {
   owner = await bench.gateway.createAccount();
 });
@@ -22,7 +24,7 @@ interface DeliveryJson {
   readonly attempts: number;
   readonly messageId: string;
 }
-/** The endpoint's only delivery, once it has `status`. */
+/** Waits until the endpoint has one delivery with `status`, and returns it. */
 const settled = (owner: TestAccount, id: string, status: string, query = '') =>
   eventually(async () => {
     const { data } = await bench.deliveries(owner, id, query);
@@ -62,9 +64,9 @@ describe('delivery records (R30, R79–R84)', () => {
     const [attempt] = delivery.attemptLog;
     const shownAt = Date.now();
     const dueAt = Date.parse(delivery.nextRetryAt);
-    // Both times of the attempt are rounded to a millisecond.
+    // The start and the duration of the attempt are each rounded to a millisecond.
     expect(dueAt).toBeGreaterThanOrEqual(Date.parse(attempt.at) + attempt.durationMs + 5_000 - 2);
-    // It ended before it was shown. Retry times are rounded up to 20 ms.
+    // The attempt had ended before the test read it. The time of a retry is rounded up to 20 ms.
     expect(dueAt).toBeLessThanOrEqual(shownAt + 5_000 + 20);
   });
 
@@ -155,7 +157,8 @@ describe('retries (R163–R167)', () => {
     const signatures = [first, second].map((hook) => String(hook.headers['x-service-signature']));
     expect(signatures[1]).not.toBe(signatures[0]);
     const [early = 0, late = 0] = signatures.map((header) => Number(/t=(\d+)/.exec(header)?.[1]));
-    // `t` is the second in which the attempt began: after the event, and before the request arrived.
+    // `t` is the second in which the attempt began. That is not before the event, and not after the arrival of the
+    // request.
     expect(early).toBeGreaterThanOrEqual(Math.floor(Date.parse(first.body.timestamp) / 1000));
     expect(early).toBeLessThanOrEqual(first.at / 1000);
     expect(late).toBeGreaterThanOrEqual(Math.floor((first.at + 5_000) / 1000));
@@ -235,7 +238,10 @@ describe('manual retry (R28)', () => {
 });
 
 describe('an attempt in progress is not doubled', () => {
-  /** A receiver that answers the first POST with 500, the second when `finish` is called, and later ones with 409. */
+  /**
+   * Starts a receiver. It answers the first POST with 500, the second one when `finish` is called, and later ones with
+   * 409.
+   */
   const receivingSlowly = async () => {
     const { promise, resolve } = Promise.withResolvers<number>();
     const receiver = await bench.receiving((_hook, count) => [500, promise][count - 1] ?? 409);
@@ -352,7 +358,7 @@ describe('recover (R28 and R31)', () => {
     await settled(owner, id, 'failed');
     await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 1 });
     await bench.call(owner, 'POST', `/${id}/recover`, { since });
-    // A recovery starts the count anew: the second attempt counts as the first, so a retry is left.
+    // A recovery starts to count attempts from zero. So the second attempt counts as the first, and one retry is left.
     expect(await settled(owner, id, 'success')).toMatchObject({ attempts: 3 });
   });
 
@@ -360,7 +366,7 @@ describe('recover (R28 and R31)', () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
-    // Cached settings stay fresh, because this clock hardly moves.
+    // Slow the clock down, so that the settings in the cache do not expire during the test.
     const [start, now] = [performance.now(), performance.now.bind(performance)];
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => start + (now() - start) / 1_000);
     try {
@@ -392,7 +398,7 @@ describe('recover (R28 and R31)', () => {
     const recovered = await attempted(2);
     expect(recovered.status).toBe('retrying');
     await bench.call(owner, 'POST', `/${id}/deliveries/${recovered.id}/retry`);
-    // The second of the three attempts that count.
+    // This is the second attempt since the recovery. Three are allowed.
     expect(await attempted(3)).toMatchObject({ status: 'retrying', nextRetryAt: expect.any(String) });
   });
 
@@ -502,7 +508,8 @@ describe('fairness between webhooks', () => {
       const receiver = await bench.receiving();
       const live = await bench.gateway.createAccount();
       await bench.register(live, { url: receiver.url });
-      // Each attempt on the dead endpoint lasts 10 s. Most events must not wait for one to end.
+      // Each attempt on the dead endpoint takes 10 s. Most events of the other account must not wait for such an
+      // attempt.
       let waited = 0;
       for (let index = 0; index < 5; index += 1) {
         const begun = dead.requests.length;

@@ -18,7 +18,7 @@ describe("the gateway's own webhook receiver", () => {
   let account: TestAccount;
   let outsider: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
   beforeAll(async () => {
-    // With default settings: no private network is allowed.
+    // By default no private network is allowed.
     gateway = await startTestGateway({ WEBHOOK_ALLOWED_NETWORKS: '' });
     account = await gateway.createAccount();
     outsider = await startWebhookReceiver();

@@ -24,7 +24,7 @@ interface Entry {
   note: string;
 }
 
-// A shared corpus may be newer than the copy in the repository.
+// A corpus outside the repository, which may be newer than the copy in it.
 const SHARED = new URL('../../../shared/corpus/urls.json', import.meta.url);
 const entries: Entry[] = JSON.parse(
   existsSync(SHARED) ? readFileSync(SHARED, 'utf8') : fixture('corpus/urls.json'),
@@ -207,7 +207,7 @@ describe('webhook targets at delivery', () => {
     await proxy.close();
   });
 
-  /** Replaces the Internet: every IP address leads to the receiver, which reports that IP address as its own. */
+  /** Connects to the receiver for every IP address. The socket reports the dialled IP address as its peer. */
   const internet = (dialled: string[]) => (options: TcpNetConnectOpts) => {
     dialled.push(String(options.host));
     const socket = connect({ ...options, host: '127.0.0.1', port: receiver.port });

@@ -12,7 +12,7 @@ import { startWebhookBench } from '../support/webhooks.ts';
 const PAGE = guide('webhooks');
 const has = (program: string, argument = '--version') => spawnSync(program, [argument]).status === 0;
 
-/** The code block under the heading of a language. */
+/** Returns the code block under the heading of a language. */
 function snippet(language: string): string {
   const found = samplesOf(PAGE)
     .flat()
@@ -25,7 +25,7 @@ interface Case {
   readonly what: string;
   readonly secret: string;
   readonly header: string;
-  /** The raw body in base64. */
+  /** The raw body of the delivery in base64. */
   readonly body: string;
   readonly genuine: boolean;
 }
@@ -36,11 +36,13 @@ interface Program {
   readonly command: string;
   readonly arguments?: readonly string[];
   readonly isHere: boolean;
-  /** Formats the cases as the input of the program. The default is JSON. */
+  /** Formats the cases for the program's stdin. Default: JSON. */
   readonly input?: (cases: readonly Case[]) => string;
 }
 
-/** Each program reads cases from stdin and writes its verdicts as a JSON array. */
+/**
+ * For each language, a program that reads cases from stdin and prints a JSON array of booleans: is the signature valid?
+ */
 const PROGRAMS: Readonly<Record<string, Program>> = {
   TypeScript: {
     extension: 'ts',
@@ -90,7 +92,7 @@ func main() {
   },
   Java: {
     extension: 'java',
-    // Java has no JSON of its own, so a case comes as a line of three fields.
+    // Java has no JSON parser of its own, so each case is a line with three fields.
     code: () =>
       `${snippet('Java').replace(
         'public final class Webhook {',
@@ -141,7 +143,7 @@ describe('the verification code on the page for receivers (R155–R159)', () => 
   for (const [language, program] of Object.entries(PROGRAMS)) {
     // The test is skipped if the interpreter is not installed.
     (program.isHere ? it : it.skip)(`works in ${language} on real deliveries`, () => {
-      // Go takes all files of a folder for one program.
+      // Go compiles all files of a folder into one program, so each program gets a folder of its own.
       mkdirSync(join(directory, language));
       const file = join(directory, language, `check.${program.extension}`);
       writeFileSync(file, program.code());

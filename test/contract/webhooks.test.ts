@@ -16,7 +16,7 @@ const opened: { stop(): Promise<void> }[] = [];
 beforeAll(async () => {
   gateway = await startTestGateway();
 });
-// A new account for each test: an account may have 10 endpoints.
+// Each test has a new account, because an account may have only 10 endpoints.
 beforeEach(async () => {
   account = await gateway.createAccount();
 });
@@ -104,7 +104,7 @@ describe('registration (R29, R105–R109)', () => {
       });
       return [created.status, created.body, changed.status, changed.body, ...told];
     };
-    // 255.255.255.255 is never public; the name never resolves (RFC 6761).
+    // 255.255.255.255 is never a public IP address. The host name never resolves (RFC 6761).
     const inside = await refusals('https://255.255.255.255/');
     expect(inside[1]).toMatchObject({
       error: {
@@ -179,7 +179,7 @@ describe('secrets in the query of a URL (R212)', () => {
     expect((await graphql(gateway, query, { token })).body.data.auditLog.nodes).toEqual([
       { after: { url: SHOWN } },
     ]);
-    // Triggers forbid deletes from the log.
+    // Triggers forbid deletes from the audit log, so switch them off.
     await withKnex(gateway.database.url, (knex) =>
       knex.transaction(async (all) => {
         await all.raw('SET LOCAL session_replication_role = replica');
@@ -466,7 +466,7 @@ describe('a webhook that only fails (R31)', () => {
       return row.failing_since as Date | null;
     });
 
-  /** Records a failed delivery on each of the last `days` days, with `oldest` on the first. */
+  /** Records one failed delivery for each of the last `days` days. The event of the oldest is `oldest`. */
   const failedDaily = (owner: TestAccount, id: string, days: number, oldest = 'sms.sent') =>
     withKnex(gateway.database.connection, (knex) =>
       knex('webhook_deliveries').insert(
@@ -476,7 +476,8 @@ describe('a webhook that only fails (R31)', () => {
             id: uuidFloor(at),
             account_id: owner.accountId,
             webhook_id: id,
-            // An endpoint has one delivery per event, so these events differ from the test's own.
+            // An endpoint has at most one delivery for each event. These numbers differ from those of the test's own
+            // events.
             event_seq: 1_000_000 + day,
             event: day === days - 1 ? oldest : 'sms.sent',
             status: 'failed',
@@ -491,7 +492,7 @@ describe('a webhook that only fails (R31)', () => {
     const receiver = await receiving((hook) => (hook.body.data.message === 'well' ? 200 : 500));
     const { webhook } = await register({ url: receiver.url, maxRetries: 0 }, owner.key);
     const get = async () => (await call('GET', `/${webhook.id}`, undefined, owner.key)).body.webhook;
-    /** Causes an attempt, which fails unless the message is "well". */
+    /** Sends a message that causes an attempt. The attempt fails unless the text is "well". */
     const attempt = async (message = 'hello') => {
       const recorded = (await deliveriesOf()).pagination.total;
       await sendSms(owner, message);

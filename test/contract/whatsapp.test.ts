@@ -79,7 +79,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       .map((event: { event: string }) => event.event);
   };
   const say = async (body: object) => expect((await callBack(gateway.url, body)).status).toBe(200);
-  /** The platform accepts a template from an account to a number. */
+  /** Sends a template, and waits until the platform has accepted it. */
   const write = async (to: string, key = account.key) => {
     const sent = await send({ to }, key);
     await eventually(async () => {
@@ -87,7 +87,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       return found.body.status === 'sent';
     });
   };
-  /** A number that the account has written to sends a message. */
+  /** Sends a template to a number, and then an inbound message from that number. */
   const answers = async (from: string, id: string, at: Date) => {
     await write(`+${from}`);
     await say(inboundCallback(from, id, at));
@@ -246,7 +246,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         expect(await windowOf(to, other.key)).toEqual({ to, ...CLOSED });
         const next = new Date(at.getTime() + HOUR_MS / 2);
         await say(inboundCallback('256700000041', 'wamid.in-41b', next));
-        // A repeated callback keeps its account.
+        // The callback is a repetition. Its message stays with the same account.
         await say(inboundCallback('256700000041', 'wamid.in-41a', at));
         expect(await windowOf(to, other.key)).toMatchObject({
           open: true,

@@ -1,4 +1,4 @@
-/** Writes the table at the end of docs/rules.md: `npm run rules`. */
+/** Run by `npm run rules`. Writes the table at the end of docs/rules.md. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { RULES, readCoverage, withTable } from './coverage.ts';
 

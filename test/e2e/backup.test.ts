@@ -1,4 +1,4 @@
-/** A backup of a running gateway, restored elsewhere after everything was lost. */
+/** Takes a backup of a running gateway, destroys its data, and restores the backup elsewhere. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ async function start(dataDir: string, smsc: Smsc): Promise<Running> {
   return { server, url: await server.ready(), dataDir, variables };
 }
 
-/** Several senders send without a pause, and record the time of each answer. */
+/** Starts several senders that send without a pause, and record the time of each answer. */
 function sendAll(url: string, key: string) {
   const answered: { readonly id: string; readonly at: number }[] = [];
   let isLive = true;
@@ -136,7 +136,7 @@ describe('backup and restore (R255)', () => {
       if (command[0] === 'audit') expect(JSON.parse(stdout)).toMatchObject({ isIntact: true });
       else {
         const failed = JSON.parse(stdout).checks.filter(({ ok }: { ok: boolean }) => !ok);
-        // Rows about carriers may fail without a running gateway. The data must be whole.
+        // Checks of carriers may fail, because no gateway is running. Checks of the data must succeed.
         expect([stderr, failed.map(({ check }: { check: string }) => check)]).toEqual([
           expect.stringContaining('sending'),
           ['sending'],

@@ -1,4 +1,7 @@
-/** A machine with a wrong clock: it must not expire or delete anything, and must report the skew (ADR-0021). */
+/**
+ * Tests a machine with a wrong clock. The gateway must not expire or delete anything, and must report the difference to
+ * PostgreSQL's clock (ADR-0021).
+ */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -29,9 +32,11 @@ import { startSmsc } from '../support/smsc.ts';
 jest.setTimeout(180_000);
 
 const HOUR_MS = 3_600_000;
-/** Twilio's longest validity period. The gateway never asks for more. */
+/** Twilio's longest validity period in seconds. The gateway must never request a longer one. */
 const LONGEST_VALIDITY_SECONDS = 36_000;
-/** Lifetime in seconds that the gateway sends to push platforms for a message without one. */
+/**
+ * Longest lifetime in seconds of a push message. The gateway sends it for a message that has no lifetime of its own.
+ */
 const LONGEST_KEPT_SECONDS = 28 * 86_400;
 const TEMPLATE = { type: 'template', template: { name: 'hello', language: 'en' } };
 const PRELOAD = pathToFileURL(join(import.meta.dirname, '../support/shifted-date.ts')).href;
@@ -47,7 +52,10 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close();
 });
 
-/** Creates a database. Returns it with the environment of a process whose clock is or will be wrong by `shiftMs`. */
+/**
+ * Creates a database. Returns it with the environment of a process whose clock differs by `shiftMs` from its start or
+ * from a later signal.
+ */
 async function shifted(shiftMs: number, template?: string) {
   const database = await createTestDatabase(template);
   closings.push(() => database.drop());
@@ -63,7 +71,10 @@ async function shifted(shiftMs: number, template?: string) {
   return { variables, rows };
 }
 
-/** Starts one carrier of each kind and WhatsApp's platform. All accept messages. `forms` are the requests to Twilio. */
+/**
+ * Starts a peer for each kind of carrier, and one for WhatsApp. All accept messages. `forms` holds the requests to
+ * Twilio.
+ */
 async function startCarriers() {
   const smsc = await startSmsc();
   closings.push(() => smsc.stop());
@@ -117,7 +128,7 @@ describe('a machine whose clock is wrong at the start (R222)', () => {
     await expect(server.ready()).rejects.toThrow('ended before');
     const { code, stderr } = await server.finished;
     expect(code).toBe(1);
-    // The query takes some milliseconds, so the skew may be rounded either way.
+    // The query takes some milliseconds, so the gateway may report 5.9, 6 or 6.1 s.
     const said = stderr.replace(/\b(?:5\.9|6\.1) s/, '6 s');
     expect(said.split('\n').filter((line) => !line.startsWith('{'))).toEqual([
       `Cannot start: This machine's clock is ${skew} the database's. Let NTP set the clocks of both machines.`,
@@ -197,7 +208,8 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
     expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(Date.now() + HOUR_MS);
     const get = async (id: string) => JSON.parse((await call(`/api/v1/developers/messages/${id}`)).text);
     await eventually(async () => (await get(id)).status === 'delivered');
-    // The wrong clock must not make the deadline of a submission to a carrier or a mail server appear to have passed.
+    // The gateway must not believe, because of the wrong clock, that the time to submit to a carrier or mail server is
+    // over.
     const mail = { to: 'a@example.com', subject: 'Hello', text: 'Hello' };
     for (const answer of [
       await send({ to: '+254700123456' }),
@@ -216,7 +228,7 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
     const validSeconds = Number(carriers.forms[0]?.get('ValidityPeriod') ?? LONGEST_VALIDITY_SECONDS);
     expect(validSeconds).toBeGreaterThan(LONGEST_VALIDITY_SECONDS / 2);
 
-    // Every task that deletes or expires has run, and has changed nothing.
+    // Wait until every task that deletes or expires has run. None of them may have changed anything.
     for (const task of ['sweeps', 'retention', 'old events', 'old imports', 'spent signatures'])
       await eventually(() => lines('a periodic task failed', `"task":"${task}"`, reason).length === 1);
     expect(await get(scheduled)).toMatchObject({
@@ -269,7 +281,7 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
       { platform: 'web', token: web.endpoint('amina'), keys: newBrowser().keys },
     ])
       await post('/devices', { userId: 'amina', ...device });
-    // Send with the right clock first, so that the providers' tokens are valid in real time while the clock is wrong.
+    // Send while the clock is still right. So the providers' tokens are valid in real time when the clock is wrong.
     await send();
     await eventually(() => count().join() === '1,1,1');
 

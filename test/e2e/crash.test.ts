@@ -36,7 +36,10 @@ interface Sender {
   readonly accepted: Set<string>;
 }
 
-/** Sends from several clients at once until the server is gone. Calls `afterAnswers` once in between. */
+/**
+ * Sends from several clients at once until the server no longer answers. Calls `afterAnswers` once after `count`
+ * answers.
+ */
 async function sendUntilGone(sender: Sender, count: number, afterAnswers: () => void): Promise<void> {
   let answers = 0;
   const client = async () => {
@@ -136,7 +139,7 @@ describe('kill -9 of the server, five times in a row', () => {
       );
       expect(account?.balance).toBe(account?.ledger);
 
-      // Each event is delivered at least once. A repeated delivery has the same delivery id.
+      // Each event is delivered at least once. An event that is delivered again has the same delivery id.
       const told = () => new Map(receiver.received.map((hook) => [hook.body.messageId, hook.body.event]));
       await eventually(() => [...stored.keys()].every((id) => told().has(id)));
       const deliveries = new Map<string, Set<unknown>>();

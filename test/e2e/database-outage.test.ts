@@ -21,10 +21,10 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 // Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
-/** Longest wait for an answer, in ms. */
+/** Longest time in ms until a request is answered. */
 const ANSWER_MS = 45_000;
 const RECOVERY_MS = 60_000;
-/** Longest time in ms until a stopping process has ended. It normally needs less than half of this. */
+/** Longest time in ms in which a process must stop. It normally needs less than half of this. */
 const DRAIN_MS = 30_000;
 
 let workplace: Workplace;
@@ -35,7 +35,10 @@ afterAll(() => workplace.remove());
 
 type CloseAtEnd = <T>(opened: T, close: (opened: T) => Promise<unknown>) => T;
 
-/** Gives a test its own list of things to close, because tests that mostly wait run concurrently. */
+/**
+ * Runs a test with a list of its own of things to close. Tests that mostly wait run at the same time, so they cannot
+ * share a list.
+ */
 function closing<Given extends readonly unknown[]>(
   test: (closeAtEnd: CloseAtEnd, ...given: Given) => Promise<void>,
 ): (...given: Given) => Promise<void> {
@@ -95,8 +98,8 @@ async function isUnavailable(response: Response): Promise<void> {
 }
 
 /**
- * Checks that the answer says one of two things: nothing was done, or the outcome is unknown. An answer with an unknown
- * outcome has no Retry-After, because a retry could send the message twice.
+ * Checks that the answer means "nothing was done" or "the outcome is unknown". If the outcome is unknown, there must be
+ * no Retry-After, because a retry could send the message twice.
  */
 async function isUnavailableOrUnknown(response: Response): Promise<void> {
   const { error } = (await response.clone().json()) as { error: { code: string; message: string } };
@@ -105,9 +108,7 @@ async function isUnavailableOrUnknown(response: Response): Promise<void> {
   expect(error.message).toMatch(/Look it up .* Idempotency-Key/);
 }
 
-/**
- * Sends until a message is accepted, and waits until that message is sent. Earlier refusals must have a Retry-After.
- */
+/** Sends until a message is accepted, and waits until it is sent. Each refusal before it must have a Retry-After. */
 async function recovers(client: Client): Promise<void> {
   const accepted = await eventually(async () => {
     const response = await client.send();
@@ -173,7 +174,7 @@ describe('an outage of the database', () => {
           try {
             process.kill(pid, 'SIGKILL');
           } catch {
-            // The process that ran the query has ended.
+            // The backend that ran the query has ended by itself.
           }
         }
         isLive = false;
@@ -255,7 +256,7 @@ describe('an outage of the database', () => {
         const { key } = account;
         const token = await signIn(gateway, account);
         const viewer = () => graphql(gateway, '{ viewer { email } account { id } }', { token });
-        // The key and the session are cached from here on.
+        // These two requests put the key and the session into the cache.
         expect((await gateway.call('GET', '/account', { key })).status).toBe(200);
         expect(codesOf(await viewer())).toEqual([]);
         await using sql = await openSql(gateway.database);
@@ -271,12 +272,12 @@ describe('an outage of the database', () => {
         await proxy.cut();
         const [rest, graph] = await asked;
         expect([rest.status, rest.body.error.code]).toEqual([503, 'service_unavailable']);
-        // The other field may have lost its connection, too.
+        // The query has two fields, and both may have lost their connection. So there may be two errors.
         expect([graph.status, ...new Set(codesOf(graph))]).toEqual([503, 'SERVICE_UNAVAILABLE']);
       }),
     );
 
-    /** A carrier that answers only when the test says so. */
+    /** Starts a carrier that does not answer until the test tells it to. */
     const slowCarrier = async (closeAtEnd: CloseAtEnd) =>
       closeAtEnd(await startSmsc({ answersReversedBy: 1_000 }), (opened) => opened.stop());
 
@@ -363,7 +364,8 @@ describe('an outage of the database', () => {
       closing(async (closeAtEnd) => {
         const { gateway, client } = await startBehindProxy(closeAtEnd);
         await isAccepted(await client.send());
-        // This connection has the settings of a gateway's. It stays open and silent, like that of a frozen process.
+        // This connection has a gateway's settings. It stays open and sends nothing, like the connection of a frozen
+        // process.
         const goesOn = Promise.withResolvers<void>();
         const frozen = closeAtEnd(createKnex(gateway.database.connection, silentLogger), async (knex) => {
           goesOn.resolve();
@@ -396,8 +398,8 @@ describe('an outage of the database', () => {
         await using sql = await openSql(gateway.database);
         await sql.query('BEGIN');
         await sql.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [account.accountId]);
-        // Each send waits until the lock timeout. By then PostgreSQL has received the whole transaction with its
-        // COMMIT.
+        // Each send waits until the lock timeout. At that time PostgreSQL has already received the whole transaction
+        // with its COMMIT.
         for (let time = 0; time < 2; time++) await isUnavailable(await client.send());
         await sql.query('ROLLBACK');
         await isAccepted(await client.send());

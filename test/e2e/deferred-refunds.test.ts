@@ -17,7 +17,10 @@ describe('refunds of a message that may have been sent (R218)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let sql: TestSql;
-  /** Answers of the first carrier by number, one for each submission. After the last one, the carrier refuses. */
+  /**
+   * By phone number: the first carrier's answers to the submissions, in order. After the last of them the carrier
+   * refuses.
+   */
   const replies = new Map<string, ApiReply[]>();
   const refused = (to: string) => africasTalkingAnswer(to, 403, 'InvalidPhoneNumber');
   beforeAll(async () => {
@@ -43,7 +46,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
   const show = async (id: string) =>
     (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
   const balance = async () => (await gateway.call('GET', '/account', { key: account.key })).body.balance;
-  /** Sends to one number and waits until the message has failed. */
+  /** Sends to `to`, and waits until the message has failed. `answers` are the first carrier's answers. */
   const fail = async (to: string, answers: ApiReply[]) => {
     replies.set(to, answers);
     const body = { to, message: 'Hello' };
@@ -99,7 +102,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
   it('there is no refund when the carrier says later that it accepted the message', async () => {
     const before = await balance();
     const { id } = await fail('+256700600004', ['drop']);
-    // Write the record of a process that was suspended after the carrier's answer and before it could record it.
+    // Record what a suspended process would record when it runs again: the carrier's answer that it got before.
     await withUnitOfWork(gateway, (uow) =>
       uow.run(async (tx) => {
         const move = { messageId: id, position: 0, from: 'pending', to: 'sent', error: null } as const;

@@ -188,14 +188,14 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     const insert = `INSERT INTO unmatched_reports (id, provider, sid, sid_keys, report, received_at)
       SELECT gen_random_uuid(), s.provider, s.sid_key, ARRAY[s.sid_key], $1, now()
       FROM provider_sids s, generate_series(1, 1100) WHERE s.message_id = $2`;
-    // Counts the reports that each statement removes.
+    // Count how many reports each statement deletes.
     await sql.query('CREATE TABLE removed_reports (count int)');
     await sql.query(`CREATE FUNCTION count_removed() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN INSERT INTO removed_reports SELECT count(*) FROM gone; RETURN NULL; END $$`);
     await sql.query(`CREATE TRIGGER count_removed AFTER DELETE ON unmatched_reports
       REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_removed()`);
     await sql.query(insert, [JSON.stringify({ sid, status: 'delivered', to: '256700200018' }), id]);
-    // A worker of the gateway may apply some of them.
+    // A worker of the gateway may apply some of the reports at the same time.
     await gateway.parts.reports.matchKept();
     const removed = await eventually(async () => {
       const rows = await sql.query('SELECT count FROM removed_reports WHERE count > 0');
@@ -207,7 +207,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     await becomes(id, 'delivered');
   });
 
-  /** Makes stored reports on a number older. */
+  /** Makes stored reports for a phone number older by `interval`. */
   const age = async (to: string, interval: string) => {
     await using sql = await openSql(gateway.database);
     return await eventually(async () => {
@@ -226,7 +226,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     const { sid } = await becomes(id, 'sent');
     await report(Number(sid).toString(16), 'failed', '256799999999');
     expect((await details(id)).body.status).toBe('sent');
-    // A report for another number waits for its message for the same time as any unmatched report.
+    // The report is stored like any report without a message, and deleted after the same time.
     const kept = await age('256799999999', '6 minutes');
     await gateway.parts.reports.matchKept();
     expect(await age('256799999999', '0')).toEqual(kept);
@@ -240,7 +240,8 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     smsc.behave({ messageIds: 'decimal' });
     const first = await send(`+${older}`, 'older');
     const { sid } = await becomes(first, 'sent');
-    // The report on the second message arrives before the carrier's answer, and has the same id as the first message.
+    // The carrier uses the first message's id again for the second message. The report on the second message arrives
+    // before the carrier's answer to its submission.
     await report(sid, 'failed', younger);
     await gateway.parts.reports.matchKept();
     expect((await details(first)).body.status).toBe('sent');

@@ -1,4 +1,4 @@
-/** A gateway whose DATABASE_URL names a primary and a synchronous standby, which is promoted under load. */
+/** Tests a gateway whose DATABASE_URL names a primary and a synchronous standby. The standby is promoted under load. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { connectionOfUrl } from '../../src/storage/postgres/connection.ts';
 import { DatabaseServers } from '../../src/storage/postgres/database-servers.ts';
@@ -38,14 +38,14 @@ async function open<T>(opening: Promise<T>, close: (opened: T) => Promise<unknow
   return opened;
 }
 
-/** Joins the addresses of one database on several servers. */
+/** Returns one URL that names several servers of the same database. */
 function severalHosts(urls: readonly string[]): string {
   const [first = ''] = urls;
   const hosts = urls.map((url) => /@([^/]*)\//.exec(url)?.[1]);
   return `${first.replace(/@[^/]*\//, `@${hosts.join(',')}/`)}?target_session_attrs=read-write`;
 }
 
-/** Sends without a pause from several senders. What is refused is repeated with the same idempotency key. */
+/** Starts several senders that send without a pause. A refused message is sent again with the same idempotency key. */
 function sendAll(url: string, key: string) {
   const accepted = new Map<string, string>();
   const refused = new Set<string>();
@@ -75,7 +75,7 @@ function sendAll(url: string, key: string) {
   return {
     accepted,
     refused,
-    /** Lets each sender repeat its last message until it is accepted. */
+    /** Each sender repeats its last message until it is accepted. Then the senders stop. */
     stop: async () => {
       isLive = false;
       await Promise.all(senders);
@@ -103,7 +103,9 @@ async function start(urls: readonly string[]) {
   return { server, url, key, accountId, cli };
 }
 
-/** Checks that the server has each accepted message once, charged once, and that the gateway sends them all. */
+/**
+ * Checks that the server has each accepted message once and charged it once. Waits until the gateway has sent them all.
+ */
 async function hasAll(
   connection: ServerConnection,
   accountId: string,
@@ -146,7 +148,7 @@ describe('a promotion (R350)', () => {
     for (const refusal of load.refused)
       expect(refusal).toMatch(/^503 (service_unavailable|outcome_unknown)$/);
     await hasAll(standby.connection, gateway.accountId, load.accepted);
-    // LISTEN: a process of its own revokes the key.
+    // Check that LISTEN works on the new primary: another process revokes the key, and the gateway must learn of it.
     const [keyId = ''] = /[0-9a-f]{16}/.exec(gateway.key) ?? [];
     expect(await gateway.cli('key', 'revoke', '--key', keyId)).toMatchObject({ code: 0 });
     await eventually(async () => {
@@ -169,7 +171,7 @@ describe('a promotion (R350)', () => {
     await promote();
     const before = load.accepted.size;
     await eventually(() => load.accepted.size > before + 200);
-    // The former primary can be reached again, and does not know of the promotion.
+    // The former primary can be reached again. It does not know that the other server was promoted.
     await first.restore();
     await second.cut();
     await eventually(async () => (await fetch(`${gateway.url}/health/ready`)).status === 503);

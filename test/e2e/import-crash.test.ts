@@ -21,7 +21,8 @@ describe('kill -9 during an import of contacts', () => {
     closers.unshift(() => api.stop());
     const account = await api.createAccount();
     const token = await signIn(api, account);
-    // The last row has the same contact as a batch that the dead worker finished.
+    // The last row has the phone number of an early row. The worker that died had already finished the batch with that
+    // row.
     const id = await startImport(api, token, `${contactsCsv(ROWS)}\r\nAgain,0700000007,,,,`);
     await crashAWorker('third batch of contacts written, not committed', database);
     const look = `query ($id: ID!) { contactImport(id: $id) { state progress { rowsDone created } } }`;

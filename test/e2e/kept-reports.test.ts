@@ -1,4 +1,4 @@
-/** Delivery reports during an outage of PostgreSQL, from an SMSC that never repeats one. */
+/** Tests delivery reports during an outage of PostgreSQL. The SMSC never sends a report again. */
 
 import { createHmac } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
@@ -40,7 +40,7 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close();
 });
 
-/** A PostgreSQL that can be stopped and started again at the same address. */
+/** Starts a PostgreSQL that can be stopped and started again on the same port. */
 async function startPostgres() {
   const dataDir = await workplace.directory('postgres');
   let running: EmbeddedPostgres | undefined;
@@ -57,7 +57,7 @@ async function startPostgres() {
   return { connection, url: databaseUrl(connection), start, stop };
 }
 
-/** Starts a gateway on that PostgreSQL. Returns it with the API key that the first start printed. */
+/** Starts a gateway on that PostgreSQL. Returns it with the API key that its first start printed. */
 async function startGateway(variables: Record<string, string>) {
   const settings: Record<string, string> = {
     DATA_DIR: await workplace.directory('data'),
@@ -98,7 +98,7 @@ async function sendAll(url: string, key: string, smsc: Smsc): Promise<void> {
   await eventually(() => smsc.received.length === REPORTS);
 }
 
-/** Number of recipients by status. */
+/** Returns the number of recipients for each status. */
 async function statuses(connection: EmbeddedPostgres['connection']): Promise<Record<string, number>> {
   const sql = 'SELECT status, count(*)::int AS count FROM recipients GROUP BY status';
   const rows = await query<{ status: string; count: number }>(connection, sql);
@@ -146,7 +146,7 @@ describe('delivery reports that arrive while PostgreSQL is stopped', () => {
     await postgres.start();
     await eventually(async () => (await statuses(postgres.connection)).delivered === REPORTS);
     expect(await statuses(postgres.connection)).toEqual(all('delivered'));
-    // The stored reports keep their time of arrival, and each is applied once.
+    // The stored reports have kept the time of their arrival. Each was applied once.
     const [late] = await query<{ count: number; notes: number }>(
       postgres.connection,
       `SELECT count(*) FILTER (WHERE delivered_at > $1)::int AS count,
@@ -227,7 +227,7 @@ describe('callbacks of carriers that arrive while PostgreSQL is stopped (R211)',
     await postgres.stop();
     expect((await twilio()).status).toBe(200);
     expect((await whatsApp({ statuses: [{ id: 'wamid.1', status: 'delivered' }] })).status).toBe(200);
-    // An inbound message is not spooled: the platform repeats it for days.
+    // Inbound messages are not written to the spool, because the platform repeats them for days.
     expect((await whatsApp(inbound)).status).toBe(503);
     await postgres.start();
     const kept = 'SELECT sid FROM unmatched_reports ORDER BY received_at, sid';

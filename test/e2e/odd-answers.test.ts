@@ -52,7 +52,7 @@ describe("a carrier's answer that cannot be stored as it is", () => {
     expect(told.status).toBe(200);
     await eventually(async () => (await statuses(id)) === 'delivered,sent');
     expect(handOvers(to)).toBe(1);
-    // No other job of the message is left.
+    // All jobs of the message have ended.
     await eventually(async () => (await sql.query('SELECT FROM job_leases')).length === 0);
     expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
   });
@@ -113,7 +113,7 @@ describe("a carrier's answer that cannot be stored as it is", () => {
       sql.query(
         `SELECT (data->>'attempt')::int AS attempt FROM pgboss.job WHERE state < 'active' ORDER BY 1`,
       );
-    // A running job is not in this list, so query until both jobs wait.
+    // The list does not contain running jobs. So query until both jobs wait.
     await eventually(async () => {
       expect(await waiting()).toEqual([{ attempt: 1 }, { attempt: handOvers(odd) }]);
       return true;
@@ -130,7 +130,8 @@ describe("a carrier's answer that cannot be stored as it is", () => {
     await eventually(() => handOvers(first) + handOvers(second) === 2);
     const put = () => sql.query(`SELECT FROM recipients WHERE message_id = $1 AND attempts = 1`, [id]);
     await eventually(async () => (await put()).length === 2);
-    // Insert the job that remains if a process dies after it recorded the result and before it deleted the job.
+    // Insert a job again that has already recorded its result. This happens if a process dies just before it deletes
+    // the job.
     const job = { group: { id: 'sms:*' }, data: { messageIds: [id], attempt: 0, wasHandedOver: true } };
     await sql.query(
       `INSERT INTO job_leases (id, due_at, queue, job) VALUES (gen_random_uuid(), now(), 'submit', $1)`,

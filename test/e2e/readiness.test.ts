@@ -1,4 +1,4 @@
-/** Readiness and the log name the reason why the gateway cannot accept messages. */
+/** Tests that readiness and the log say why the gateway cannot accept messages. */
 
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ async function start(variables: Record<string, string>) {
   const { key } = quickstartOf(server.stdout());
   return {
     server,
-    /** Sends an SMS. Returns the HTTP status and the code of a refusal. */
+    /** Sends an SMS. Returns the HTTP status, and the error code if it was refused. */
     async send() {
       const response = await fetch(`${url}/api/v1/developers/sms`, {
         method: 'POST',
@@ -69,7 +69,7 @@ type Gateway = Awaited<ReturnType<typeof start>>;
 const REFUSED = { status: 503, code: 'service_unavailable' };
 const READY = { status: 200, body: { status: 'ready' } };
 
-/** The parsed log lines with a message. */
+/** Returns the log lines with this message, parsed. */
 function logged(server: ServerProcess, message: string): Record<string, unknown>[] {
   return server
     .stderr()
@@ -78,7 +78,10 @@ function logged(server: ServerProcess, message: string): Record<string, unknown>
     .map((line) => JSON.parse(line));
 }
 
-/** Checks an outage: one log line at its start, one at its end, and readiness with the reason. */
+/**
+ * Checks that the gateway reports an outage: readiness gives the reason, and the log has one line at its start and one
+ * at its end.
+ */
 async function isToldOf(
   gateway: Gateway,
   { refusal, check = 'database', reason }: { refusal: string; check?: string; reason: string },
@@ -117,7 +120,7 @@ describe('a database that cannot store a message (R215)', () => {
       const filling = join(disk.path, 'filling');
       const fill = async () => {
         await using file = await open(filling, 'a');
-        // Write large blocks first, then blocks of 4 KiB, until the disk has no free page.
+        // Fill the disk: first with large blocks, then with blocks of 4 KiB, until no page is free.
         for (const size of [2 ** 20, 4_096]) {
           const block = Buffer.alloc(size);
           await (async () => {
@@ -126,7 +129,7 @@ describe('a database that cannot store a message (R215)', () => {
         }
       };
       await fill();
-      // Sends succeed until PostgreSQL has used up the free space in its existing pages.
+      // Sends still succeed while PostgreSQL has free space inside the pages that it already owns.
       await eventually(async () => (await gateway.send()).status === 503);
       await isToldOf(gateway, { refusal: 'database_full', reason: 'The disk of the database is full.' }, () =>
         rm(filling),
@@ -154,7 +157,7 @@ describe('a database that cannot store a message (R215)', () => {
         refusal: 'database_read_only',
         reason: 'The database takes no writes: it is a standby, or set to read-only.',
       },
-      // The existing connections stay read-only, because PostgreSQL does not end them.
+      // Existing connections are still read-only after this. PostgreSQL does not end them.
       () => query(testServer(), `ALTER DATABASE ${name} RESET default_transaction_read_only`),
     );
   });

@@ -21,10 +21,13 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 // Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
-/** Number of commits before the kill. All fit in the WAL buffer, so PostgreSQL need not write them earlier. */
+/**
+ * Number of commits before the kill. They all fit into PostgreSQL's WAL buffer, so it need not write them to the disk
+ * earlier.
+ */
 const COMMITS = 400;
 
-/** One transaction that writes a new event and a message with the event's number, and notifies the gateway. */
+/** One transaction that writes an event and a message whose text is the event's number, and notifies the gateway. */
 const APPEND = `WITH feed AS (
     UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
   ), appended AS (
@@ -35,7 +38,7 @@ const APPEND = `WITH feed AS (
   )
   SELECT last_seq::int AS seq, pg_notify('gateway_live', 'message ' || $1::uuid || ' ' || id) FROM feed, changed`;
 
-/** Writes an event, its due delivery, and a job that any worker may take. */
+/** Writes an event with a delivery that is due, and a job that any worker may take. */
 const LEAVE = `WITH feed AS (
     UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
   ), appended AS (
@@ -72,7 +75,10 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     return { server, url: await server.ready() };
   }
 
-  /** Kills PostgreSQL and the gateway at once, so that neither writes to the disk afterwards. */
+  /**
+   * Prepares to kill PostgreSQL and the gateway. The returned function kills both at once, so that neither writes to
+   * the disk afterwards.
+   */
   async function killAll(server: ServerProcess, dataDir: string): Promise<() => Promise<unknown>> {
     const postmaster = await postmasterPid(dataDir);
     const others = await query<{ pid: number }>(
@@ -84,14 +90,14 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
         try {
           process.kill(pid, 'SIGKILL');
         } catch {
-          // The backend of this connection has ended in the meantime.
+          // This backend has already ended by itself.
         }
       }
       return server.kill();
     };
   }
 
-  /** The values that a reader needs to find the message with the number of the last commit. */
+  /** What a reader needs to read the message. Its text is the number of the last commit. */
   interface Look {
     readonly url: string;
     readonly key: string;
@@ -107,7 +113,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     (await graphql(look, text, { token: look.token })).body.data;
   const LISTED = `{ messages(first: 1) { nodes { content } } }`;
 
-  /** Each reader returns the last number that it saw. Live updates push it. */
+  /** The ways to read. Each function returns the last number that it saw, or subscribes and receives it. */
   const READERS: Record<string, (look: Look) => Promise<unknown>> = {
     'the event feed': async (look) =>
       (await get<{ cursor: string }>(look, `/developers/events?after=${COMMITS - 9}`)).cursor,
@@ -142,7 +148,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     const other = new pg.Client(connection);
     other.on('error', () => undefined);
     await other.connect();
-    // Commit as another gateway process does: it commits without waiting for the disk (ADR-0017).
+    // Commit like another gateway process, which does not wait for the disk (ADR-0017).
     await other.query('SET synchronous_commit = off');
     for (let commit = 1; commit < COMMITS; commit++) await other.query(APPEND, [accountId, messageId]);
     const kill = await killAll(server, dataDir);
@@ -168,7 +174,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     await start(dataDir, { ROLES: 'api' });
     await withKnex(await embeddedConnection(dataDir), async (knex) => {
       const sql = new Sql(knex);
-      // Try again if the gateway's periodic work wrote to the WAL between the reads.
+      // The gateway's background work may write to the WAL between the two reads. Then try again.
       await eventually(async () => {
         const [before] = await sql.queryOnDisk<{ lsn: string }>(END_OF_LOG, []);
         for (let time = 0; time < 5; time++) await sql.queryOnDisk(END_OF_LOG, []);
@@ -195,7 +201,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     other.on('error', () => undefined);
     await other.connect();
     await other.query('SET synchronous_commit = off');
-    // Insert jobs as a process without workers does, which leaves them for other processes.
+    // Insert the jobs as a process without workers does: it leaves them to other processes.
     const ids = Array.from({ length: 20 }, () => randomUUID());
     const kill = await killAll(server, dataDir);
     for (const id of ids) {
@@ -219,13 +225,13 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
   });
 });
 
-/** A receiver that stops at the end of its scope. */
+/** Starts a receiver that stops at the end of its scope. */
 async function startReceiver() {
   const receiver = await startWebhookReceiver();
   return { ...receiver, [Symbol.asyncDispose]: receiver.stop };
 }
 
-/** Suspends PostgreSQL's WAL writer, so that commits reach the disk late, as on a slow disk. */
+/** Suspends PostgreSQL's WAL writer process. Then commits reach the disk late, as on a slow disk. */
 async function stopLogWriter(connection: pg.ClientConfig): Promise<void> {
   const text = `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`;
   const [writer] = await query<{ pid: number }>(connection, text);

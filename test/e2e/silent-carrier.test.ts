@@ -3,7 +3,10 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 
-/** Number of messages without an answer. It exceeds the number of jobs of one route that a process may hold. */
+/**
+ * Number of messages that the carrier does not answer. It is higher than the number of jobs of one route that a process
+ * may hold.
+ */
 const SILENT = 9;
 
 describe('a carrier that never answers some messages', () => {

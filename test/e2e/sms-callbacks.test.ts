@@ -52,7 +52,7 @@ describe('callbacks of SMS carriers (R15)', () => {
   };
   const details = async (id: string) =>
     (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
-  /** Sends a message. Resolves with its id and its sid (the carrier's id) when the carrier has accepted it. */
+  /** Sends a message. When the carrier has accepted it, resolves with its id and its sid (the carrier's id). */
   const sent = async (to: string) => {
     const body = { to, message: 'Hello' };
     const { id } = (await gateway.call('POST', '/developers/sms', { key: account.key, body })).body;
@@ -99,8 +99,8 @@ describe('callbacks of SMS carriers (R15)', () => {
   it('Africa’s Talking: with a token, only callbacks with that token reach its messages', async () => {
     const { id, sid } = await sent('+254700123456');
     const report = { id: sid, status: 'Success', phoneNumber: '+254700123456' };
-    // A report without the right token is taken as one for the account without a token. That account did not send this
-    // message, so nothing changes.
+    // A report without the right token counts as a report to the configured account that has no token. That account did
+    // not send this message, so nothing changes.
     expect((await post('africastalking?token=wrong', report)).status).toBe(200);
     expect((await details(id)).status).toBe('sent');
     await using alone = await startTestGateway({
@@ -138,9 +138,11 @@ describe('callbacks of SMS carriers (R15)', () => {
       200, 200, 200, 200, 200, 429, 429,
     ]);
     await using sql = await openSql(open.database);
-    // Unverified reports on unknown ids are not stored, because they could be applied to later messages.
+    // The gateway stores no report on an unknown id if nothing proves who sent the report. It could be applied to a
+    // later message with that id.
     expect(await sql.query('SELECT FROM unmatched_reports')).toEqual([]);
-    // A carrier without a callback token may report on many messages at once. Reports on known messages are accepted.
+    // A carrier without a callback token may send reports on many messages at once. The gateway accepts those on known
+    // messages.
     const { key } = await open.createAccount();
     const message = { to: '+256700123456,+256700123457', message: 'Hello' };
     expect((await open.call('POST', '/developers/sms', { key, body: message })).status).toBe(200);
@@ -148,7 +150,7 @@ describe('callbacks of SMS carriers (R15)', () => {
       const rows = await sql.query('SELECT sid FROM recipients WHERE sid IS NOT NULL');
       return rows.length === 2 && rows.map(({ sid }) => String(sid));
     });
-    // A repeated report changes nothing and is not stored.
+    // A report that is sent again changes nothing, and is not stored.
     for (const id of [...known, ...known]) {
       const body = new URLSearchParams({ id, status: 'Success' });
       const answer = await fetch(`${open.url}/callbacks/sms/africastalking`, { method: 'POST', body });

@@ -169,7 +169,7 @@ describe('npm start (R239)', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^Cannot start:\n/);
     expect(stderr).toContain(message);
-    // No PostgreSQL was started for it.
+    // The gateway started no PostgreSQL for that directory.
     await expect(access(join(dataDir, 'postgres'))).rejects.toThrow('ENOENT');
   });
 
@@ -241,18 +241,20 @@ describe('SIGTERM and SIGINT (R239)', () => {
     const server = start({ DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '1000' });
     const url = await server.ready();
     const { hostname, port } = new URL(url);
-    // The answers exceed the socket buffers and are never read, so the server can never write them completely.
+    // The answers are larger than the socket buffers, and the client does not read them. So the server can never write
+    // them completely.
     const text = 'GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(150);
     const sockets = Array.from({ length: 3 }, () =>
       connect(Number(port), hostname).on('error', () => undefined),
     );
     closings.push(async () => sockets.forEach((socket) => void socket.destroy()));
     for (const socket of sockets) await new Promise((resolve) => socket.write(text, resolve));
-    // When this is answered, the server has read the earlier requests.
+    // An answer to this request shows that the server has also read the requests that were sent before it.
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     const signalledAt = performance.now();
     expect(await server.stop()).toMatchObject({ code: 0 });
-    // If the server waited for these connections, it would take over 30 s, until it cuts all connections.
+    // If the server waited for these connections, stopping would take over 30 s: after that time it cuts all
+    // connections.
     expect(performance.now() - signalledAt).toBeLessThan(25_000);
     await isGone(dataDir);
   });

@@ -14,7 +14,7 @@ import { type Smsc, startSmsc } from '../support/smsc.ts';
 jest.setTimeout(180_000);
 
 const RECIPIENTS = 40;
-/** Messages that the carrier may leave unanswered (its window). */
+/** The largest number of messages in flight that this carrier allows (its window). */
 const WINDOW = 5;
 
 describe('a process that was frozen while another took its jobs (R219)', () => {
@@ -64,7 +64,8 @@ describe('a process that was frozen while another took its jobs (R219)', () => {
     await eventually(() => smsc.received.length === WINDOW);
     server.child.kill('SIGSTOP');
     await start({ ROLES: 'worker' });
-    // From here on the carrier answers at once. Its answers to the suspended process wait in that process's socket.
+    // From here on the carrier answers at once. The suspended process does not read its answers yet: they wait in its
+    // socket.
     smsc.behave({ answersReversedBy: 1 });
     await eventually(async () => {
       const open = await query(database.connection, `SELECT FROM recipients WHERE status = 'pending'`);
@@ -72,7 +73,7 @@ describe('a process that was frozen while another took its jobs (R219)', () => {
     });
     expect(smsc.received).toHaveLength(WINDOW + RECIPIENTS);
     server.child.kill('SIGCONT');
-    // This message is sent after all older work of the process. So its arrival shows that no repeat will follow.
+    // The process sends this message after all its older work. So when it arrives, no repetition can follow.
     await send('+256700500001', 'last');
     await eventually(() => smsc.messages().some(({ text }) => text === 'last'));
     expect(smsc.messages().filter(({ text }) => text === 'first')).toHaveLength(WINDOW + RECIPIENTS);

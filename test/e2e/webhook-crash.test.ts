@@ -5,12 +5,13 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-/** Longest wait for recovery, in ms. Any process may take a dead process's job after 10 s without a heartbeat. */
+/** Longest time in ms until a delivery is recovered. Another process may take a job after 10 s without a heartbeat. */
 const RECOVERY_MS = 90_000;
 const STEPS = [
   { step: 'event recorded', sentBefore: 0, sentAfter: 1 },
   { step: 'job fetched', sentBefore: 0, sentAfter: 1 },
-  // The worker died before it recorded the delivery, so the delivery is sent again with the same id (at least once).
+  // The worker died before it recorded the attempt. So the event is sent again with the same delivery id (at least
+  // once).
   { step: 'attempt made, not recorded', sentBefore: 1, sentAfter: 2 },
   { step: 'attempt recorded, job not done', sentBefore: 1, sentAfter: 1 },
 ] as const;
@@ -38,7 +39,7 @@ async function crashAt(step: string) {
   return { database, receiver, api, key, registered, sent, sentBefore: receiver.received.length };
 }
 
-/** Starts another worker that continues the dead worker's jobs, and returns the outcome. */
+/** Starts a worker that takes over the dead worker's jobs. Returns the outcome. */
 async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
   const { database, receiver, api, key, registered, sent, sentBefore } = crashed;
   const worker = await startTestGateway({ ROLES: 'worker' }, database);
@@ -48,7 +49,7 @@ async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
     const { data } = (await api.call('GET', path, { key })).body;
     return data[0]?.status === 'success' && data;
   }, RECOVERY_MS);
-  // The dead worker's job is gone too, so there is no further attempt.
+  // The job of the dead worker is deleted, so no further attempt can follow.
   await eventually(async () => {
     const { webhook, 'webhook-backlog': backlog } = await worker.parts.queue.depth();
     return webhook + backlog === 0;
@@ -64,8 +65,8 @@ async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
 }
 
 describe('kill -9 during a webhook delivery (R163, R166)', () => {
-  // The crashes happen one after another. The recoveries run concurrently, because they mostly wait for the heartbeat
-  // timeout.
+  // The crashes happen one after another. The recoveries run at the same time, because they mostly wait for the
+  // heartbeat timeout.
   const crashes = new Map<string, ReturnType<typeof recover>>();
   beforeAll(() => {
     let before: Promise<unknown> = Promise.resolve();

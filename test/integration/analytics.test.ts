@@ -48,7 +48,7 @@ describe('analytics', () => {
   const query = (account: Pick<TestAccount, 'accountId'>, input: Partial<AnalyticsInput>) =>
     gateway.parts.operations.analytics.query.run(callerOf(account), { ...ALL, ...input });
 
-  /** The figures of quarter hours, counted message by message. */
+  /** Returns the figures of each quarter hour, counted from the messages themselves. */
   const recount = async (accountId: string): Promise<string[]> => {
     const rows = await sql.query(
       `SELECT m.id, m.created_at, m.channel, m.environment, m.api_key_id, m.sender, r.status, r.address, r.provider,
@@ -102,7 +102,10 @@ describe('analytics', () => {
       })
       .sort();
   };
-  /** Waits until the figures are those of the tables: a round of the gateway's own may be under way. */
+  /**
+   * Waits until the stored figures equal a count of the tables. The gateway may be adding to the figures at the same
+   * time.
+   */
   const agrees = (accountId: string) =>
     eventually(async () => {
       await fold();
@@ -139,7 +142,8 @@ describe('analytics', () => {
     });
     await agrees(accountId);
 
-    // Two fail after a hand-over of unknown outcome: one is reported as accepted later, the other is refunded (R218).
+    // For both messages it is unknown whether the carrier accepted them. The first is reported as accepted later. The
+    // second is refunded (R218).
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
     const ids = [
       await send({ to: numbers[0], scheduledFor: inAnHour }),
@@ -178,7 +182,7 @@ describe('analytics', () => {
     expect(await inTransaction((tx) => settleRefunds(tx, 10, new Date()))).toBe(1);
     await agrees(accountId);
 
-    // A round that ends before its commit leaves nothing behind.
+    // A fold that is rolled back changes no figure.
     await send({ to: numbers[0] });
     await sql.query('BEGIN');
     await sql.query(FOLD.text);
@@ -199,7 +203,7 @@ describe('analytics', () => {
         rows.reduce((sum, row) => sum + Number(row.split(' ').at(-1)?.split(',')[1]), 0);
       expect(sumOf(await counted(accountId, minutes))).toBe(sumOf(before));
     }
-    // The sum is that of the ledger, up to its last entry.
+    // The total must equal the sum of the ledger, including its last entry.
     const now = new Date();
     const [total] = await query(account, {
       from: new Date(now.getTime() - DAY_MS),
@@ -250,13 +254,13 @@ describe('analytics', () => {
       ),
     );
     expect(aged).toEqual([]);
-    // Counted again after that, which is the doing of this test.
+    // The figures were changed by this test itself. Delete them.
     await sql.query('DELETE FROM analytics_slots WHERE account_id = $1', [account.accountId]);
   });
 
   describe('by time', () => {
     let account: TestAccount;
-    /** Counts one message with a recipient in each quarter hour that begins at these times. */
+    /** For each of `times`, the start of a quarter hour: counts one message with one recipient. */
     const count = async (...times: string[]) => {
       await sql.query(
         `INSERT INTO analytics_deltas (account_id, slot, channel, environment, api_key_id, sender, status, prefix,
@@ -302,7 +306,7 @@ describe('analytics', () => {
     });
 
     it('end months where they end, and compare with the months before (R293)', async () => {
-      // In Kampala (UTC+3): the last quarter hour of January and of February, and the first of March.
+      // In Kampala (UTC+3) these are the last quarter hours of January and February, and the first of March.
       await count(
         '2026-01-31T20:45:00Z',
         '2026-02-28T20:45:00Z',
@@ -324,7 +328,7 @@ describe('analytics', () => {
         to: new Date('2026-02-28T21:00:00Z'),
         comparesWithPrevious: true,
       });
-      // January has the four of the test before, and its last quarter hour, the 31st.
+      // January has 5: the four messages of the previous test, and the one of 31 January.
       expect(february).toMatchObject([{ messages: 1, previous: { messages: 5 } }]);
     });
 

@@ -14,7 +14,7 @@ import { preparedMessage } from '../support/prepared-message.ts';
 import { startSmsc } from '../support/smsc.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 
-/** From src/compose.ts: how many recipients may wait, and how many one transaction takes. */
+/** Limits of src/compose.ts: how many recipients may wait, and how many one transaction takes. */
 const WAITING = 20_000;
 const BATCH = 1_000;
 
@@ -32,7 +32,7 @@ describe('a database slower than the senders', () => {
     sql = await openSql(gateway.database);
     opened.push({ stop: () => sql.close() });
   });
-  /** Locks the account, like a database that does not answer for a while. Returns a function that unlocks it. */
+  /** Locks the account, so that writes wait as they do for a slow database. Returns a function that unlocks it. */
   const stall = async (accountId: string) => {
     const holder = await openSql(gateway.database);
     opened.push({ stop: () => holder.close() });
@@ -40,7 +40,10 @@ describe('a database slower than the senders', () => {
     await holder.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [accountId]);
     return () => holder.query('COMMIT');
   };
-  /** Sends all requests while the account is locked, and unlocks it when all but `accepted` of them are answered. */
+  /**
+   * Sends all requests while the account is locked. Unlocks it when all requests except `accepted` of them are
+   * answered.
+   */
   const sendDuringStall = async (
     accountId: string,
     count: number,
@@ -75,7 +78,8 @@ describe('a database slower than the senders', () => {
     const to = Array.from({ length: BATCH }, (_, index) => `+2567001${String(index).padStart(5, '0')}`).join(
       ',',
     );
-    // Waiting recipients, and those of the batch in progress.
+    // The number of requests that fit: the waiting recipients and one batch in progress, in requests of `BATCH`
+    // recipients.
     const fitting = (WAITING + BATCH) / BATCH;
     const { answers, statuses } = await sendDuringStall(accountId, fitting + 9, fitting, () =>
       gateway.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } }),
@@ -91,7 +95,7 @@ describe('a database slower than the senders', () => {
     expect(refused).toHaveLength(9);
     expect(charged).toEqual(accepted);
     await checkLedger(sql, accountId);
-    // It accepts again once the queue is empty.
+    // The gateway accepts messages again when no recipient waits any more.
     const later = await gateway.call('POST', '/developers/sms', {
       key,
       body: { to: '0700123456', message: 'Hello' },
@@ -121,7 +125,7 @@ describe('a database slower than the senders', () => {
       const first = intake.accept(prepared(40_960));
       const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       await eventually(async () => (await sql.query(waitsForLock)).length === 1);
-      // Each weighs 1 for its recipient and 8 for its attachment, so two weigh 18 of 20.
+      // A recipient counts 1, and this attachment counts 8. So two messages count 18 of the limit of 20.
       const second = intake.accept(prepared(18_000));
       const third = intake.accept(prepared(18_000));
       await expect(intake.accept(prepared(18_000))).rejects.toMatchObject({ code: 'service_unavailable' });
@@ -136,7 +140,7 @@ describe('a database slower than the senders', () => {
 });
 
 describe('more requests than the gateway can answer', () => {
-  /** A gateway's REST API on a server that allows three concurrent requests. */
+  /** Starts a REST API on a server that allows three concurrent requests. */
   const startNarrow = async (clock?: { now(): Date }) => {
     const gateway = await startTestGateway({ ROLES: 'api' });
     opened.push(gateway);
@@ -175,12 +179,12 @@ describe('more requests than the gateway can answer', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(503));
     const refused = answers.at(-1);
     expect(Number(refused?.headers.get('Retry-After'))).toBe(1);
-    // In the database's time, as in every other answer (R222).
+    // The reset time is in the database's time, as in every other answer (R222).
     expect(refused?.headers.get('X-RateLimit-Reset')).toBe(
       String(Math.floor(databaseTime.getTime() / 1000) + 1),
     );
     expect(await refused?.json()).toMatchObject({ error: { code: 'service_unavailable' } });
-    // Unknown addresses are refused too: a 404 would need the database for the sender's budget.
+    // An unknown URL path is refused, too. An answer of 404 would query the database for the sender's rate limit.
     expect((await fetch(`${url}/nowhere`)).status).toBe(503);
     await sql.query('COMMIT');
     await Promise.all(sent);
@@ -214,7 +218,8 @@ describe('more requests than the gateway can answer', () => {
 
 describe('a carrier slower than the senders', () => {
   it('jobs wait in the queue, not in memory; the window limits what is in flight; nothing is lost', async () => {
-    // More than the window, so nothing is answered until the test changes it.
+    // The carrier answers only when 5 messages wait for an answer. The window is 4, so it answers none until the test
+    // changes this.
     const smsc = await startSmsc({ answersReversedBy: 5 });
     opened.push(smsc);
     const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}?window=4` });
@@ -241,8 +246,9 @@ describe('a carrier slower than the senders', () => {
       ids.push(answer.body.id);
       mostHeld = Math.max(mostHeld, (await jobs()).get('held') ?? 0);
     }
-    // Fetched or handed over. A process holds 8 jobs of a route, and more that only wait for the carrier: 64 in all. A
-    // fetch of 8 may add to 63 (src/workers/start-workers.ts, src/queue/job-slots.ts).
+    // Jobs that the process holds, whether fetched or handed over. A process runs at most 8 jobs of a route. It holds
+    // up to 64 if the others only wait for the carrier. With 63 held, a fetch may add 8 (src/workers/start-workers.ts,
+    // src/queue/job-slots.ts).
     expect(mostHeld).toBeGreaterThan(4);
     expect(mostHeld).toBeLessThan(72);
     expect((await jobs()).get('waiting')).toBeGreaterThan(20);

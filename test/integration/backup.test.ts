@@ -24,7 +24,7 @@ async function directory(): Promise<string> {
 
 async function startServer(prepare?: (cluster: string) => Promise<void>) {
   const server = await startPostgresVersion(testVersion(), {
-    // Ready only after everything is applied.
+    // Without hot standby, the server is ready only when it has applied the whole WAL.
     settings: { fsync: 'on', synchronous_commit: 'on', hot_standby: 'off' },
     ...(prepare && { prepare }),
   });

@@ -5,7 +5,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
 
-/** A real gateway imports 100,000 in about 15 s. Jest is slower. */
+/** Number of contacts. A gateway imports 100,000 in about 15 s, but under jest it is slower. */
 const ROWS = 20_000;
 
 describe('an import of many contacts', () => {
@@ -32,7 +32,7 @@ describe('an import of many contacts', () => {
       expect(status).toBe(200);
       sent += 1;
     }
-    // Other requests get time only because the import waits for the database.
+    // The import must not block the event loop. Otherwise few sends are answered before it ends.
     expect(sent).toBeGreaterThan(5);
     expect(await ended).toEqual({
       state: 'DONE',

@@ -40,7 +40,7 @@ describe('the clock of the database (ADR-0021)', () => {
       const before = await askDatabase();
       const now = clock.now();
       const after = await askDatabase();
-      // The error is half a round trip, which may be long on a busy machine.
+      // The clock may be wrong by half a round trip, which may be long on a busy machine.
       expect(now.getTime()).toBeGreaterThan(before - 5_000);
       expect(now.getTime()).toBeLessThan(after + 5_000);
       expect([await clock.agrees(), Math.round(clock.skewMs / DAY_MS)]).toEqual([false, 3]);

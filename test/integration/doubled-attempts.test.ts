@@ -15,8 +15,9 @@ beforeAll(async () => {
 afterAll(() => bench?.stop());
 
 /**
- * A delivery whose first attempt runs twice, as after a process was suspended and another took its job. `finish` sets
- * the answer to the first one; the second was answered `beside`.
+ * Creates a delivery whose first attempt runs twice. This happens if a process is suspended and another process takes
+ * its job. The receiver answers the second attempt with the status `beside`, and the first one with the status given to
+ * `finish`.
  */
 async function doubled(maxRetries: number, beside: number) {
   const { promise, resolve: finish } = Promise.withResolvers<number>();
@@ -89,7 +90,7 @@ describe('two attempts of one delivery at the same time', () => {
       withUnitOfWork(bench.gateway, (uow) => uow.run((tx) => tx.deliveries.record(records)));
     const stands = await record();
     expect(records.map((each) => stands.get(each)?.attempts)).toEqual([3, 4]);
-    // As after a commit whose answer was lost.
+    // Record the same attempts again, as after a commit whose answer was lost.
     expect((await record()).size).toBe(0);
     const delivery = await counting(4);
     expect(delivery.status).toBe('success');

@@ -49,7 +49,7 @@ const logger: Logger = { debug: silent, info: silent, warn: silent, error: silen
 let directory: string;
 let dataDir: string;
 let cleanups: (() => unknown)[];
-/** A copy of a ready cluster: creating one takes most of a first start. */
+/** The directory of a ready cluster, which tests copy. Creating a cluster takes most of a first start. */
 let template: string;
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(template, { recursive: true, force: true }));
 
-/** For tests of a later start. */
+/** Gives the test a cluster that exists already, so that its start is not the first one. */
 async function copyCluster(): Promise<void> {
   await mkdir(dataDir);
   await promisify(execFile)('cp', ['-a', join(template, 'postgres'), dataDir]);
@@ -81,14 +81,14 @@ beforeEach(async () => {
   cleanups = [() => rm(directory, { recursive: true, force: true }), serverIsGone];
 });
 
-/** After all apps were killed, the watchdog of the last owner stops the server. */
+/** Waits until the server is down. After all apps were killed, the watchdog of the last owner stops the server. */
 async function serverIsGone(): Promise<void> {
   const pid = (await readPostmasterFile(cluster()).catch(silent))?.pid;
   if (pid) await eventually(() => isDown(pid));
 }
 
 afterEach(async () => {
-  // A step may leave another one for the end.
+  // A cleanup may add another one to the front of the list.
   for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) await cleanup();
 });
 
@@ -138,7 +138,7 @@ interface Report {
   connection: Connection;
 }
 
-/** An app in another process, on the same data directory. */
+/** Starts an app in another process on the same data directory. */
 function spawnApp(options: { uid?: number; gid?: number } = {}, under: readonly string[] = []) {
   const [command = '', ...args] = [...under, process.execPath, SCRIPT, dataDir];
   const app: ChildProcess = spawn(command, args, {
@@ -161,14 +161,14 @@ function spawnApp(options: { uid?: number; gid?: number } = {}, under: readonly 
     app.kill('SIGKILL');
     await exited;
     const host = reports[0]?.connection.host;
-    // The socket is in this directory until the server has stopped.
+    // The server's socket is in this directory. So remove the directory after the server has stopped.
     if (host) cleanups.unshift(() => rm(host, { recursive: true, force: true }));
   });
   return {
     report: async (matches: (report: Report) => boolean) => {
       const found = await eventually(() => (app.exitCode ? 'failed' : reports.find(matches)));
       if (found !== 'failed') return found;
-      // Only then all its output has been read.
+      // All output of the app has been read only after this event.
       await closed;
       throw new Error(errors);
     },
@@ -324,7 +324,10 @@ describe('a copy of a DATA_DIR', () => {
   const whose = async ({ connection }: EmbeddedPostgres) =>
     (await query(connection, 'SELECT name FROM whose'))[0]?.name;
 
-  /** Copies the directory while the gateway is stopped, as documented. Returns the endpoint of the original. */
+  /**
+   * Copies the directory while the gateway is stopped, as the documentation describes. Returns the endpoint of the
+   * original.
+   */
   async function copyStopped(): Promise<string> {
     await copyCluster();
     const original = await start();
@@ -471,7 +474,10 @@ describe('after a kill', () => {
 });
 
 describe('a stale postmaster.pid', () => {
-  /** A process with the given name under the server's user, because PostgreSQL ignores the pids of other users. */
+  /**
+   * Starts a process with the given name. It runs as the server's user, because PostgreSQL ignores the process ids of
+   * other users.
+   */
   async function spawnNamed(
     name: string,
     shellScript: string,
@@ -529,7 +535,8 @@ describe('a stale postmaster.pid', () => {
     const parent = await spawnNamed('postgres', '"$1" 60 & echo $!; exec sleep 60');
     const [line] = await once(parent.stdout!, 'data');
     const pid = Number(line);
-    // A shell would reap the ended child; `sleep` does not.
+    // Wait until `sleep` has replaced the shell. A shell would reap the child when it ends, and there would be no
+    // zombie.
     await eventually(
       async () => (await nameOf(parent.pid!)) === 'sleep' && (await nameOf(pid)) === 'postgres',
     );
@@ -540,7 +547,7 @@ describe('a stale postmaster.pid', () => {
 });
 
 describe('packaged binaries', () => {
-  /** The binaries as npm installs them with --ignore-scripts. */
+  /** Copies the binaries without symbolic links, as npm installs them with --ignore-scripts. */
   async function packageWithoutSymlinks(): Promise<string> {
     const native = join(directory, 'node_modules', 'native');
     await cp(packagedBinaries(), native, {

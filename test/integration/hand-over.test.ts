@@ -39,7 +39,8 @@ describe('a job that the process that created it runs', () => {
     });
     const texts = statements.texts();
     expect(texts.filter((text) => READS_PENDING.test(text) || READS_DUE.test(text))).toEqual([]);
-    // Statements that are sent together are recorded too.
+    // `statements` must also contain statements that were sent together with others. Otherwise the check above proves
+    // nothing.
     for (const written of ['INSERT INTO messages', 'INSERT INTO events']) {
       expect(texts.filter((text) => text.includes(written))).not.toEqual([]);
     }
@@ -53,7 +54,7 @@ describe('a job that the process that created it runs', () => {
       sent.body.id,
       sent.body.id,
     ]);
-    // The jobs ended in the transactions that recorded their results.
+    // Each job was deleted in the transaction that recorded its result.
     await eventually(async () => (await sql.query('SELECT FROM job_leases')).length === 0);
     expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
   });

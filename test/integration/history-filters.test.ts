@@ -16,7 +16,10 @@ import { openSql, type TestSql } from '../support/sql.ts';
 
 const START = Date.parse('2026-03-01T00:00:00Z');
 const HOUR_MS = 3_600_000;
-/** Blocks of all sizes (64, 2,048 and 65,536) begin and end within these numbers. */
+/**
+ * Number of messages. With the deleted ones before them, their numbers cross the boundaries of blocks of all sizes (64,
+ * 2,048 and 65,536).
+ */
 const COUNT = 9_000;
 const GONE = 65_536 - 4_500;
 const FEW = 700;
@@ -37,7 +40,9 @@ interface Account {
   readonly rows: readonly Row[];
 }
 
-/** Messages over some days: busy hours, empty hours, and whole hours and blocks without a failure. */
+/**
+ * Creates messages over some days. There are busy and empty hours, and whole hours and blocks without a failed message.
+ */
 function makeRows(count: number, above: number, [main, rare]: readonly [string, string]): Row[] {
   let at = START;
   return Array.from({ length: count }, (_, index) => {
@@ -58,7 +63,7 @@ function makeRows(count: number, above: number, [main, rare]: readonly [string, 
   });
 }
 
-/** The filters of a history. The environment belongs to the visibility. */
+/** A filter of the history, with its environment. */
 type Asked = MessageFilter & { readonly environment?: Environment | undefined };
 
 describe('filtered histories give what a filter of the whole list gives (R6, R20)', () => {
@@ -72,7 +77,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
   const accounts = [account(COUNT, GONE), account(FEW, 0)] as const;
   const fold = () => new PgUsageStore(new Sql(knex)).fold();
 
-  /** Counts messages as intake and transitions do. */
+  /** Adds `sign` to the message counters, as intake and transitions do. */
   const count = (accountId: string, changed: readonly Row[], status: (row: Row) => string, sign: number) =>
     sql.query(
       `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap,
@@ -92,9 +97,9 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
         sign,
       ],
     );
-  /** Moves messages from their current status. */
+  /** Changes messages from their current status to `to`, and counts the change. */
   const move = async (accountId: string, wanted: readonly Row[], to: MessageStatus) => {
-    // Sandbox messages stay `sent`.
+    // Messages of the sandbox keep their status `sent`.
     const moved = wanted.filter(({ environment }) => environment === 'production');
     await count(accountId, moved, (row) => row.status, -1);
     await count(accountId, moved, () => to, 1);
@@ -111,7 +116,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
   beforeAll(async () => {
     database = await createTestDatabase();
     sql = await openSql(database);
-    // This test moves rows from any status to any other.
+    // This test changes statuses in any direction, which a trigger normally forbids.
     await sql.query('ALTER TABLE recipients DISABLE TRIGGER only_forward');
     knex = createKnex(database.connection, silentLogger, { poolSize: 2 });
     for (const [index, { id, keys, rows }] of accounts.entries()) {
@@ -157,7 +162,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
       for (const row of rows) row.status = row.environment === 'sandbox' ? 'sent' : 'pending';
       await count(id, rows, (row) => row.status, 1);
       await fold();
-      // Half of the moves are folded, half are not.
+      // Fold the counters after the first half of the changes, and not after the second half.
       for (const half of [0, 1]) {
         for (const [status, own] of wanted) {
           const moved = own.filter(({ seq }) => seq % 2 === half && status !== 'pending');
@@ -273,7 +278,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
     await compareAll(60);
     await fold();
     await compareAll(60);
-    // Empties the last block, to which messages are still added, and one in the middle.
+    // Empty the last block, which still gets new messages, and a block in the middle.
     await move(
       id,
       rows.filter(({ status, seq }) => status === 'pending' && seq > GONE + 4_000),

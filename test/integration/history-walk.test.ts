@@ -15,7 +15,7 @@ describe('reading a history page by page while messages are added (R20, R188)', 
   });
   afterAll(() => gateway.stop());
 
-  /** Sends `count` sandbox messages at once: they cost nothing and cause no webhook. */
+  /** Sends `count` messages at once. They are sandbox messages, which cost nothing and cause no webhook. */
   const add = async (key: string, count: number): Promise<string[]> => {
     const body = { to: '0700123456', message: 'Hello' };
     const sent = await Promise.all(
@@ -23,7 +23,7 @@ describe('reading a history page by page while messages are added (R20, R188)', 
     );
     return sent.map(({ body }) => body.id);
   };
-  /** Reads all pages, and adds the messages of `added` before each page but the first. */
+  /** Reads all pages. Before each page except the first, it sends as many messages as `added` says. */
   const walk = async (key: string, query: string, limit: number, added: readonly number[]) => {
     const pages: Entry[][] = [];
     const late: string[] = [];

@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const knex of opened.splice(0)) await knex.destroy();
 });
 
-/** The intake of a separate process, and the names of the statements that it sends. */
+/** Creates an intake as a separate process has it. Also returns the names of the statements that it sends. */
 function startIntake() {
   const statements: string[] = [];
   const knex = createKnex(gateway.database.connection, silentLogger);
@@ -58,7 +58,7 @@ const keyed = (accountId: string, key: string) => prepared(accountId, { idempote
 type Outcome =
   | ({ readonly kind: 'accepted' | 'replayed' } & SendAnswer & { readonly seq?: number })
   | { readonly kind: 'insufficient' };
-/** Accepts a message. Returns a refusal for lack of money as a value. */
+/** Accepts a message. If the balance is too low, returns that refusal as a value. */
 async function accept(intake: Intake, message: PreparedMessage): Promise<Outcome> {
   try {
     const answer = await intake.accept(message);
@@ -85,7 +85,8 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     expect(new Set(statements)).toEqual(new Set(['intake-write']));
     const rows = await stored(accountId);
     expect(rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
-    // Rows are stored in this order. Otherwise indexes that grow at their end would stay half empty.
+    // Rows must be inserted in the order of `seq`. In another order, the pages of an index that grows at its end would
+    // stay half empty.
     const laid = await sql.query('SELECT id FROM messages WHERE account_id = $1 ORDER BY ctid', [accountId]);
     expect(laid.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
     const entries = await sql.query(
@@ -93,7 +94,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
       [accountId],
     );
     expect(entries.map(({ message_id }) => message_id)).toEqual(rows.map(({ id }) => id));
-    // The answer equals the stored rows.
+    // The answers have the ids and numbers of the stored rows.
     expect(answers.map((answer) => answer.kind === 'accepted' && [answer.messageId, answer.seq])).toEqual(
       rows.map(({ id, seq }) => [id, seq]),
     );
@@ -219,12 +220,15 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  /** Makes a process notice that it shares an account: another process accepts between two of its batches. */
+  /**
+   * Makes `intake` notice that another process also accepts messages for the account. To do so, another intake accepts
+   * a message between two of its batches.
+   */
   async function share(intake: PgIntake, accountId: string): Promise<void> {
     const other = startIntake().intake;
     for (const process of [intake, other, intake]) await accept(process, prepared(accountId));
   }
-  /** Locks an account like another process that accepts messages. Returns a function that unlocks it. */
+  /** Locks an account, as another process does that accepts messages. Returns a function that unlocks it. */
   async function holdAccount(accountId: string): Promise<() => Promise<void>> {
     const other = await openSql(gateway.database);
     await other.query('BEGIN');
@@ -249,7 +253,8 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     expect(kinds(await Promise.all([...first, ...later]))).toEqual(Array(6).fill('accepted'));
     const rows = await stored(accountId);
     expect(rows.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
-    // One transaction had all five, and another one the other account's message.
+    // One transaction wrote all five messages of the account. Another transaction wrote the message of the other
+    // account.
     expect(new Set(rows.slice(3).map(({ created_at }) => created_at.getTime())).size).toBe(1);
     expect(statements.filter((name) => name === 'intake-write')).toHaveLength(2);
     await checkLedger(sql, accountId);
@@ -262,7 +267,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     await share(intake, accountId);
     statements.length = 0;
     const earlier = await accept(intake, keyed(accountId, 'along'));
-    // A single message does not wait for the account.
+    // A message that comes alone is written without locking the account first.
     expect(statements).toEqual(['intake-write']);
     statements.length = 0;
     const letGo = await holdAccount(accountId);
@@ -289,15 +294,16 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
       Promise.all(batch.map((each) => accept(intake, each)));
     const own = () => [prepared(accountId), prepared(accountId)];
     await send(...own());
-    // Together with another account's message, in either order.
+    // Send them in one batch with another account's message, before and after it.
     await send(...own(), prepared(another));
     await send(prepared(another), ...own());
     statements.length = 0;
-    // The first batch would see a gap in `seq`, and the second would act on it.
+    // If the process took its own messages for another's, the first batch would see a gap in `seq`, and the second
+    // would lock the account first.
     await send(...own());
     await send(...own());
     expect(statements).toEqual(['intake-write', 'intake-write']);
-    // Decided message by message, as in the batches after a repeat.
+    // These messages are decided one by one, as in every batch after a replay.
     await send(keyed(accountId, 'again'));
     expect(kinds(await send(keyed(accountId, 'again'), ...own()))).toEqual([
       'replayed',
@@ -373,7 +379,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const latest = Date.now() + CLOCK_TOLERANCE_MS;
     for (const { created_at } of await stored(accountId))
       expect(created_at.getTime()).toBeLessThanOrEqual(latest);
-    // The answer and its replay have the stored time.
+    // The first answer and its replay contain the stored time.
     expect(new Date(JSON.parse(answer.body).createdAt)).toEqual((await stored(accountId))[0]?.created_at);
     expect((await intake.replay(accountId, 'production', claim))?.body).toBe(answer.body);
   });
@@ -398,7 +404,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
       intake,
       prepared(accountId, { channel: 'push', payload: { userIds: [], deviceIds: ['d1'] } }),
     );
-    // As a database whose clock was 25 h ahead left them: the last two SMS and the push message.
+    // Store times as a database would have that ran 25 h ahead. This concerns the last two SMS and the push message.
     const ahead = `(SELECT id FROM messages WHERE account_id = $1 AND (seq > 1 OR channel = 'push'))`;
     for (const change of [
       `UPDATE messages SET created_at = created_at + interval '25 hours' WHERE id IN ${ahead}`,
@@ -475,13 +481,13 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
   it("another process's stored answer is returned only when it is on the disk (ADR-0017) (ADR-0017)", async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { database } = gateway.database.connection;
-    // By default the tests' server does not wait for the disk.
+    // The tests' server is configured not to wait for the disk. Change that here.
     await sql.query(`ALTER DATABASE ${database} SET synchronous_commit = on`);
     const { intake } = startIntake();
     for (const key of ['a', 'b', 'c', 'd', 'e']) {
       const claim = { route: 'sms', key };
       await accept(intake, prepared(accountId, { idempotency: claim }));
-      // As if a transaction that is not on the disk yet had just stored it.
+      // Write the record again in a transaction that does not wait for the disk.
       await sql.query('UPDATE idempotency_records SET body = body WHERE account_id = $1 AND key = $2', [
         accountId,
         key,

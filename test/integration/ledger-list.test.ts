@@ -20,7 +20,7 @@ describe('a ledger between two times', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
-  /** The time of each entry, by its number. Some are older than the entry before them. */
+  /** Returns the time of an entry by its number. Some entries have an earlier time than the entry before them. */
   const madeAt = (seq: number) => BEGIN + seq * STEP_MS - (seq % 7 === 0 ? 25_000 : 0);
   beforeAll(async () => {
     gateway = await startTestGateway({ ROLES: 'api' });
@@ -47,7 +47,7 @@ describe('a ledger between two times', () => {
 
   const page = async (variables: object): Promise<Page> =>
     (await graphql(gateway, QUERY, { token, variables })).body.data.ledger;
-  /** Reads all entries between two times page by page, with the totals of the pages. */
+  /** Reads the entries between two times, all pages. Returns the entries and the totals that the pages gave. */
   async function between(from: number | null, to: number | null) {
     const times = { from: from === null ? null : new Date(from), to: to === null ? null : new Date(to) };
     const seqs: number[] = [];

@@ -7,7 +7,7 @@ import { sweepAt } from '../support/sweeps.ts';
 
 const OPENING = 2_000;
 const PRICE = 30;
-/** The simulator's outcome for a number, by its last four digits. */
+/** Last four digits of a phone number. They decide the simulator's outcome. */
 const ACCEPTED = '0004';
 const REJECTED = '0001';
 
@@ -90,7 +90,7 @@ describe('the ledger during concurrent sends, refunds, top-ups, cancellations an
                 taken += each.recipients * PRICE;
                 return;
               }
-              // Two at once: one of them is too late.
+              // Both gateways cancel the message at the same time. Only one of them succeeds.
               const canceled = await Promise.all(
                 [gateway, second].map((one) =>
                   one.call('DELETE', `/developers/messages/${body.id}`, { key }),
@@ -110,7 +110,7 @@ describe('the ledger during concurrent sends, refunds, top-ups, cancellations an
             }
             case 'topUp': {
               const { amount, reference } = each;
-              // A reference names one payment: its first use sets the amount.
+              // A payment reference is used once. A later payment with the same reference keeps the first amount.
               const paid = reference === null ? amount : (references.get(reference) ?? amount);
               if (reference === null || !references.has(reference)) paidIn += paid;
               if (reference !== null) references.set(reference, paid);
@@ -128,7 +128,7 @@ describe('the ledger during concurrent sends, refunds, top-ups, cancellations an
         const isOver = { now: false };
         const watched = (async () => {
           while (!isOver.now) {
-            // One statement reads balance and sum in one snapshot.
+            // One statement reads the balance and the sum, so both are of the same snapshot.
             const [row] = await sql.query(
               `SELECT (a.balance_minor = coalesce(sum(l.amount_minor), 0)) AS agree FROM accounts a
                LEFT JOIN ledger_entries l ON l.account_id = a.id WHERE a.id = $1 GROUP BY a.id`,

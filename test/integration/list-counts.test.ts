@@ -11,9 +11,12 @@ const COUNTED = `SELECT event, status, sum(deliveries)::int AS count FROM (
 const THERE = `SELECT event, status, count(*)::int AS count FROM webhook_deliveries GROUP BY event, status
   ORDER BY event, status`;
 
-/** The block sizes of the message index. */
+/** The numbers of messages in the blocks of the message index. */
 const SIZES = [BLOCK, BLOCK * 32, BLOCK * 32 ** 2];
-/** Differences between the messages and the counts in blocks and unfolded deltas. */
+/**
+ * Returns each difference between a count of the messages and the stored counts (blocks and deltas that are not folded
+ * yet).
+ */
 const DIFFERENT_BLOCKS = `WITH message AS (
     SELECT account_id, channel, environment, coalesce(api_key_id, '') AS api_key_id, (seq - 1) / ${BLOCK} AS block,
       (SELECT CASE WHEN bool_or(r.status = 'pending') THEN 'pending' WHEN bool_or(r.status = 'sent') THEN 'sent'
@@ -35,7 +38,10 @@ const DIFFERENT_BLOCKS = `WITH message AS (
   SELECT channel, environment, api_key_id, size, block, status, sum(messages)::int AS missing FROM expected
   GROUP BY account_id, 1, 2, 3, 4, 5, 6 HAVING sum(messages) <> 0`;
 
-/** Differences between the messages and the bitmaps in the smallest blocks and unfolded deltas. */
+/**
+ * Returns each difference between the messages and the stored bitmaps (smallest blocks and deltas that are not folded
+ * yet).
+ */
 const DIFFERENT_PLACES = `SELECT account_id, channel, environment, block, status FROM (
     SELECT account_id, channel, environment, (seq - 1) / ${BLOCK} AS block,
       (SELECT CASE WHEN bool_or(r.status = 'pending') THEN 'pending' WHEN bool_or(r.status = 'sent') THEN 'sent'
@@ -55,7 +61,7 @@ describe('the stored counts behind lists', () => {
   let client: pg.Client;
   let webhookId: string;
   const rows = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows;
-  /** Repeats until nothing is left to fold: a call does nothing while the gateway's own round folds. */
+  /** Folds until nothing is left. A call does nothing while the gateway itself folds. */
   const fold = () =>
     eventually(async () => {
       await gateway.parts.stores.usage.fold();
@@ -108,7 +114,7 @@ describe('the stored counts behind lists', () => {
   it('of a day equal those of its hours', async () => {
     await send('+256700000009');
     await fold();
-    // One statement, because messages still move and the gateway folds.
+    // One statement reads both, because messages still change and the gateway still folds.
     const both = await rows(
       `SELECT 'day' AS span, status, sum(messages)::int AS count FROM usage_days GROUP BY 2
        UNION ALL SELECT 'hour', status, sum(messages)::int FROM usage_hours GROUP BY 2 ORDER BY 1, 2`,

@@ -10,7 +10,7 @@ import { plansOf, type QueryPlan } from '../support/query-plans.ts';
 
 const MESSAGES = 6_000;
 
-/** So few messages do not contain the rare values of the filters. */
+/** Queries that find no row here, because so few messages do not contain the rare values of their filters. */
 const FEW = ['messages search, in few', 'auditLog from, to'];
 
 interface Row {
@@ -86,7 +86,7 @@ describe('rows that PostgreSQL reads for a list', () => {
     const { accountId, webhookIds } = dataset;
     const id = String(webhookIds[place]);
     const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
-    // Six minutes of the last five hours. Half of the messages are from these hours.
+    // Recover six minutes of the last five hours. Half of all messages are from these hours.
     const [since, until] = [2.5, 2.4].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString());
     const run = async () => {
       const { queued } = await gateway!.parts.operations.webhooks.recover.run(member, {
@@ -97,7 +97,8 @@ describe('rows that PostgreSQL reads for a list', () => {
       return { returned: queued };
     };
     const [plan] = await plansOf({ name: 'recover', run }, plans);
-    // And events recorded within ten minutes of it, out of 3,000.
+    // The recovery also reads events that were recorded up to ten minutes later. So it reads more than it recovers, but
+    // few of the 3,000.
     expect(plan?.touched).toBeLessThan(400);
     expect(plan?.returned).toBeGreaterThan(place === 0 ? -1 : 50);
     const left = await query(
@@ -151,7 +152,7 @@ describe('rows that PostgreSQL reads for a list', () => {
         if (!more) expect({ filter, total: await slice.total() }).toEqual({ filter, total: expected.length });
       }
       expect({ filter, read }).toEqual({ filter, read: expected });
-      // A history is of one channel, and of one status or all.
+      // The history takes one channel, and one status or none. Skip filters that it cannot express.
       const { status: [status, another] = [], environment, from: since, to: until, ...others } = filter;
       if (another !== undefined || Object.keys(others).length > 0) continue;
       const asked = { status, environment, from: since, until };

@@ -59,7 +59,8 @@ describe('a subscriber that does not read', () => {
     const ids = await Promise.all(Array.from({ length: 50 }, () => send(text)));
     const [response] = responses;
     const eventBytes = 15 * Buffer.byteLength(text) + 1_000;
-    // Until the sockets on both sides are full. From then on one batch at a time is read from the database.
+    // Repeat until the socket buffers on both sides are full. From then on the gateway reads at most one batch from the
+    // database.
     await eventually(async () => {
       await touch(ids);
       return response?.writableNeedDrain && gateway.parts.live.waiting === ids.length;
@@ -72,7 +73,7 @@ describe('a subscriber that does not read', () => {
       expect(gateway.parts.live.waiting).toBeLessThanOrEqual(1_000);
       expect(response?.writableLength).toBeLessThan((response?.writableHighWaterMark ?? 0) + eventBytes);
     }
-    // More than the gateway keeps.
+    // This exceeds the number of changes that the gateway keeps for a reader, so it drops them all.
     await eventually(() => gateway.parts.live.waiting === 0);
     let read = '';
     socket.on('data', (chunk: Buffer) => {
@@ -84,7 +85,7 @@ describe('a subscriber that does not read', () => {
     await eventually(() => read.includes(id));
   });
 
-  /** A client that does not read until it has a listener. */
+  /** Opens a client that reads nothing until the test adds a `data` listener. */
   async function openSocket(query: string): Promise<Socket> {
     const { hostname, port } = new URL(gateway.url);
     const reader = connect(Number(port), hostname);

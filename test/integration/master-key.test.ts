@@ -37,7 +37,7 @@ describe('the generated master key', () => {
 
   it('is not removed by a slower start that saw no key', async () => {
     const other = Buffer.alloc(32, 7).toString('base64');
-    // Another process creates its key just before this one removes the file.
+    // Simulate another process that creates its key just before this process removes the file.
     const late = `
       import fs from 'node:fs/promises';
       import { writeFileSync } from 'node:fs';
@@ -79,7 +79,7 @@ describe('the generated master key', () => {
   });
 
   it('is complete as soon as another process can see it', async () => {
-    // The program polls for the file. It prints the file's length when it first sees the file.
+    // A program that polls for the file. When it first sees the file, it prints the file's length.
     const look = `
       import { readFileSync } from 'node:fs';
       for (let round = 0; round < 100; round += 1) {
@@ -104,7 +104,7 @@ describe('the generated master key', () => {
 
   it('is complete or absent when the disk is full, and the next start makes it', async () => {
     const create = `await (await import(${JSON.stringify(MODULE)})).loadOrCreateMasterKey(${JSON.stringify(directory)})`;
-    // Files cannot grow, so the write fails after the file was created, as on a full disk.
+    // Limit the file size to 0. Then the file is created, but the write fails, as on a full disk.
     const full = `trap '' XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1"`;
     await expect(promisify(execFile)('/bin/sh', ['-c', full, process.execPath, create])).rejects.toThrow(
       'EFBIG',

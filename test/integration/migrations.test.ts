@@ -15,7 +15,7 @@ afterEach(async () => {
 
 const newest = migrations.at(-1)?.name.slice(0, 4);
 
-/** Every named object in the schema `public` except Knex's two tables. */
+/** Selects every named object in the schema `public`, except Knex's two tables. */
 const LEFT_OVER = `
   SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'
   UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
@@ -54,7 +54,7 @@ describe('migrations', () => {
     const ends = await Promise.all([1, 2, 3].map(() => withKnex(connection, migrate)));
     expect(ends.filter(({ from }) => from === 'none')).toHaveLength(1);
     await withKnex(connection, async (knex) => {
-      // The lock of a process that was killed during its only step.
+      // Leave the lock as a process does that was killed during its only migration.
       await rollbackAll(knex);
       await knex('schema_migrations_lock').update({ is_locked: 1 });
       expect(await migrate(knex)).toEqual({ from: 'none', to: newest });
@@ -83,7 +83,7 @@ describe('migrations', () => {
     await withKnex(database.connection, async (knex) => {
       const other = await knex.client.acquireConnection();
       try {
-        // The advisory lock of migrations (src/storage/postgres/migrate.ts).
+        // The advisory lock that migrations take (src/storage/postgres/migrate.ts).
         await knex.raw('SELECT pg_advisory_lock(4872390)').connection(other);
         expect(await migrate(knex)).toEqual({ from: newest, to: newest });
       } finally {
@@ -100,7 +100,7 @@ describe('migrations', () => {
   });
 });
 
-/** Changes the baseline's schema back to that of the last migration before it. */
+/** Changes the schema of the baseline back to that of the last migration before the baseline. */
 async function goBackBeforeBaseline(knex: Knex): Promise<void> {
   for (const { down } of migrations.slice(1).reverse()) await down(knex);
   await knex.raw(await readFile(new URL('../fixtures/last-before-baseline.sql', import.meta.url), 'utf8'));
@@ -215,7 +215,7 @@ describe('the schema', () => {
       await add('sms.sent', 0, randomUUID());
       await add('push.sent', null);
       await expect(add('push.sent', null)).rejects.toThrow('events_once_a_message');
-      // Test events of endpoints have no message.
+      // A test event belongs to an endpoint and to no message.
       await add('webhook.test', null, null);
       await add('webhook.test', null, null);
       await expect(add('sms.sent', 1)).rejects.toThrow('events_fire_once');

@@ -38,7 +38,7 @@ describe('the LISTEN connection', () => {
       const answer = query.apply(this, given);
       if (given[0] === 'SELECT 1') {
         checks += 1;
-        // Blocks this process until long after the answer should have arrived.
+        // Block this process so long that the answer arrives during the block and the timeout has passed after it.
         if (checks < 3)
           setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500));
       }

@@ -20,7 +20,7 @@ afterAll(() => database.close());
 beforeEach(() => database.at(0));
 
 const LIMIT = 8_000;
-/** A separate process, and how often it queried the log. */
+/** A limiter as a separate process has it. `asked` counts its queries of the request log. */
 class Process {
   asked = 0;
   readonly limiter;
@@ -36,7 +36,7 @@ class Process {
   }
 }
 
-/** After 100 requests within 20 ms, 140 more are counted in advance. */
+/** Takes 100 permits within 20 ms. At this rate the limiter fetches 140 more in advance. */
 async function load(limiter: Process['limiter'], bucket: string): Promise<RateVerdict | undefined> {
   let last: RateVerdict | undefined;
   for (const [ms, count] of [
@@ -56,7 +56,7 @@ describe('prepaid permits of the rate limiter (R12)', () => {
     const bucket = freshBucket();
     expect(await load(process.limiter, bucket)).toMatchObject({ isAllowed: true, remaining: LIMIT - 100 });
     expect(process.asked).toBe(2);
-    // Unused permits are returned, so the next second does not count them.
+    // The process has returned its unused permits. So they do not count in the next second.
     database.at(1_000);
     expect(await process.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 101 });
     expect(process.asked).toBe(3);
@@ -70,7 +70,8 @@ describe('prepaid permits of the rate limiter (R12)', () => {
       database.at(ms);
       await takeMany(process.limiter, bucket, 20, limits);
     }
-    // Permits for 20, 100, 420, and then twice for 100 ms of requests: 1,000 and the waiting ones.
+    // Five queries: for 20, 100 and 420 permits, and twice for 100 ms of requests (1,000 permits and those of waiting
+    // requests).
     expect(process.asked).toBe(5);
     const [row] = await database.pools[0]('rate_limits').where({ bucket }).select('asked');
     expect(row.asked).toBe(1_020);
@@ -91,7 +92,7 @@ describe('prepaid permits of the rate limiter (R12)', () => {
     const [one, other] = [new Process(0), new Process(1)];
     const bucket = freshBucket();
     await load(one.limiter, bucket);
-    // As after a crash of the database, which loses the unlogged table.
+    // The table is unlogged, so it is empty after a crash of the database.
     await database.pools[0]('rate_limits').where({ bucket }).delete();
     database.at(-1_000);
     await takeMany(other.limiter, bucket, 30, perMinute(LIMIT));
@@ -133,7 +134,7 @@ describe('prepaid permits of the rate limiter (R12)', () => {
       const process = new Process();
       const bucket = freshBucket();
       database.at(0);
-      // 100 of the limit of 1,100 are left. An eighth of them would be too few.
+      // Use 1,000 of the limit of 1,100. An eighth of the 100 that are left is too few to fetch in advance.
       if (limit === 1_100) await takeMany(process.limiter, bucket, 1_000, perMinute(limit));
       for (const ms of [0, 40, 80]) {
         database.at(ms + 2_000);
@@ -157,7 +158,7 @@ it('one process decides as if it held no permits', async () => {
     fc.asyncProperty(fc.array(burst, { minLength: 1, maxLength: 30 }), async (bursts) => {
       const process = new Process();
       const bucket = freshBucket();
-      /** The last millisecond of the second of each request. */
+      /** For each allowed request: the last millisecond of the second in which it was made. */
       let log: number[] = [];
       database.at(0);
       for (const { waitMs, requests, limit } of bursts) {
@@ -188,7 +189,7 @@ it('one process decides as if it held no permits', async () => {
     }),
     { numRuns: 100 },
   );
-  // Without permits there is no query.
+  // Many requests must have been decided without a query.
   expect(without).toBeGreaterThan(100);
 });
 

@@ -1,4 +1,4 @@
-/** The HTTP client for providers, against a server on loopback. */
+/** Tests the HTTP client for providers against a server on loopback. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ afterEach(async () => {
 
 const CONNECTIONS = 4;
 
-/** A client with few connections, and a server that answers after `answerMs`. */
+/** Creates a client with few connections, and a server that answers after `answerMs`. */
 async function open(answerMs: number, timeoutMs: number) {
   const reached: string[] = [];
   const server = createServer(async (request, response) => {

@@ -95,7 +95,7 @@ describeProvider<PushSubmission>('Web Push', async () => {
   });
   return {
     provider: Object.assign(provider, {
-      // The gateway owns the client and closes it after its users.
+      // In production the gateway creates the HTTP client, and closes it after the providers.
       stop: async () => {
         await WebPushProvider.prototype.stop.call(provider);
         await client.close();

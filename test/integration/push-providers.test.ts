@@ -1,5 +1,6 @@
 /**
- * The push providers with their real protocols (R24). push-conformance.test.ts tests what all providers have in common.
+ * Tests the push providers with their real protocols (R24). push-conformance.test.ts tests what holds for all
+ * providers.
  */
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { createGuardedClient } from '../../src/channels/guarded-http/guarded-client.ts';
@@ -15,7 +16,7 @@ import { selfSignedCertificate } from '../support/self-signed.ts';
 import { TEST_VAPID } from '../support/vapid.ts';
 
 const signal = new AbortController().signal;
-/** A limit for requests that are answered. Other tests set their own. */
+/** Timeout in ms for requests that get an answer. Tests of timeouts set their own. */
 const timeoutMs = 30_000;
 const submission = (more: Partial<PushSubmission> = {}): PushSubmission => ({
   messageId: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3',
@@ -487,7 +488,7 @@ describe('Web Push', () => {
 
   it('sends nothing to an address inside the network, whatever was registered', async () => {
     const { service, provider, to } = await open([]);
-    // As for a name that does not resolve.
+    // The outcome is the same as for a host name that does not resolve.
     expect(await provider.submit(to(), signal)).toMatchObject({
       kind: 'unavailable',
       reason: 'push service: the host does not resolve to a public address',

@@ -34,7 +34,7 @@ describe('the queue', () => {
     }
     await knex('pgboss.job').del();
     await knex('job_leases').del();
-    // pg-boss counts every two seconds and caches the counts for a minute.
+    // pg-boss counts jobs every two seconds, and caches the counts for a minute. Drop the cached counts.
     await knex('pgboss.queue').update({ monitor_on: null, queued_count: 0, active_count: 0 });
   });
   afterAll(async () => {
@@ -42,7 +42,7 @@ describe('the queue', () => {
     await database.drop();
   });
 
-  /** A separate queue, as in another process. */
+  /** Opens a queue as another process has it. */
   async function open(pool: Sql['pool'] = sql.pool): Promise<PgBossQueue> {
     const listener = new PgListener(database.connection, silentLogger);
     await listener.start();
@@ -57,7 +57,7 @@ describe('the queue', () => {
     opened.push({ queue, listener });
     return queue;
   }
-  /** A worker without free slots: its jobs go into the queue. */
+  /** Opens a queue whose worker has no free slot. So its jobs go into the table of pg-boss. */
   async function openFull(): Promise<PgBossQueue> {
     const queue = await open();
     await queue.work('submit', { concurrency: 0, perRoute: 0 }, async () => {});
@@ -112,7 +112,7 @@ describe('the queue', () => {
       async (held) => void elsewhere.push(idOf(held)),
     );
     await enqueue(own, [job('mine', { prefetched: [] })], async () => expect(seen).toEqual([]));
-    // Before the next turn of the event loop, so without a query.
+    // The handler got the job before the next turn of the event loop. So no query can have fetched it.
     expect(seen).toMatchObject([
       { data: { messageIds: ['mine'], attempt: 0 }, prefetched: [], isRepeat: false },
     ]);
@@ -137,7 +137,7 @@ describe('the queue', () => {
     const queue = await open();
     await queue.work('submit', { concurrency: 10, perRoute: 10 }, () => Promise.reject(new Error('no')));
     await enqueue(await openFull(), [job('odd')]);
-    // With constant delays it would never be this late.
+    // The job becomes due this late only if the delays grow.
     await eventually(
       async () =>
         (await knex('pgboss.job').whereRaw(`start_after > now() + interval '2500 ms'`)).length === 1,
@@ -150,7 +150,7 @@ describe('the queue', () => {
     for (const id of ['m1', 'm2']) await enqueue(idle, [job(id), job(`${id} later`, { startAfter: later })]);
     expect(await knex('job_leases')).toHaveLength(2);
     expect(await knex('pgboss.job')).toHaveLength(2);
-    // Deferred jobs count too.
+    // `depth` also counts jobs that are not due yet.
     expect(await idle.depth()).toMatchObject({ submit: 4 });
     const seen: HeldJob<'submit'>[] = [];
     await worker.work('submit', { concurrency: 10, perRoute: 10 }, async (held) => void seen.push(held));
@@ -164,7 +164,7 @@ describe('the queue', () => {
   });
 
   it('is notified of jobs left for other processes, without polling', async () => {
-    // A fetch finds nothing.
+    // This queue finds no job by fetching. It can get jobs only by notifications.
     const blind: Sql['pool'] = {
       query: async (config) =>
         (config.name === 'queue-look' ? { rows: [] } : sql.pool.query(config)) as never,
@@ -192,12 +192,12 @@ describe('the queue', () => {
     const seen: HeldJob<'submit'>[] = [];
     await alive.work('submit', { concurrency: 1, perRoute: 1 }, async (held) => void seen.push(held));
     await eventually(async () => {
-      // Its lease has expired and is not renewed.
+      // Let the lease expire. No process renews it.
       await knex.raw('UPDATE job_leases SET due_at = now()');
       return seen.length > 0;
     });
     expect(seen).toMatchObject([{ data: { messageIds: ['left'] }, isRepeat: true }]);
-    // Prefetched data may be stale.
+    // The prefetched data is not passed on, because it may have changed since.
     expect(seen[0]?.prefetched).toBeUndefined();
   });
 
@@ -219,7 +219,7 @@ describe('the queue', () => {
     expect(await queue.depth()).toMatchObject({ submit: 1 });
     await end();
     expect(await queue.depth()).toMatchObject({ submit: 0 });
-    // The next one found no free slot and comes from the queue, so the handler ends it.
+    // The next job finds no free slot and goes through the table. So the handler deletes it at its end.
     await enqueue(queue, [job('two')]);
     for (const resolve of ends.splice(0)) resolve();
     await eventually(() => seen.length === 2);
@@ -303,7 +303,7 @@ describe('the queue', () => {
       }
       return done === 12;
     });
-    // One fetch may begin before the route is full.
+    // 5 may run. One fetch may have begun before the route was full.
     expect(mostSlow).toBeLessThanOrEqual(6);
   });
 
@@ -347,7 +347,7 @@ describe('the queue', () => {
       held.set(idOf(taken), signal);
       await new Promise<void>((resolve) => ends.push(resolve));
     });
-    // Two are handed over at commit. The third is fetched from the queue when a slot is free.
+    // Two jobs are handed over at the commit. The third one is fetched from the table when a slot is free.
     for (const id of ['lost', 'kept', 'fetched']) await enqueue(queue, [job(id)]);
     const lostId = `(SELECT id FROM job_leases WHERE job->'data'->'messageIds'->>0 = 'lost')`;
     await knex.raw(`DELETE FROM job_leases WHERE id = ${lostId}`);
@@ -364,7 +364,7 @@ describe('the queue', () => {
 
   it('takes a job back from a process that stopped renewing its lease', async () => {
     const [dead, alive] = [await openFull(), await open()];
-    // A killed process: it fetched the job, and nobody renews its lease.
+    // Change the row as if a process had fetched the job and been killed. No process renews its lease.
     await enqueue(dead, [job('orphan')]);
     const { rowCount } = await knex.raw(
       `UPDATE pgboss.job SET state = 'active', started_on = now() - interval '1 minute',

@@ -45,7 +45,7 @@ describe('a permit that is given back', () => {
     expect(await limits.take(bucket, perMinute(3))).toMatchObject({ isAllowed: false });
     at(10_000);
     for (let count = 0; count < 5; count++) await limits.giveBack(bucket);
-    // The count is zero: only counted requests were returned.
+    // The count is zero, although more requests were returned than had been counted.
     expect(await limits.take(bucket, perMinute(3))).toMatchObject({
       isAllowed: true,
       remaining: 2,
@@ -309,7 +309,8 @@ describe('a limit that changes', () => {
       limit: 12,
     });
     const lowered = { isAllowed: false, limit: 4, remaining: 0, resetAt: seconds(60_000), rule: 'minute' };
-    // Eleven are counted. The fourth from the end, made at 7 s, must be the last to expire.
+    // Eleven requests are counted, and the limit is 4. The next request is allowed when the fourth newest, made at 7 s,
+    // expires.
     expect(await limits.take(bucket, perMinute(4))).toEqual({ ...lowered, retryAfterSeconds: 58 });
     at(66_999);
     expect(await limits.take(bucket, perMinute(4))).toMatchObject({ isAllowed: false, retryAfterSeconds: 1 });
@@ -346,7 +347,7 @@ describe('a limit that changes', () => {
       at(made * 100 + 200);
       await limits.take(bucket, perMinute(1_000));
     }
-    // The last expired and the first counted request are in the same second: 5.1 and 5.2 s.
+    // The last expired request was made at 5.1 s, and the first counted one at 5.2 s. Both are in the same second.
     at(65_150);
     expect(await limits.take(bucket, perMinute(5_000))).toMatchObject({ remaining: 5_000 - 601 });
     expect((await row(bucket))?.entries).toBeLessThanOrEqual(63);
@@ -470,7 +471,8 @@ describe('the sweep', () => {
 });
 
 it('updates rows in place', async () => {
-  // The oldest transaction of the whole server keeps row versions, in every database. One undisturbed round is enough.
+  // PostgreSQL keeps old row versions for the oldest transaction of any database of the server. So repeat until no such
+  // transaction disturbs a round.
   await eventually(async () => {
     await pools[0]('rate_limits').truncate();
     const limits = limiter();
@@ -482,7 +484,7 @@ it('updates rows in place', async () => {
     const { rows } = await pools[0].raw(`SELECT relpersistence, pg_relation_size(oid) AS bytes FROM pg_class
       WHERE relname = 'rate_limits'`);
     expect(rows[0].relpersistence).toBe('u');
-    // 300 versions of a full log would take more than 230 kB.
+    // With a full log, 300 row versions would take more than 230 kB.
     expect(rows[0].bytes).toBeLessThan(200_000);
     return true;
   }, 240_000);

@@ -64,7 +64,7 @@ const READS: Record<string, (stores: Stores, accountId: string) => Promise<unkno
   'how far a file of reports is applied, which is then deleted': ({ reports }) => reports.spoolAppliedTo(ANY),
 };
 
-/** This test writes nothing to the audit log. */
+/** A store of audit heads that does nothing, because this test writes no audit entries. */
 const NO_HEADS: AuditHeads = {
   sign: () => '',
   read: () => undefined,
@@ -83,7 +83,7 @@ describe('reads whose result leaves the process (ADR-0017)', () => {
   let stores: Stores;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // The tests' server does not wait for the disk, like a transaction that notifies.
+    // This connection's commits do not wait for the disk, like those of transactions that notify.
     other = await openSql(database);
     await other.query('CREATE TABLE numbers (number int)');
     await other.query(`ALTER DATABASE ${database.connection.database} SET synchronous_commit = on`);
@@ -97,7 +97,10 @@ describe('reads whose result leaves the process (ADR-0017)', () => {
     await database?.drop();
   });
 
-  /** In how many of five tries another process's early commit was on the disk when `read` resolved. */
+  /**
+   * Runs `read` five times, each after an early commit by another process. Returns how often that commit was on the
+   * disk when `read` resolved.
+   */
   async function onDiskAfter(read: () => Promise<unknown>): Promise<number> {
     let count = 0;
     for (let time = 0; time < 5; time++) {
@@ -123,7 +126,7 @@ describe('reads whose result leaves the process (ADR-0017)', () => {
         expect(await inside.queryOnDisk(LOOK, [])).not.toEqual([]);
       });
     await expect(onDiskAfter(inOne)).resolves.toBe(5);
-    // Sent in one piece with its COMMIT.
+    // The query and the COMMIT are sent together.
     const atOnce = () =>
       sql.transaction(async (inside) => {
         void inside.queryOnDisk(LOOK, []);

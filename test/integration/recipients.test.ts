@@ -38,7 +38,7 @@ describe('stored recipients', () => {
 
   const rows = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows;
 
-  /** A message to this many recipients, all pending. */
+  /** Stores a message with this many pending recipients. */
   async function message(recipients: number): Promise<string> {
     const id = randomUUID();
     seq += 1;
@@ -108,7 +108,7 @@ describe('stored recipients', () => {
       { position: 1, isClaimed: true },
       { position: 2, isClaimed: false },
     ]);
-    // A retry after a commit whose answer was lost.
+    // Postpone again, as after a commit whose answer was lost. Nothing changes.
     expect(await putOff(0, 1)).toEqual([]);
     expect(await putOff(0, 2)).toEqual([key(0)]);
     await move(id, 1, 'pending', 'sent');
@@ -137,7 +137,8 @@ describe('stored recipients', () => {
       plans.take();
       await change(ids[7] ?? '');
       const touched = plans.take().map((plan) => plan.touched.get('recipients') ?? 0);
-      // Claim, postponement, two times message read and move, and the read mark. An update reads and writes a row.
+      // Rows of `recipients` that each statement touched: claim, postpone, lock and move (twice), mark as read. An
+      // update reads one row and writes one.
       expect(touched.filter((rows) => rows > 0)).toEqual([2, 2, 1, 2, 1, 2, 2]);
     } finally {
       await fresh.destroy();

@@ -8,7 +8,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { openSql, type TestSql } from '../support/sql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-/** References that no foreign key enforces, because every message would pay for the check. */
+/** No foreign key enforces these references, because the check would slow every message down. */
 describe('references between the rows of every message', () => {
   let gateway: TestGateway;
   let sql: TestSql;

@@ -6,7 +6,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { openSql, type TestSql } from '../support/sql.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
-/** Manual SQL as the gateway's own database user. */
+/** Runs SQL by hand as the gateway's own database user. */
 describe('PostgreSQL itself refuses', () => {
   let gateway: TestGateway;
   let sql: TestSql;
@@ -23,7 +23,10 @@ describe('PostgreSQL itself refuses', () => {
     await gateway?.stop();
   });
 
-  /** Sends, and waits for the recipient's final status in the simulator. */
+  /**
+   * Sends a message, and waits until its recipient has `status`. The number's last digits decide the outcome in the
+   * simulator.
+   */
   const send = async (last: string, status: string): Promise<string> => {
     const body = { to: `070000${last}`, message: 'Hello' };
     const answer = await gateway.call('POST', '/developers/sms', { key: account.key, body });
@@ -70,7 +73,7 @@ describe('PostgreSQL itself refuses', () => {
       const charge = () => enter('charge', -30, id, null, other);
       await sql.query('SAVEPOINT before');
       await charge();
-      // A charge that was rolled back does not count, so the next charge is the first of its transaction.
+      // The charge was rolled back. So the next charge is the first of its transaction.
       await sql.query('ROLLBACK TO SAVEPOINT before');
       await charge();
       await expect(charge()).rejects.toThrow('a transaction charges its messages in one statement');
@@ -86,7 +89,7 @@ describe('PostgreSQL itself refuses', () => {
     await expect(enter('refund', 30, failed, 0, other)).rejects.toThrow('to its account');
     await expect(enter('refund', 30, failed, 1)).rejects.toThrow('recipient 1');
     await expect(enter('refund', 30, delivered, 0)).rejects.toThrow('when it failed');
-    // This refund would be correct, but it was booked already.
+    // The amount and the account are right, but the recipient was already refunded.
     await expect(enter('refund', 30, failed, 0)).rejects.toThrow('ledger_one_refund');
     const defer = (amount: number) =>
       sql.query(`INSERT INTO deferred_refunds VALUES ($1, 0, $2, $3, now() + interval '1 day')`, [
@@ -207,7 +210,7 @@ describe('PostgreSQL itself refuses', () => {
           [accountId, seq, amount, after],
         );
       await enterTopup(2, 10, 520);
-      // The balance is changed too, so that only the entries show the fault.
+      // Change the balance too, so that it agrees with the wrong entries.
       await sql.query('UPDATE accounts SET ledger_seq = 2, balance_minor = 520 WHERE id = $1', [accountId]);
       expect(await check()).toEqual([{ accountId, ledgerSeq: 2 }]);
       await enterTopup(4, 10, 530);

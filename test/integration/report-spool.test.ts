@@ -36,7 +36,7 @@ const report = (sid: string): KeptReport => ({
 const reports = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => report(String(from + n)));
 
-/** Reads and removes all spooled reports, as a replay does. */
+/** Reads and removes all spooled reports, as the gateway does when the database is back. */
 async function drain(spool: FileReportSpool, most = 100): Promise<string[]> {
   const sids: string[] = [];
   let from = 0;
@@ -80,7 +80,7 @@ describe('the spool of delivery reports', () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
-    // Each is written at a different moment of the read.
+    // Append each report at a different moment of the concurrent read.
     for (let sid = 0; sid < 500; sid++) await spool.append([report(String(sid))]);
     isOver = true;
     await draining;

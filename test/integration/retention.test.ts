@@ -15,7 +15,7 @@ const DAY_MS = 24 * 3_600_000;
 const OPERATOR: SystemCaller = { kind: 'system', name: 'test' };
 const SECRET = 'the parcel of Mrs Okello';
 
-/** An endpoint that echoes the request. */
+/** Starts an HTTP server that answers with the body of the request. */
 async function startEcho() {
   const server = createServer((request, response) => void request.pipe(response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -48,7 +48,7 @@ describe('retention', () => {
 
   const keep = (contentDays: number | null, messageDays: number | null, accountId = account.accountId) =>
     gateway.parts.operations.accounts.setRetention.run(OPERATOR, { accountId, contentDays, messageDays });
-  /** One round, as if it were this many days later. */
+  /** Runs one round of retention as if it were `days` days later. */
   const roundAfter = (days: number) =>
     withUnitOfWork(gateway, (uow, stores) => {
       const now = new Date(Date.now() + days * DAY_MS);
@@ -65,7 +65,7 @@ describe('retention', () => {
     (await gateway.call('GET', `/developers/sms/history?${query}`, { key: account.key })).body;
   const settled = (id: string, status: string) =>
     eventually(async () => (await get(id)).body.status === status);
-  /** Every table of the gateway and of its queue that has `text` somewhere. */
+  /** Returns the tables of the gateway and of its queue that contain `text`. */
   const tablesWith = async (text: string) => {
     const tables = await sql.query(
       `SELECT table_schema || '.' || table_name AS name FROM information_schema.tables
@@ -88,7 +88,7 @@ describe('retention', () => {
   });
 
   it('deletes the text in time: of the message, notes, events, and stored answers of endpoints and requests', async () => {
-    // An endpoint that echoes the request.
+    // The receiver's answer contains the text, and the answer is stored with the attempt.
     const receiver = await startEcho();
     opened.push(receiver);
     await gateway.call('POST', '/developers/webhooks', {
@@ -128,7 +128,7 @@ describe('retention', () => {
         'public.idempotency_records',
       ]),
     );
-    // The report on the sent recipient may still be on its way.
+    // The delivery report may still be on its way.
     await settled(id, 'delivered');
     const before = (await get(id)).body;
     const feed = async () =>
@@ -141,7 +141,7 @@ describe('retention', () => {
     await keep(2, null);
     await roundAfter(1.9);
     expect((await get(id)).body).toEqual(before);
-    // They expire by PostgreSQL's clock, which does not follow the round's.
+    // Idempotency records expire by PostgreSQL's clock, and not by the time of the round. Make them older.
     await sql.query(`UPDATE idempotency_records SET expires_at = expires_at - interval '2 days'`);
     await roundAfter(2.1);
     expect(await tablesWith(own)).toEqual([]);
@@ -149,7 +149,7 @@ describe('retention', () => {
     const after = (await get(id)).body;
     expect(after).toMatchObject({ id, content: '', to: before.to, cost: before.cost, status: before.status });
     expect((await history()).pagination.total).toBe(1);
-    // Events stay in the feed without the text. Their members keep their order.
+    // The events stay in the feed, without the text. Their JSON members keep their order.
     const stillTold = await feed();
     expect(stillTold).toHaveLength(told.length);
     stillTold.forEach((event, index) => {
@@ -176,7 +176,8 @@ describe('retention', () => {
     await settled(last, 'failed');
     await keep(3, 4);
     await roundAfter(5);
-    // The first is being delivered, and the second has not been sent. The last waits only for its turn in the sequence.
+    // The first message is still being delivered to the endpoint, and the second has not been sent. So both keep their
+    // text. The last message is done, so it loses its text.
     expect((await get(first)).body.content).toBe(SECRET);
     expect((await get(scheduled)).body.content).toBe(SECRET);
     expect((await get(last)).body.content).toBe('');
@@ -213,7 +214,7 @@ describe('retention', () => {
     const usage = 'query { usage { totals { messages } } }';
     const used = async () => (await graphql(gateway, usage, { token: await signIn(gateway, account) })).text;
     const usedBefore = await used();
-    // The first four are ten days older than the others.
+    // Make the first four messages ten days older than the others.
     await sql.query(
       `UPDATE messages SET created_at = created_at - interval '10 days' WHERE account_id = $1 AND seq <= 4`,
       [account.accountId],
@@ -255,10 +256,10 @@ describe('retention', () => {
     await checkLedger(sql, account.accountId);
     expect(await used()).toBe(usedBefore);
 
-    // The sequence continues.
+    // The numbers of later messages continue where the deleted ones ended.
     const next = await send();
     expect((await page('limit=1')).ids).toEqual([next]);
-    // A round would skip a message in progress.
+    // Wait until the message has ended. Otherwise the round would skip it.
     await settled(next, 'delivered');
     await roundAfter(6);
     expect((await page('')).ids).toEqual([]);
@@ -284,13 +285,13 @@ describe('retention', () => {
     await keep(1, 1);
     const during = send();
     await Promise.all([roundAfter(2), roundAfter(2), roundAfter(2)]);
-    // By then it is as old as the others, so it is deleted once it is delivered.
+    // The round treats this message as old, too. It is deleted as soon as it is delivered.
     const sent = await during;
     await eventually(async () => {
       const { status, body } = await get(sent);
       return status === 404 || body.status === 'delivered';
     });
-    // A round skips messages in progress. The next one deletes them.
+    // A round skips messages in progress, and the next round deletes them.
     await eventually(async () => {
       await roundAfter(2);
       return (await history()).pagination.total === 0;

@@ -10,12 +10,15 @@ import { PgAccountStore } from '../../src/storage/stores/account.store.ts';
 import { PgContactStore } from '../../src/storage/stores/contact.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 
-/** Letters with case, width or composition variants, and characters with a meaning in patterns, queries or indexes. */
+/**
+ * Letters that have variants (case, width, composed or not), and characters that have a meaning in patterns, queries or
+ * indexes.
+ */
 const TRICKY = [
   ...'aAbBcC017 iIıİßẞſsSςσΣéÉÅåK\u0301\u0130\u212bﬁ１２Ⅷ㎞漢字أبπ🦊👩‍👧\u{10400}\u{1d54f}',
   ...'\'"\\%_*?:&|!()<>-+#@.,;$\t\n\r\u0001\u0002\u00a0\u200b\u2028\ufffd',
 ];
-// Without shrinking: it would take thousands of runs, and the database grows with each.
+// 40 runs without shrinking. Shrinking would take thousands of runs, and each of them makes the database larger.
 const RUNS = { numRuns: 40, endOnFailure: true };
 const word = (maxLength: number) =>
   fc.oneof(
@@ -29,7 +32,9 @@ const word = (maxLength: number) =>
     },
   );
 const text = word(14).map((letters) => letters.join('') || 'x');
-/** A part of one of the texts, unchanged or in another case, or some other text. */
+/**
+ * Returns a text to search for. It is a part of a stored text, as it is or in another case, or it is any other text.
+ */
 const needle = fc.oneof(
   { weight: 1, arbitrary: word(4).map((letters) => () => letters.join('')) },
   {
@@ -77,7 +82,7 @@ describe('an indexed search finds what a scan finds', () => {
     return id;
   }
 
-  /** The results page by page and slice by slice, with their totals. */
+  /** Reads the results by pages and by slices, and returns them with the totals. */
   async function found(owner: AccountEnvironment, filter: ContactFilter) {
     const pages: string[] = [];
     const totals = new Set([await contacts.count(owner, filter)]);

@@ -10,7 +10,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 const START = Date.parse('2026-03-01T00:00:00Z');
 const DAY_MS = 24 * 3_600_000;
 
-/** A number of messages at a fixed interval in milliseconds, each delayed by its entry in `jitter`. */
+/** `count` messages, one each `everyMs`. Each of them is later by its entry in `jitter`, in ms. */
 interface Stretch {
   readonly count: number;
   readonly everyMs: number;
@@ -32,7 +32,7 @@ describe('the range of message numbers in a span of time (R20)', () => {
     await database?.drop();
   });
 
-  /** An account whose messages have these times, without the first `removed`. */
+  /** Creates an account with messages of these times, and deletes the first `removed` of them. */
   const accountWith = async (times: readonly number[], removed: number): Promise<string> => {
     const id = randomUUID();
     await sql.query(
@@ -74,7 +74,7 @@ describe('the range of message numbers in a span of time (R20)', () => {
     fc.constantFrom(0, 1),
     fc.nat(10_000).map((part) => part / 10_000),
   );
-  /** A position in the list, as a fraction, with an offset from its time; or any time. */
+  /** An end of a range. It is the time of a message (as a fraction of the list) plus some ms, or any time. */
   const end = fc.option(
     fc.oneof(
       {

@@ -140,7 +140,7 @@ it('settings hold on all connections of the pool, whatever the URL and the datab
     await withKnex(url, async (knex) => {
       let asked = 0;
       const names = Object.keys(SESSION_SETTINGS);
-      // Each transaction keeps its connection until all transactions have sent their query.
+      // Each transaction waits until all have begun. So each of them has a connection of its own.
       const ask = () =>
         knex.transaction(async (one): Promise<{ rows: { name: string; setting: string }[] }> => {
           await one.raw('SELECT 1');

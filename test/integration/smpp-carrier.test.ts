@@ -1,4 +1,4 @@
-/** The SMPP carrier against an SMSC simulator over real sockets. */
+/** Tests the SMPP carrier against an SMSC simulator over real sockets. */
 import net, { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ import { freePort } from '../support/free-port.ts';
 import { identity } from '../support/raw-receiver.ts';
 import { type Smsc, type SmscOptions, startSmsc } from '../support/smsc.ts';
 
-/** Long timeouts for tests that do not test timeouts: on a busy machine an answer may take seconds. */
+/** Long timeouts, for tests that do not test timeouts. On a busy machine an answer may take seconds. */
 const TIMING = {
   submitTimeoutMs: 30_000,
   reconnectMinMs: 20,
@@ -181,7 +181,7 @@ describe('refusals by the SMSC', () => {
 
   it('slows down when throttled, says when to retry, and recovers', async () => {
     const { smsc, carrier } = await pair({ answersReversedBy: 8, answer: 'throttle' }, '?window=8', {
-      // Long enough for all eight answers on a busy machine.
+      // The pause is so long that all eight answers arrive before it ends, on a busy machine too.
       timing: { ...TIMING, throttlePauseMs: 200 },
     });
     const throttled = await Promise.all(Array.from({ length: 8 }, () => send(carrier)));
@@ -193,7 +193,7 @@ describe('refusals by the SMSC', () => {
         definitelyNotSent: true,
       });
     }
-    // Held answers show the reduced window: half of eight.
+    // The SMSC holds its answers back. So the number of received messages shows the window, which is now half of eight.
     smsc.behave({ answer: 'silent', answersReversedBy: 1 });
     const patience = new AbortController();
     const slow = Array.from({ length: 8 }, () => send(carrier, {}, patience.signal));
@@ -353,7 +353,7 @@ describe('silence and lost connections', () => {
       sid: '1000000',
     });
     expect(smsc.received).toHaveLength(3);
-    // All parts are sent again with the same reference, so that the phone shows the message once.
+    // All parts are sent again with the same reference number, so that the phone shows the message once.
     const again = { messageId: 'm1', position: 1, attempt: 1, text: 'a'.repeat(300) };
     expect(await send(carrier, again)).toMatchObject({ kind: 'accepted', partSids: ['1000003', '1000004'] });
     expect(smsc.received[3]?.octets[3]).toBe(smsc.received[1]?.octets[3]);
@@ -365,7 +365,7 @@ describe('silence and lost connections', () => {
     const { smsc, carrier } = await pair({ answerDelayMs: 11_000 }, '?window=2', { timing });
     const sent = [send(carrier), send(carrier), send(carrier)];
     await until(() => smsc.received.length === 2);
-    // The third waits for the window until the others are answered.
+    // The third submission waits until the first two are answered, because the window is 2.
     smsc.behave({ answerDelayMs: 0 });
     const outcomes = await Promise.all(sent);
     expect(outcomes).toEqual(smsc.received.map(({ sid }) => ({ kind: 'accepted', sid })));
@@ -782,7 +782,7 @@ describe('delivery reports', () => {
     const REPORTS = 6_000;
     for (let n = 0; n < REPORTS; n++) {
       smsc.report(`sid-${n}`, '256700000001', 'SERVICE', { form: 'tlv' });
-      // Lets the simulator's socket work in between.
+      // Give the simulator's socket time to work.
       if (n % 500 === 0) await sleep(1);
     }
     await until(() => smsc.reports.filter(({ answers }) => answers[0] === 0x14).length > 0);
@@ -864,7 +864,7 @@ function connect(smsc: Smsc, query = '', options: Partial<SmppCarrierOptions> = 
   return start({ url: smsc.url + query, logger: recorder(), timing: TIMING, ...options });
 }
 
-/** A simulator and a carrier bound to it, whose reports are collected. */
+/** Starts a simulator and a carrier that is bound to it. Collects the carrier's reports. */
 async function pair(
   behaviour: SmscOptions = {},
   query = '',
@@ -920,12 +920,12 @@ function recorder(): Logger {
   return logger;
 }
 
-/** Waits until a condition is true. */
+/** Waits until `fact` returns true. */
 async function until(fact: () => boolean): Promise<void> {
   await eventually(fact);
 }
 
-/** Waits until a count is stable for a while, for events that must not happen. */
+/** Waits until a count no longer grows. Tests use it before they expect that something did not happen. */
 async function quiet(count: () => number): Promise<void> {
   for (let last = -1; last !== count(); ) {
     last = count();

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { dropStalledReaders } from '../../src/http/stalled-readers.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** More than the socket buffers of both ends hold. */
+/** An answer that is larger than the socket buffers of both ends. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const NEVER_MS = 600_000;
@@ -80,7 +80,7 @@ describe('clients that do not read', () => {
     let bytes = 0;
     socket.on('data', (chunk) => {
       bytes += chunk.length;
-      // Slow enough to last several stall timeouts.
+      // Read so slowly that the download takes several times the stall timeout.
       socket.pause();
       setTimeout(() => socket.resume(), chunk.length / 5_000);
     });

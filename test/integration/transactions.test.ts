@@ -53,7 +53,7 @@ describe('a transaction that does not wait for each write', () => {
   it('rejects with the first failure, in whatever order failures are reported', async () => {
     const failing = sql.transaction(async (inside) => {
       await inside.execute(ADD, [1]);
-      // The next statement is sent before the answer to the previous one arrives.
+      // This statement is sent before the answer to the one above arrives.
       await inside.sender.query({ text: 'SELECT 1' });
     });
     await expect(failing).rejects.toMatchObject({ code: '23505' });
@@ -114,7 +114,7 @@ describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
   let sql: Sql;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // One connection: each test continues with the state that the previous one left.
+    // One connection, and the tests run in order: each test continues on the connection that the previous test left.
     knex = createKnex(database.connection, silentLogger, { poolSize: 1 });
     sql = new Sql(knex);
     await knex.raw(
@@ -128,7 +128,7 @@ describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
     await database.drop();
   });
   const numbers = async () => (await sql.query<{ number: number }>(ALL, [])).map(({ number }) => number);
-  /** The number of ReadyForQuery messages while `work` runs as a transaction. */
+  /** Runs `work` in a transaction, and returns how many ReadyForQuery messages arrived. */
   async function answers(work: (inside: Sql) => Promise<unknown>): Promise<number> {
     let count = 0;
     const note = () => {
@@ -305,8 +305,8 @@ describe('a transaction that notifies (ADR-0017)', () => {
   let sql: Sql;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // One connection, so that a setting affects the next statements. By default the tests' server does not wait for the
-    // disk.
+    // One connection, so that a setting applies to all later statements. The tests' server is configured not to wait
+    // for the disk.
     knex = createKnex(database.connection, silentLogger, { poolSize: 1 });
     sql = new Sql(knex);
     await knex.raw(
@@ -334,7 +334,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
       await inside.execute(ADD, [number]);
       if (isAnnounced) inside.notify('somewhere', 'something');
     });
-  /** The commit mode of the transaction that added `number`, and whether it is on the disk. */
+  /** Returns the `synchronous_commit` of the transaction that added `number`, and whether its commit is on the disk. */
   const commitOf = async (number: number) =>
     knex('commits')
       .where({ number })
@@ -345,7 +345,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
       await add(number, true);
       expect(await commitOf(number)).toEqual({ waits: 'off', isOnDisk: true });
     }
-    // Later transactions on the connection use the database's setting, and so does one that notifies nobody.
+    // The setting applied to that transaction only. A later transaction that notifies nobody waits for the disk again.
     await add(6, false);
     expect(await commitOf(6)).toEqual({ waits: 'on', isOnDisk: true });
     expect((await knex.raw('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'on' }]);
@@ -362,7 +362,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
   });
 
   it('has an unknown outcome when it committed and nobody can tell whether it is on the disk', async () => {
-    // A user without the right to write to the WAL this way.
+    // This user may not write to the WAL with pg_logical_emit_message.
     await knex.raw(
       `DO $$ DECLARE f regprocedure; BEGIN
          FOR f IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
@@ -379,7 +379,8 @@ describe('a transaction that notifies (ADR-0017)', () => {
       .catch((error: unknown) => error);
     await knex.raw('RESET ROLE');
     expect(failure).toMatchObject({ code: '08007', cause: { code: '42501' } });
-    // A retry could do it twice, so it must not count as safe to retry.
+    // The transaction may have been committed, so a retry could do the same twice. The error must not say that a retry
+    // is safe.
     expect([mayPassAlone(failure), isUnreachable(failure)]).toEqual([false, true]);
     expect(ends).toEqual([false]);
     expect(await commitOf(20)).toMatchObject({ waits: 'off' });
@@ -392,7 +393,7 @@ describe('several statements in one text', () => {
   let sql: Sql;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // One connection: the next transaction gets the one that failed.
+    // One connection, so that the next transaction gets the connection of the failed one.
     knex = createKnex(database.connection, silentLogger, { poolSize: 1 });
     sql = new Sql(knex);
   });

@@ -51,7 +51,7 @@ describe('status changes of recipients (R13)', () => {
     expect((await state()).body).toEqual(before);
   });
 
-  /** Records a refusal that the carrier gave at `at`, before an outage of the database. */
+  /** Records a carrier's refusal that was received at `at`, before the database was away. */
   const recordLate = (id: string, at: Date) =>
     withUnitOfWork(gateway, (uow) =>
       new SubmitOutcomes(

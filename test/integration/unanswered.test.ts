@@ -29,7 +29,7 @@ describe('a statement without an answer from PostgreSQL (R217)', () => {
     await proxy.stop();
   });
   const pid = async (on = sql) => (await on.query<{ pid: number }>(PID, []))[0]?.pid;
-  /** The error with which `work` fails. Undefined if it succeeds. */
+  /** Returns the error with which `work` fails. Undefined if it succeeds. */
   const failure = (work: Promise<unknown>) =>
     work.then(
       () => undefined,
@@ -39,7 +39,7 @@ describe('a statement without an answer from PostgreSQL (R217)', () => {
   it.each<[string, () => Promise<unknown>, string]>([
     ['alone', () => sql.query(SLEEP, [0]), 'service_unavailable'],
     ['of a transaction', () => sql.transaction((inside) => inside.query(SLEEP, [0])), 'service_unavailable'],
-    // It is sent together with its COMMIT, so its outcome is unknown.
+    // The statement is sent together with its COMMIT, so its outcome is unknown.
     [
       'that nobody waits for',
       () => sql.transaction((inside) => inside.execute(SLEEP, [0])),
@@ -60,7 +60,7 @@ describe('a statement without an answer from PostgreSQL (R217)', () => {
     const errors: unknown[] = [];
     const asked = sql.transaction(async (inside) => {
       const first = failure(inside.query(SLEEP, [60]));
-      // In a later turn of the event loop, so that it is sent after the first and not with it.
+      // Send it in a later turn of the event loop. So it is sent after the first statement, and not together with it.
       await sleep(10);
       errors.push(...(await Promise.all([first, failure(inside.query(PID, []))])));
     });

@@ -11,18 +11,18 @@ import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { eventually } from '../support/eventually.ts';
 import { answer, fixture, identity, type RawReceiver, rawReceiver } from '../support/raw-receiver.ts';
 
-/** Replaces the Internet: every connection leads to the receiver, and reports the dialled address as its peer. */
+/** Makes a connection to `PUBLIC` end at the receiver. The socket reports `PUBLIC` as its peer. */
 const PUBLIC = '93.184.215.14';
 const internet = (options: TcpNetConnectOpts) => {
   const socket = connect({ ...options, host: options.host === PUBLIC ? '127.0.0.1' : options.host });
   return options.host === PUBLIC ? Object.defineProperty(socket, 'remoteAddress', { value: PUBLIC }) : socket;
 };
 
-/** The timeout in ms for attempts that end by themselves: longer than any machine needs. */
+/** Timeout in ms for attempts that end by themselves. No machine needs this long. */
 const PATIENCE_MS = 60_000;
-/** The timeout in ms for attempts that only the timeout ends. */
+/** Timeout in ms for attempts that only end by their timeout. */
 const TIMEOUT_MS = 1_000;
-/** How many ms too late a busy machine may end an attempt. */
+/** How late in ms an attempt may end on a busy machine. */
 const SLACK_MS = 10_000;
 const AT = new Date(1_700_000_000_000);
 
@@ -80,7 +80,7 @@ const hold = (socket: Socket) => {
   // Keeps the connection open and sends nothing more.
   socket.resume();
 };
-/** Sends `chunk` over and over, `everyMs` apart, until the socket is gone. */
+/** Sends `chunk` again and again, every `everyMs`, until the socket is closed. */
 const drip = (socket: Socket, chunk: string, everyMs: number) => {
   const timer = setInterval(() => socket.write(chunk), everyMs);
   socket.on('close', () => clearInterval(timer));
@@ -108,7 +108,7 @@ describe('a webhook attempt', () => {
         durationMs: expect.any(Number),
       });
     }
-    // undici frees a socket one turn of the event loop after its answer, so the next request may use a second one.
+    // undici frees a connection one turn of the event loop after the answer. So the next request may open a second one.
     expect(receiver.accepted).toBeLessThanOrEqual(2);
     const [head = '', sent = ''] = (receiver.requests[0] ?? '').split('\r\n\r\n');
     expect(head).toMatch(/^POST \/in\?a=1 HTTP\/1\.1\r\n/);
@@ -147,7 +147,7 @@ interface Case {
   what: string;
   serve: (socket: Socket) => void;
   wanted: { ok: boolean } & Record<string, unknown>;
-  /** Only the attempt's timeout ends it. */
+  /** True if only the timeout ends the attempt. */
   isEndless?: true;
 }
 const HEAD = 'HTTP/1.1 200 OK\r\n';
@@ -440,7 +440,7 @@ describe('a receiver whose TLS is broken', () => {
 });
 
 describe('a receiver in a private network that the operator allows', () => {
-  /** The record of an attempt, and the operator's log. */
+  /** Makes an attempt. Returns its record, and what the operator's log got. */
   const reach = async (url: string, timeoutMs?: number) => {
     const told: unknown[] = [];
     const options = {
@@ -527,7 +527,7 @@ describe('kept connections and changing names', () => {
     const receiver = await receiving((socket) => {
       if (!slow) socket.write(answer(200));
     });
-    // Long enough for two connections on any machine.
+    // 3 s: long enough to open two connections on any machine.
     const transport = transporting({ maxConnectionsPerAccount: 2 }, 3_000);
     const url = `http://hooks.example.test:${receiver.port}/`;
     const results = await Promise.all(Array.from({ length: 6 }, () => post(transport, url)));
