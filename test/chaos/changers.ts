@@ -89,6 +89,8 @@ export interface KnownEndpoint {
     | undefined;
   /** Time of that last change (Date.now, ms). */
   since: number;
+  /** Each change that was asked for, with its answer, for the report of a fault. */
+  readonly changes: string[];
 }
 
 export class WebhookChanger {
@@ -146,7 +148,12 @@ export class WebhookChanger {
     if (answer?.status !== 201) return;
     const { webhook } = answer.body as { webhook: { id: string } };
     const state = { isActive: true, events, isDeleted: false };
-    this.endpoints.push({ id: webhook.id, state, since: answer.answeredAt });
+    this.endpoints.push({
+      id: webhook.id,
+      state,
+      since: answer.answeredAt,
+      changes: [noteOf('add', events, answer)],
+    });
   }
 
   async #changeOne(random: Random, endpoint: KnownEndpoint): Promise<void> {
@@ -174,10 +181,14 @@ export class WebhookChanger {
       async () => ({ answer: await ask('DELETE', path), after: { ...state, isDeleted: true } }),
     ])();
     if (after === state) return;
+    endpoint.changes.push(noteOf('change', after, answer));
     if (answer?.status === 200) Object.assign(endpoint, { state: after, since: answer.answeredAt });
     else if (isUnknown(answer)) endpoint.state = undefined;
   }
 }
+
+const noteOf = (what: string, to: object, answer: Answer | undefined): string =>
+  `${what} to ${JSON.stringify(to)}: ${answer?.status ?? 'no answer'} ${answer && answer.status >= 400 ? answer.text : ''} at ${new Date(answer?.answeredAt ?? Date.now()).toISOString()}`;
 
 const eventsOf = (random: Random): readonly string[] =>
   random.pick([EVENTS, ['sms.sent'], ['sms.failed']] as const);

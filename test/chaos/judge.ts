@@ -54,9 +54,18 @@ const RECIPIENT = 'LEFT JOIN recipients r ON r.message_id = e.message_id AND r.p
 const EVENTS = `SELECT ${EVENT} FROM events e ${RECIPIENT} ORDER BY e.seq`;
 const OWED = `SELECT d.id, d.status, ${EVENT} FROM webhook_deliveries d
   JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq ${RECIPIENT}`;
+const ENDPOINT = `SELECT is_active AS "isActive", events, deleted_at IS NOT NULL AS "isDeleted" FROM webhooks WHERE id = $1`;
 /** Events that an endpoint must receive after its last change and that have no delivery to it. */
 const OWED_SINCE = `SELECT e.seq::int FROM events e WHERE e.type = ANY ($2) AND e.recorded_at > $3
   AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $1)`;
+
+interface StoredEndpoint {
+  readonly isActive: boolean;
+  readonly events: readonly string[];
+  readonly isDeleted: boolean;
+}
+const sameNames = (left: readonly string[], right: readonly string[]) =>
+  [...left].sort().join() === [...right].sort().join();
 
 interface Owed {
   readonly id: string;
@@ -93,12 +102,25 @@ export async function judge(client: pg.Client, seen: Seen): Promise<string[]> {
     ),
     ...judgeHooks(owed, seen),
   ];
-  for (const { id, state, since } of seen.endpoints) {
-    if (!state?.isActive || state.isDeleted) continue;
+  for (const { id, state, since, changes } of seen.endpoints) {
+    if (!state) continue;
+    const { rows: found } = await client.query<StoredEndpoint>(ENDPOINT, [id]);
+    const [kept] = found;
+    const isAsTold = state.isDeleted
+      ? kept?.isDeleted !== false
+      : kept?.isDeleted === false && kept.isActive === state.isActive && sameNames(kept.events, state.events);
+    if (!isAsTold) {
+      wrong.push(
+        `endpoint ${id} is ${JSON.stringify(kept)}, but its owner was told ${JSON.stringify(state)}: ${changes.join('; ')}`,
+      );
+    }
+    if (!isAsTold || !state.isActive || state.isDeleted) continue;
     // The gateway that recorded an event may be ahead of the clock that timed the endpoint's last change.
     const { rows } = await client.query(OWED_SINCE, [id, state.events, new Date(since + TOLERANCE_MS)]);
     if (rows.length > 0)
-      wrong.push(`endpoint ${id} is not owed ${rows.length} events, the first: ${rows[0].seq}`);
+      wrong.push(
+        `endpoint ${id} is not owed ${rows.length} events, the first: ${rows[0].seq}; ${changes.join('; ')}`,
+      );
   }
   return wrong;
 }

@@ -165,6 +165,22 @@ describe('a database that is reachable but cannot answer (R3)', () => {
     expect(body.recipients[0]).toMatchObject({ status: 'failed', error: { code: 'canceled' } });
   });
 
+  it('[R217] does not invite a retry of a deleted endpoint whose deliveries could not be canceled', async () => {
+    const body = { url: 'http://127.0.0.1:9/hook', events: ['sms.sent'] };
+    const { webhook } = (await send('POST', '/developers/webhooks', JSON.stringify(body))).body;
+    await using sql = await openSql(gateway.database);
+    await sql.query('BEGIN');
+    await sql.query('LOCK TABLE webhook_deliveries IN ACCESS EXCLUSIVE MODE');
+    const answer = await send('DELETE', `/developers/webhooks/${webhook.id}`);
+    await sql.query('ROLLBACK');
+    expectRefusal(answer, 503, 'outcome_unknown');
+    expect([answer.headers['retry-after'], answer.body.error.details]).toEqual([
+      undefined,
+      { webhookId: webhook.id },
+    ]);
+    expect((await send('GET', `/developers/webhooks/${webhook.id}`)).status).toBe(404);
+  });
+
   it('gives 503 service_unavailable with Retry-After, over REST and GraphQL, until it works again', async () => {
     const token = await signIn(gateway, account);
     const ask = {

@@ -2,7 +2,7 @@ import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
 import { visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { notFound, validationError } from '../errors.ts';
+import { doneButUnread, notFound, validationError } from '../errors.ts';
 import { parseIsoTime, shiftedTime } from '../iso-time.ts';
 import { operation } from '../operation.ts';
 import type { Page, PageRequest } from '../paging.ts';
@@ -257,9 +257,14 @@ export function deliveryOperations(deps: Dependencies) {
         });
         const record = attemptRecord(webhook, { ...delivery, dueAt: null }, 1, at, clock.now(), result);
         const attempt = { webhookId: webhook.id, event: delivery.event, record };
-        await uow.run((tx) => recordAttempts(tx, deps, [attempt]));
-        const recorded = await stores.deliveries.find(delivery, delivery.id);
-        return { ...(await detailsOf(recorded ?? delivery)), isSuccess: result.ok };
+        try {
+          await uow.run((tx) => recordAttempts(tx, deps, [attempt]));
+          const recorded = await stores.deliveries.find(delivery, delivery.id);
+          return { ...(await detailsOf(recorded ?? delivery)), isSuccess: result.ok };
+        } catch (error) {
+          // The endpoint got the event. The plain error would look as if it had not (R217).
+          throw doneButUnread({ deliveryId: delivery.id }, error);
+        }
       },
     ),
   };

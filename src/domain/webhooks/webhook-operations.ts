@@ -10,7 +10,7 @@ import {
   visibilityOf,
 } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { checkAll, DomainError, notFound, validationError } from '../errors.ts';
+import { checkAll, DomainError, doneButUnread, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { EMPTY_PAGE, type Page, type PageRequest } from '../paging.ts';
 import type { WebhookPatch } from '../ports/webhook-stores.ts';
@@ -245,10 +245,20 @@ export function webhookOperations(deps: Dependencies) {
       });
       // Cancel after the deletion has committed. From then on, a job that finds its endpoint deleted cancels its
       // deliveries, too.
-      for (let last: string | undefined = uuidFloor(new Date(0)); last !== undefined; ) {
-        last = await stores.deliveries.cancelOpen(input.id, last, CANCEL_BATCH, 'The endpoint was deleted.');
+      try {
+        for (let last: string | undefined = uuidFloor(new Date(0)); last !== undefined; ) {
+          last = await stores.deliveries.cancelOpen(
+            input.id,
+            last,
+            CANCEL_BATCH,
+            'The endpoint was deleted.',
+          );
+        }
+        await uow.run(async (tx) => tx.announceLive('delivery', [{ accountId, id: undefined }]));
+      } catch (error) {
+        // The plain error would look as if the endpoint still existed (R217).
+        throw doneButUnread({ webhookId: input.id }, error);
       }
-      await uow.run(async (tx) => tx.announceLive('delivery', [{ accountId, id: undefined }]));
       return { id: input.id };
     }),
   };
