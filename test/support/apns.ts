@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 
-/** The developer account that the gateway is configured with. */
+/** The developer account whose key the gateway gets. */
 export const APNS_ACCOUNT = {
   key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   keyId: 'ABC123DEFG',
@@ -18,7 +18,7 @@ export const APNS_ACCOUNT = {
   topic: 'com.example.app',
 };
 
-/** The gateway's settings for it, with the platform at `url`. */
+/** Returns the gateway's settings for this account. `url` is the address of the simulator. */
 export const apnsVariables = (url: string) => ({
   APNS_KEY: APNS_ACCOUNT.key.replaceAll('\n', '\\n'),
   APNS_KEY_ID: APNS_ACCOUNT.keyId,
@@ -41,16 +41,18 @@ export interface ApnsAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What happens other than an answer. After GOAWAY, requests above the last id that it names are refused. */
+/** Faults instead of an answer. After GOAWAY, requests with a stream id above the one that GOAWAY names are refused. */
 type ApnsFault = 'hang' | 'reset' | 'goaway' | 'refused';
 
-/** Listens on loopback, with TLS if an identity is given. Its behaviour can be changed at any time. */
+/**
+ * Starts the simulator on loopback. It uses TLS if `identity` is given. A test can change its behaviour at any time.
+ */
 export async function startApns(identity?: { key: string; cert: string }) {
   const requests: ApnsRequest[] = [];
   const sessions = new Set<ServerHttp2Session>();
   let begun = 0;
   const behaviour = {
-    /** Answers notifications. Undefined accepts them. */
+    /** Returns the answer to a notification. Undefined: accept it. */
     answer: (_request: ApnsRequest, _count: number): ApnsAnswer | ApnsFault | undefined => undefined,
   };
   const server = identity ? createSecureServer(identity) : createServer();

@@ -1,4 +1,4 @@
-/** An authenticator in software (WebAuthn, ES256, no attestation) that misbehaves on request. */
+/** An authenticator in software (WebAuthn, ES256, no attestation). A test can make it misbehave. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -7,12 +7,12 @@ export interface Misbehaviour {
   /** The origin of the site where the person uses the authenticator. */
   readonly origin?: string;
   readonly rpId?: string;
-  /** The person gives no PIN, finger or face. */
+  /** True if the person gives no PIN, finger or face. */
   readonly isUnverified?: boolean;
   readonly challenge?: string;
-  /** The counter of this answer, instead of the next one. */
+  /** The counter of this answer. Default: one more than in the last answer. */
   readonly counter?: number;
-  /** Signs with another key. */
+  /** True to sign with another key than the registered one. */
   readonly isForged?: boolean;
 }
 
@@ -31,7 +31,7 @@ export class Authenticator {
     this.#origin = origin;
   }
 
-  /** The answer to creation options: a new credential. */
+  /** Creates a credential. Takes creation options, and returns the authenticator's answer. */
   create(options: Json, how: Misbehaviour = {}) {
     const clientData = this.#clientData('webauthn.create', options, how);
     const { x = '', y = '' } = this.#keys.publicKey.export({ format: 'jwk' });
@@ -58,7 +58,7 @@ export class Authenticator {
     });
   }
 
-  /** The answer to request options: a signature. */
+  /** Signs a challenge. Takes request options, and returns the authenticator's answer. */
   get(options: Json, how: Misbehaviour = {}) {
     const clientData = this.#clientData('webauthn.get', options, how);
     const data = this.#head(0, how);
@@ -94,7 +94,7 @@ export class Authenticator {
   }
 }
 
-/** CBOR (RFC 8949), as far as it is needed. */
+/** Encodes CBOR (RFC 8949). Only the parts that WebAuthn needs here. */
 function head(major: number, value: number): Buffer {
   if (value < 24) return Buffer.from([(major << 5) | value]);
   if (value < 256) return Buffer.from([(major << 5) | 24, value]);

@@ -5,38 +5,47 @@ import { launchChromium } from './chromium.ts';
 import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
 
-/** Time limits that end a hanging test. They are long, because several workers and browsers share the machine. */
+/**
+ * Time limits in ms that end a hanging test. They are long, because several jest workers and browsers share the
+ * machine.
+ */
 const TEST_MS = 180_000;
 const HEIGHT = 900;
 const WIDE = 1440;
 const NARROW = 360;
 const ACTION_MS = 45_000;
-/** A theme changes only colours, so one theme with all rules is enough. */
+/** A theme changes only colours. So only one theme needs all rules. */
 const RULES: Record<'light' | 'dark', axe.RunOptions> = {
   light: { resultTypes: ['violations'] },
   dark: { resultTypes: ['violations'], runOnly: ['color-contrast'] },
 };
 
-/** A test in the packaged Chromium, which runs on Linux x64 only. */
+/**
+ * Declares a test that uses the packaged Chromium. It is skipped where that Chromium does not run (other than Linux
+ * x64).
+ */
 export function inBrowser(name: string, work: () => Promise<void>): void {
   const run = process.platform === 'linux' && process.arch === 'x64' ? it : it.skip;
   run(name, work, TEST_MS);
 }
 
-/** A page of the console, and its forbidden actions. */
+/** A page of the console. */
 export interface ConsolePage {
   readonly page: Page;
-  /** One line for each console error, exception, breach of the content security policy, and request to another host. */
+  /**
+   * What must not happen, one line each: console errors, exceptions, breaches of the content security policy, and
+   * requests to another host.
+   */
   readonly faults: string[];
 }
 
 export interface ConsoleBrowser {
-  /** A window with its own cookies, opened at `path`. It is signed in if a person is given. */
+  /** Opens a window with its own cookies at `path`. Signs in if a person is given. */
   open(options?: { person?: { email: string; password: string }; path?: string }): Promise<ConsolePage>;
   close(): Promise<void>;
 }
 
-/** One Chromium for the console of a gateway. A test file starts one and closes it. */
+/** Starts a Chromium for the console of a gateway. Each test file starts one and closes it. */
 export async function startConsoleBrowser(gateway: Pick<TestGateway, 'url'>): Promise<ConsoleBrowser> {
   const browser = await launchChromium();
   return {
@@ -81,8 +90,8 @@ export async function signInHere(page: Page, person: { email: string; password: 
 }
 
 /**
- * Holds back the answers of an operation until `release`. `held` resolves when the first answer is there. A page can
- * have one hold at a time, and loses its other routes with it.
+ * Holds back the answers to an operation until `release` is called. `held` resolves when the first answer has arrived.
+ * Only one hold works at a time, because `release` removes all routes of the page.
  */
 export async function holdAnswers(
   page: Page,
@@ -100,7 +109,7 @@ export async function holdAnswers(
   });
   return {
     held: held.promise,
-    // The route stays: requests made while a route is being removed may never be answered.
+    // Do not remove the route. Requests that are made while a route is being removed may never be answered.
     release() {
       isReleased = true;
       released.resolve();
@@ -108,15 +117,18 @@ export async function holdAnswers(
   };
 }
 
-/** The second click of a double click at the pointer, after the effect of the first click is shown. */
+/**
+ * Clicks at the pointer, as the second click of a double click does. Call it when the effect of the first click is
+ * visible.
+ */
 export async function clickAgain(page: Page): Promise<void> {
   await page.mouse.down({ clickCount: 2 });
   await page.mouse.up({ clickCount: 2 });
 }
 
 /**
- * Clicks twice without a repaint between. Both count as single clicks, like clicks by keyboard. Returns a counter of
- * the operation's requests from then on.
+ * Clicks twice before the page is drawn again. Each counts as a single click, as with the keyboard. Returns a function
+ * that counts the operation's requests since then.
  */
 export async function clickTwiceAtOnce(button: Locator, operationName: string): Promise<() => number> {
   let asked = 0;
@@ -131,20 +143,22 @@ export async function clickTwiceAtOnce(button: Locator, operationName: string): 
   return () => asked;
 }
 
-/** Types a date into a field that takes a date and a time, and leaves the time empty. */
+/** Types a date into a field for date and time, and leaves the time empty. */
 export async function typeHalfATime(field: Locator): Promise<void> {
   await field.focus();
   await field.page().keyboard.type('11232026');
 }
 
-/** Waits until the field of that name has the focus. The page sets the focus shortly after it shows the error. */
+/**
+ * Waits until the field with that name has the focus. The page moves the focus shortly after it has shown the error.
+ */
 export async function hasFocus(page: Page, name: string): Promise<void> {
   await eventually(async () => (await page.evaluate('document.activeElement.getAttribute("name")')) === name);
 }
 
 /**
- * Fails on any serious or critical finding of axe, in light and dark, wide and narrow, and if the narrow page scrolls
- * sideways. Leaves the page wide and light.
+ * Fails on any serious or critical finding of axe, in light and dark, wide and narrow windows. Also fails if the narrow
+ * page scrolls sideways. Leaves the page wide and light.
  */
 export async function expectAccessible(page: Page): Promise<void> {
   const findings: string[] = [];

@@ -7,24 +7,24 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium as playwright } from 'playwright-core';
 
-/** The package's entry, in its `build/cjs`. */
+/** The package's main file, in its directory `build/cjs`. */
 const PACKAGED = createRequire(import.meta.url).resolve('@sparticuz/chromium');
 const UNPACK = `require(${JSON.stringify(PACKAGED)}).executablePath()`;
 
-/** Starts the packaged Chromium, which is a program for Linux on x64. */
+/** Starts the packaged Chromium, which runs on Linux x64 only. */
 export async function launchChromium(): Promise<Browser> {
   return playwright.launch({
     executablePath: await unpackedChromium(),
-    // The package's own flags are not used: they emulate a graphics card, which takes 2.5 times the CPU time.
+    // The package's own flags emulate a graphics card, which takes 2.5 times the CPU time. So they are not used.
     args: ['--disable-gpu'],
     timeout: 120_000,
   });
 }
 
 /**
- * The path of the program. The package unpacks into the temporary directory and trusts a file that is already there,
- * even if another worker still writes it or was killed. So it unpacks into a new directory here, which gets its final
- * name when it is complete.
+ * Returns the path of the program. The package unpacks it into the temporary directory. It uses a file that already
+ * exists there, even if another worker still writes it. So unpack into a new directory, and rename it when it is
+ * complete.
  */
 async function unpackedChromium(): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(dirname(PACKAGED), '../../package.json'), 'utf8'));
@@ -32,7 +32,7 @@ async function unpackedChromium(): Promise<string> {
   if (!existsSync(place)) {
     const own = await mkdtemp(`${place}-`);
     await promisify(execFile)(process.execPath, ['-e', UNPACK], { env: { TMPDIR: own } });
-    // Another worker has already put the program there.
+    // Another worker was faster. Use its directory.
     await rename(own, place).catch(() => rm(own, { recursive: true }));
   }
   return join(place, 'chromium');

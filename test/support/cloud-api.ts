@@ -17,7 +17,7 @@ export interface CloudApiAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The platform's answer to a message that it accepts. */
+/** Returns the platform's answer to a message that it accepts. */
 export const taken = (to: string, id: string): CloudApiAnswer => ({
   status: 200,
   body: {
@@ -27,7 +27,7 @@ export const taken = (to: string, id: string): CloudApiAnswer => ({
   },
 });
 
-/** The platform's answer to a message that it refuses. */
+/** Returns the platform's answer to a message that it refuses. */
 export const refused = (status: number, code: number, details: string, headers = {}): CloudApiAnswer => ({
   status,
   headers,
@@ -42,7 +42,7 @@ export const refused = (status: number, code: number, details: string, headers =
   },
 });
 
-/** Listens on loopback. `answer` decides about each request; it may be 'hang' or 'reset'. */
+/** Starts the simulator on loopback. `answer` returns the answer to each request, or 'hang' or 'reset'. */
 export async function startCloudApi(
   answer: (request: CloudApiRequest, count: number) => CloudApiAnswer | 'hang' | 'reset',
 ) {
@@ -98,7 +98,7 @@ const envelope = (value: object) => ({
   ],
 });
 
-/** A callback with the status of a message, or with all of `statuses`. */
+/** Returns a callback with the status of a message, or with all of `statuses`. */
 export const statusCallback = (
   id: string,
   status: string,
@@ -117,7 +117,7 @@ export const statusCallback = (
   });
 };
 
-/** A callback with an inbound message. */
+/** Returns a callback with an inbound message. */
 export const inboundCallback = (from: string, id: string, at: Date, more: object = {}) =>
   envelope({
     contacts: [{ profile: { name: 'Amina' }, wa_id: from }],
@@ -133,7 +133,7 @@ export const inboundCallback = (from: string, id: string, at: Date, more: object
     ],
   });
 
-/** Sends a callback to a gateway, signed as the platform signs. */
+/** Sends a callback to a gateway with the platform's signature. */
 export async function callBack(url: string, body: object | string, secret = CLOUD_API.secret) {
   const raw = typeof body === 'string' ? body : JSON.stringify(body);
   const signature = `sha256=${createHmac('sha256', secret).update(raw).digest('hex')}`;

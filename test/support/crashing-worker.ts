@@ -1,6 +1,6 @@
 /**
- * A worker process for tests that kill it: `node THIS_FILE STEP`, with the server's environment. compose.ts wires it as
- * usual, but it stops at one step of its work and waits there for the kill -9.
+ * A worker process for tests that kill it: `node THIS_FILE STEP`, with the server's environment. compose.ts builds it
+ * as usual, but it stops at STEP of its work. It waits there for the kill -9.
  */
 import { PgBoss } from 'pg-boss';
 import { compose } from '../../src/compose.ts';
@@ -12,7 +12,7 @@ import { PgDeliveryStore } from '../../src/storage/stores/delivery.store.ts';
 import { DeliverWebhooks } from '../../src/workers/webhooks/deliver.ts';
 import { silentLogger } from './database.ts';
 
-/** Prints that the step is reached, and never continues. */
+/** Prints that the worker has reached the step. Never resolves. */
 function reached(): Promise<never> {
   process.stdout.write('reached\n');
   return new Promise(() => undefined);
@@ -27,7 +27,7 @@ const STEPS: Readonly<Record<string, () => void>> = {
     const insert = PgDeliveryStore.prototype.insert;
     PgDeliveryStore.prototype.insert = async function (this: PgDeliveryStore, deliveries) {
       await insert.call(this, deliveries);
-      // A moment after this transaction. Before it commits there is no event to lose.
+      // Stop after this transaction has committed. Before the commit there is no event that could be lost.
       if (deliveries.length > 0) setTimeout(reached, 500);
     };
   },
@@ -38,7 +38,8 @@ const STEPS: Readonly<Record<string, () => void>> = {
     PgDeliveryStore.prototype.record = reached;
   },
   'attempt recorded, job not done'() {
-    // A handed-over job ends in the transaction that records its last attempt; a job from the queue ends after it.
+    // Take all jobs from the queue. Such a job is deleted after its last attempt, and the worker stops before that. A
+    // job that is handed over is deleted in the same transaction as its last attempt is recorded.
     QueueWorker.prototype.reserve = () => undefined;
     const deleteJob = PgBoss.prototype.deleteJob;
     PgBoss.prototype.deleteJob = function (this: PgBoss, name, id, options) {

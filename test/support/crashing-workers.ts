@@ -7,7 +7,7 @@ const WORKER = new URL('crashing-worker.ts', import.meta.url).pathname;
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 const children = new Set<ChildProcess>();
 
-/** Runs a worker on `database` until it reaches `step` of crashing-worker.ts, and kills it there with kill -9. */
+/** Starts a worker on `database`. When it reaches `step` (see crashing-worker.ts), kills it with kill -9. */
 export async function crashAWorker(step: string, database: TestDatabase): Promise<void> {
   const child = spawn(process.execPath, [WORKER, step], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -31,7 +31,7 @@ export async function crashAWorker(step: string, database: TestDatabase): Promis
   throw new Error(`the worker ended before it came to "${step}"`);
 }
 
-/** Ends the worker processes that failed tests left running. */
+/** Ends worker processes that still run because a test failed. */
 export function killWorkers(): void {
   for (const child of children) child.kill('SIGKILL');
 }

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 export interface GuideDocument {
   readonly name: string;
   readonly text: string;
-  /** The largest number of SQL statements that the document may cost. The guide states it. */
+  /** The largest number of SQL statements that the document may need. The guide names it. */
   readonly statements: number;
 }
 
-/** The documents for dashboards in docs/guides/graphql.md, in its order. */
+/** Returns the dashboard documents of docs/guides/graphql.md in their order. */
 export async function guideDocuments(): Promise<readonly GuideDocument[]> {
   const guide = await readFile(new URL('../../docs/guides/graphql.md', import.meta.url), 'utf8');
   return [...guide.matchAll(/```graphql\n(query (\w+)[\s\S]*?)```/g)].map(([, text = '', name = '']) => {
@@ -17,7 +17,7 @@ export async function guideDocuments(): Promise<readonly GuideDocument[]> {
   });
 }
 
-/** The values of the documents' variables in a test, for a message and a period of time. */
+/** Returns values for the variables of the documents: a message and a period of time. */
 export function guideVariables(messageId: string, from: Date, to: Date): Readonly<Record<string, unknown>> {
   return { id: messageId, from: from.toISOString(), to: to.toISOString(), timeZone: 'Asia/Kolkata' };
 }

@@ -6,15 +6,16 @@ import type { ServerConnection } from './database.ts';
 export interface DatabaseProxy {
   /** The DATABASE_URL that reaches the database through the proxy. */
   readonly url: string;
-  /** Breaks every connection and refuses new ones. */
+  /** Closes every connection and refuses new ones. */
   cut(): Promise<void>;
-  /** Drops all packets silently. */
+  /** Drops all packets. Clients and server see open connections without an answer. */
   silence(): void;
   /**
-   * Drops PostgreSQL's answers on a connection once `asked` was sent on it. Resolves when PostgreSQL has answered.
+   * Drops PostgreSQL's answers on a connection after the text `asked` was sent on it. Resolves when PostgreSQL has
+   * answered.
    */
   loseAnswerTo(asked: string): Promise<void>;
-  /** Forwards packets again. Connections whose packets were dropped stay silent until they end. */
+  /** Forwards packets again. A connection that lost packets stays silent until it is closed. */
   restore(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface ServerConnection {
 
 const OLDEST_POSTGRES = 14;
 const PACKAGED_POSTGRES = 18;
-/** The database that every test database is cloned from. */
+/** Name of the database that all test databases are cloned from. */
 const TEMPLATE = 'gateway_template';
 
 const silent = () => undefined;
@@ -31,11 +31,14 @@ export const silentLogger: Logger = {
 };
 
 declare global {
-  /** The environment variable with the server of this jest project. jest.config.js sets it unless it is TEST_PG. */
+  /**
+   * Name of the environment variable that holds the server of this jest project. jest.config.js sets it if it is not
+   * TEST_PG.
+   */
   var testServerVariable: string | undefined;
 }
 
-/** The server that the global setup started. */
+/** Returns the server that the global setup started. */
 export function testServer(): ServerConnection {
   const variable = globalThis.testServerVariable ?? 'TEST_PG';
   const text = process.env[variable];
@@ -43,7 +46,7 @@ export function testServer(): ServerConnection {
   return JSON.parse(text);
 }
 
-/** The major version of that server. */
+/** Returns the major version of that server. */
 export function testVersion(): number {
   if (globalThis.testServerVariable !== undefined) return OLDEST_POSTGRES;
   return Number(process.env.TEST_POSTGRES ?? PACKAGED_POSTGRES);
@@ -51,12 +54,12 @@ export function testVersion(): number {
 
 export interface TestDatabase {
   readonly connection: ServerConnection;
-  /** The connection parameters above, as a DATABASE_URL. */
+  /** The same connection parameters as a DATABASE_URL. */
   readonly url: string;
   drop(): Promise<void>;
 }
 
-/** A database of its own for a test file: a clone of the migrated template, or an empty one. */
+/** Creates a database for a test file: a clone of the migrated template, or an empty database. */
 export async function createTestDatabase(template = TEMPLATE): Promise<TestDatabase> {
   const server = testServer();
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -69,7 +72,7 @@ export async function createTestDatabase(template = TEMPLATE): Promise<TestDatab
   };
 }
 
-/** Applies all migrations, and pg-boss's own, to a fresh template. */
+/** Creates the template database. Applies all migrations and pg-boss's own. */
 export async function createTemplate(server: ServerConnection): Promise<void> {
   await onServer(server, async (client) => {
     await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE} WITH (FORCE)`);
@@ -89,7 +92,7 @@ export async function createTemplate(server: ServerConnection): Promise<void> {
   });
 }
 
-/** Runs `work` with a pool of its own. */
+/** Runs `work` with a new connection pool, and closes the pool afterwards. */
 export async function withKnex<T>(
   connection: DatabaseConnection,
   work: (knex: Knex) => Promise<T>,
@@ -102,7 +105,7 @@ export async function withKnex<T>(
   }
 }
 
-/** A DATABASE_URL. */
+/** Returns the connection parameters as a DATABASE_URL. */
 export function databaseUrl({ host, port, user, password, database }: ServerConnection): string {
   const secret = password === undefined ? '' : `:${encodeURIComponent(password)}`;
   return `postgres://${encodeURIComponent(user)}${secret}@${encodeURIComponent(host)}:${port}/${database}`;

@@ -1,18 +1,21 @@
 import type pg from 'pg';
 import { BACKFILL } from '../../migrations/0050_analytics.ts';
 
-/** A recipient of many messages, from this account and another one. */
+/** This account and another one send many messages to this phone number. */
 export const REGULAR = '+256700000001';
-/** The text of one message in 50,000. */
+/** One message in 50,000 has this text. */
 export const NEEDLE = 'needle';
 
 const YEAR_MS = 365 * 24 * 3_600_000;
-/** The last messages have the rate of a day with five million, for this long: 200,000 an hour of two million. */
+/**
+ * Length of the busy time in ms. Messages in it arrive as on a day with five million: 200,000 an hour if there are two
+ * million.
+ */
 const BUSY_MS = 5 * 3_600_000;
 
 type Run = (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
 
-/** The messages with these numbers, out of `count` that an account has sent until `now`. */
+/** The messages numbered `from` to `upTo`, out of `count` that an account has sent until `now`. */
 export interface Chunk {
   readonly accountId: string;
   readonly now: Date;
@@ -21,7 +24,7 @@ export interface Chunk {
   readonly upTo: number;
 }
 
-/** The parameters of `MADE`. */
+/** Returns the parameters of `MADE`. */
 const madeBy = ({ accountId, now, count, from, upTo }: Chunk) => [
   accountId,
   now,
@@ -32,7 +35,7 @@ const madeBy = ({ accountId, now, count, from, upTo }: Chunk) => [
   upTo,
 ];
 
-/** A UUID of version 7 made at `time`, the `number`th, in SQL. */
+/** SQL for a UUID of version 7. `time` is its time, and `number` makes it unique. */
 const uuid = (time: string, number: string) =>
   `(lpad(to_hex((extract(epoch FROM ${time}) * 1000)::bigint), 12, '0') || '7000'
     || '8' || lpad(to_hex(${number}), 15, '0'))::uuid`;
@@ -42,7 +45,7 @@ const MADE = `(SELECT n, CASE WHEN 2 * n <= $3 THEN $2::timestamptz - make_inter
 const STATUS = `CASE WHEN n % 1009 = 0 THEN 'sent' WHEN n > $3 - 20 OR n = $3 / 2 + 10 THEN 'pending'
   WHEN n % 997 = 0 THEN 'failed' WHEN n % 19 = 1 THEN 'sent' ELSE 'delivered' END`;
 
-/** Messages and their recipients. */
+/** Inserts messages and their recipients. */
 export async function writeMessages(run: Run, chunk: Chunk, keyId: string, rareKeyId: string): Promise<void> {
   await run(
     `WITH message AS (
@@ -66,13 +69,13 @@ export async function writeMessages(run: Run, chunk: Chunk, keyId: string, rareK
   );
 }
 
-/** The ledger entries of the messages, and events and deliveries of the second half. */
+/** Inserts the ledger entries of the messages. For the second half of them, also events and deliveries. */
 export async function writeConsequences(
   run: Run,
   chunk: Chunk,
   webhookIds: readonly string[],
 ): Promise<void> {
-  // They are inserted after their messages, because intake does not write them.
+  // A trigger expects charges in the transaction of their message. Intake is not used here, so switch the trigger off.
   await run('ALTER TABLE ledger_entries DISABLE TRIGGER charged_once');
   await run(
     `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, created_at, message_id, kind)
@@ -99,10 +102,13 @@ export async function writeConsequences(
   );
 }
 
-/** One row in fifty belongs to the sandbox. */
+/** SQL: one row in fifty belongs to the sandbox. */
 const ENVIRONMENT = `CASE WHEN n % 50 = 7 THEN 'sandbox' ELSE 'production' END`;
 
-/** Another account's messages, and contacts, devices, tests of sandbox endpoints, an audit log, accounts and keys. */
+/**
+ * Inserts what does not depend on the account's messages: another account with messages, contacts, devices, test
+ * deliveries, an audit log, accounts and keys.
+ */
 export async function fillOthers(
   run: Run,
   accountId: string,
@@ -169,7 +175,7 @@ export async function fillOthers(
   );
 }
 
-/** The counts that triggers and intake would have written. */
+/** Inserts the counts that intake and triggers would have written. */
 export async function fillCounts(run: Run): Promise<void> {
   await run('DELETE FROM analytics_marks');
   await run(BACKFILL);

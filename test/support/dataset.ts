@@ -5,19 +5,19 @@ import type { Stores } from '../../src/domain/ports/stores.ts';
 import type { SecretBox } from '../../src/domain/ports/system.ts';
 import { type Chunk, fillCounts, fillOthers, writeConsequences, writeMessages } from './dataset-rows.ts';
 
-/** An account after a year of use, with the values that list queries filter by. */
+/** An account as after a year of use, and the values that its lists are filtered by. */
 export interface Dataset {
   readonly accountId: string;
-  /** A key with FULL_ACCESS. */
+  /** An API key with FULL_ACCESS. */
   readonly key: string;
-  /** The account's owner, who signs in. */
+  /** The account's owner. Tests sign in as this person. */
   readonly owner: { readonly email: string; readonly password: string };
   readonly messages: number;
-  /** A key that sent few of the messages. */
+  /** An API key that sent only few of the messages. */
   readonly rareKeyId: string;
-  /** An endpoint with a delivery for every message of the last hours, and one with few. */
+  /** Two endpoints. The first has a delivery for each message of the last hours, the second has few deliveries. */
   readonly webhookIds: readonly [string, string];
-  /** A message with events and deliveries. */
+  /** A message that has events and deliveries. */
   readonly messageId: string;
   readonly from: Date;
   readonly to: Date;
@@ -28,10 +28,10 @@ const CHUNK = 100_000;
 const YEAR_MS = 365 * 24 * 3_600_000;
 
 /**
- * Fills a migrated database with `count` finished messages of one account: half of them over a year, half in the last
- * five hours, with recipients, ledger, and for the last half events and deliveries; with contacts, devices and an audit
- * log of a twentieth of that, and other accounts. For each filter a few rows have a rare value. Two connections insert
- * in parallel.
+ * Fills a migrated database with `count` finished messages of one account. Half of them are spread over a year, half
+ * over the last five hours. The last half has events and deliveries. There are a twentieth as many contacts, devices
+ * and audit entries, and other accounts. For each filter, a few rows have a rare value. Two connections insert in
+ * parallel.
  */
 export async function fillDatabase(
   {
@@ -62,7 +62,7 @@ export async function fillDatabase(
   await using first = await open(connection);
   await using second = await open(connection);
 
-  // An index on random values is built faster at the end than row by row.
+  // An index on random values is built faster at the end than with each insert. Drop such indexes for now.
   const { rows: indexes } = await first.run(
     `SELECT indexname, indexdef FROM pg_indexes WHERE tablename LIKE 'recipients_%' AND indexdef NOT LIKE '%UNIQUE%'`,
   );
@@ -114,7 +114,7 @@ export async function fillDatabase(
   };
 }
 
-/** A connection without checks on each row: the rows here are consistent, and checks take time. */
+/** Opens a connection that does not check foreign keys and triggers. The rows are consistent, and checks take time. */
 async function open(connection: pg.ClientConfig) {
   const client = new pg.Client(connection);
   await client.connect();

@@ -3,11 +3,14 @@ import { createHash, createPublicKey, verify } from 'node:crypto';
 
 interface Field {
   readonly name: string;
-  /** The header as received: folded, without its final line end. */
+  /** The header field as received: with its folds, and without its last line end. */
   readonly text: string;
 }
 
-/** The fault of a mail's only signature, or undefined if it is valid. `record` is the TXT record of its key. */
+/**
+ * Returns the fault of a mail's only signature. Undefined if the signature is valid. `record` is the TXT record of the
+ * key.
+ */
 export function dkimFault(raw: string, record: string): string | undefined {
   const end = raw.indexOf('\r\n\r\n');
   const fields = fieldsOf(raw.slice(0, end));
@@ -28,7 +31,7 @@ export function dkimFault(raw: string, record: string): string | undefined {
     const at = left.findLastIndex((field) => field.name === name);
     return at < 0 ? [] : left.splice(at, 1).map(relaxedField);
   });
-  // The signature covers its own header, without the value and the line end.
+  // The signature covers its own header field, without the value of `b=` and without the line end.
   const own = relaxedField({ ...signature, text: signature.text.replace(/([;\s]b=)[^;]*/, '$1') });
   const key = tagsOf(record);
   if (key.v !== 'DKIM1' || key.k !== 'rsa' || !key.p) return 'the record is none';
@@ -38,7 +41,7 @@ export function dkimFault(raw: string, record: string): string | undefined {
   return holds ? undefined : 'the headers were changed, or another key signed';
 }
 
-/** The tags of a mail's signature, or of a record. */
+/** Returns the tags of a signature or of a TXT record. */
 export function tagsOf(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     text
@@ -54,7 +57,7 @@ function fieldsOf(head: string): Field[] {
     .map((text) => ({ name: text.slice(0, text.indexOf(':')).trim().toLowerCase(), text }));
 }
 
-/** RFC 6376, 3.4.2. */
+/** Relaxed canonicalization of a header field (RFC 6376, 3.4.2). */
 function relaxedField({ name, text }: Field): string {
   const value = text
     .slice(text.indexOf(':') + 1)
@@ -64,7 +67,7 @@ function relaxedField({ name, text }: Field): string {
   return `${name}:${value}`;
 }
 
-/** RFC 6376, 3.4.4. */
+/** Relaxed canonicalization of a body (RFC 6376, 3.4.4). */
 function relaxedBody(body: string): string {
   const lines = body.split('\r\n').map((line) => line.replace(/[ \t]+/g, ' ').replace(/ $/, ''));
   while (lines.at(-1) === '') lines.pop();

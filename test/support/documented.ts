@@ -24,7 +24,7 @@ interface AnswerToCheck {
 
 /** Compares answers with the OpenAPI document. */
 export interface DocumentCheck {
-  /** Differences between an answer and its documentation. `path` may have a query. */
+  /** Returns how an answer differs from its documentation. `path` may contain a query. */
   faultsOf(method: string, path: string, answer: AnswerToCheck): string[];
 }
 
@@ -32,7 +32,7 @@ const ANY_ERROR = {
   oneOf: ['AccessError', 'RequestError'].map((name) => ({ $ref: `document#/components/schemas/${name}` })),
 };
 
-/** Members that the document does not name count as faults, although readers must allow for them (R1). */
+/** A member that the document does not name counts as a fault in tests, although clients must accept it (R1). */
 export function createDocumentCheck(openApi: object): DocumentCheck {
   const document = structuredClone(openApi) as OpenApi;
   closeObjects(document);
@@ -41,7 +41,7 @@ export function createDocumentCheck(openApi: object): DocumentCheck {
   ajv.addSchema(document, 'document');
   const compiled = new Map<string, ValidateFunction>();
   const paths = Object.keys(document.paths)
-    // A literal path is matched before one with parameters, as in the router.
+    // Sort literal paths before paths with parameters, because the router matches in that order.
     .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
     .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 

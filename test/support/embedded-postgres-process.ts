@@ -1,7 +1,7 @@
 /**
- * A process of its own that uses the embedded PostgreSQL, for tests that kill it: `node THIS_FILE DATA_DIR`.
- * It prints a line of JSON when connected and whenever it becomes the owner, stops on a line on stdin, and
- * dies without stopping when stdin ends (the test is gone).
+ * A process that uses the embedded PostgreSQL, for tests that kill it: `node THIS_FILE DATA_DIR`. It prints a line of
+ * JSON when it is connected, and each time it becomes the owner. It stops when it reads a line on stdin. When stdin
+ * ends (the test has ended), it exits without stopping the server.
  */
 import { createInterface } from 'node:readline';
 import type { Logger } from '../../src/domain/ports/logger.ts';

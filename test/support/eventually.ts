@@ -1,6 +1,7 @@
 /**
- * Calls `look` until it returns something other than undefined or false. Fails with its last error after `timeoutMs`.
- * The limit ends waits for what never happens; it asserts no speed, because a busy machine is several times slower.
+ * Calls `look` until it returns something other than undefined or false, and returns that. After `timeoutMs` it throws
+ * the last error. The time limit ends a wait for something that never happens. It does not test speed, because a busy
+ * machine is several times slower.
  */
 export async function eventually<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,

@@ -17,7 +17,7 @@ export interface FcmAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An error in FCM's format. `errorCode` is FCM's own, `status` the general one. */
+/** Returns an error in FCM's format. `errorCode` is FCM's own code, `status` the general one of Google's APIs. */
 export const fcmError = (
   code: number,
   status: string,
@@ -38,20 +38,20 @@ export const fcmError = (
   },
 });
 
-/** Listens on loopback. Its behaviour can be changed at any time. */
+/** Starts the simulator on loopback. A test can change its behaviour at any time. */
 export async function startFcm() {
   const requests: FcmRequest[] = [];
   const sockets = new Set<Socket>();
   let tokens = 0;
   let begun = 0;
   const behaviour = {
-    /** Answers messages. Undefined accepts them. */
+    /** Returns the answer to a message. Undefined: accept it. */
     answer: (_request: FcmRequest, _count: number): FcmAnswer | 'hang' | 'reset' | undefined => undefined,
     /** Lifetime of tokens in seconds. */
     expiresIn: 3600,
     /** True if a token is accepted. */
     isValid: (token: string) => token === `ya29.${tokens}`,
-    /** Answers token requests with this status. */
+    /** HTTP status of the answers to token requests. */
     tokenStatus: 200,
   };
 
@@ -117,7 +117,7 @@ export async function startFcm() {
     tokensGiven: () => tokens,
     begun: () => begun,
     connections: () => sockets.size,
-    /** The service account's file. */
+    /** The content of the service account's JSON file. */
     credentials: JSON.stringify({
       type: 'service_account',
       project_id: PROJECT,

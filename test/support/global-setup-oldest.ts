@@ -1,4 +1,7 @@
 import { provideTestPostgres } from './global-setup.ts';
 
-/** The server of the tests that also run on the oldest supported PostgreSQL. Workers find it in TEST_PG_OLDEST. */
+/**
+ * Starts the server for the tests that also run on the oldest supported PostgreSQL. jest's workers find its address in
+ * TEST_PG_OLDEST.
+ */
 export default () => provideTestPostgres('TEST_PG_OLDEST', 14);

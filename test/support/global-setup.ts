@@ -1,7 +1,7 @@
 /**
- * One PostgreSQL for the whole run of jest: the version in TEST_POSTGRES (`npm run test:postgres` sets it), or else the
- * packaged one. Workers find it in TEST_PG: JSON with host, port, user, database and perhaps password. With
- * TEST_DATABASE_URL set, it is that server instead.
+ * Starts one PostgreSQL for the whole run of jest. Its version is TEST_POSTGRES (set by `npm run test:postgres`).
+ * Default: the packaged one. If TEST_DATABASE_URL is set, that server is used and none is started. jest's workers find
+ * the address in TEST_PG as JSON: host, port, user, database and perhaps password.
  */
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -11,16 +11,17 @@ import { createTemplate } from './database.ts';
 import { startPostgresVersion, type TestPostgres } from './postgres-versions.ts';
 
 declare global {
-  /** Set here for global-teardown.ts, which runs in the same process. */
+  /** Read by global-teardown.ts, which runs in the same process. */
   var stopTestRun: (() => Promise<void>)[] | undefined;
 }
 
 export default async function globalSetup(): Promise<void> {
-  // The gateways of the tests serve console, explorer and docs from the build's directory.
+  // The tests' gateways serve the built console, explorer and docs. Build what is out of date.
   execFileSync(process.execPath, ['tools/build-when-old.js', 'console', 'explorer', 'docs'], {
     stdio: 'inherit',
   });
-  // The first test that starts a process builds the gateway there for all others (server-process.ts).
+  // Directory for a build of the gateway. The first test that starts a process builds it, and all others use it
+  // (server-process.ts).
   const build = await mkdtemp(join(tmpdir(), 'gateway-build-'));
   await chmod(build, 0o755);
   process.env.TEST_BUILD_DIR = build;
@@ -34,7 +35,10 @@ export default async function globalSetup(): Promise<void> {
   await provideTestPostgres('TEST_PG', version === undefined ? undefined : Number(version));
 }
 
-/** Starts a server with the template database, and passes its address to the workers in `variable`. */
+/**
+ * Starts a server with the template database. Sets the environment variable `variable` to its address for jest's
+ * workers.
+ */
 export async function provideTestPostgres(variable: string, version?: number): Promise<void> {
   const postgres = await startPostgresVersion(version);
   globalThis.stopTestRun = [...(globalThis.stopTestRun ?? []), () => postgres.stop()];

@@ -5,7 +5,10 @@ import type { Answer, TestGateway } from './gateway.ts';
 
 const schema = createSchema();
 
-/** Codes of a mutation's own errors that its `@errors` does not list, and codes that are no `ErrorCode` (R272). */
+/**
+ * Returns error codes that the schema does not announce (R272): codes of a mutation's own errors that its `@errors`
+ * does not list, and codes that are no `ErrorCode`.
+ */
 function unlistedCodes(query: string, errors: readonly FoundError[] = []): string[] {
   const known = schema.getType('ErrorCode');
   const isCode = (code: string) => isEnumType(known) && known.getValue(code) !== undefined;
@@ -21,7 +24,7 @@ interface FoundError {
   readonly extensions?: { readonly code?: string };
 }
 
-/** The mutation whose result has this response key. Undefined for a query. */
+/** Returns the name of the mutation whose result has the response key `key`. Undefined for a query. */
 function mutationAt(query: string, key: unknown): string | undefined {
   for (const definition of parse(query).definitions) {
     if (definition.kind !== Kind.OPERATION_DEFINITION || definition.operation !== 'mutation') continue;
@@ -40,8 +43,8 @@ interface Cost {
 }
 
 /**
- * One GraphQL request. What it cost stands beside the body, so that tests compare the rest. Throws when an error has a
- * code that the schema does not announce.
+ * Sends one GraphQL request. The cost is returned next to the body, so that tests can compare the rest of the body.
+ * Throws if an error has a code that the schema does not announce.
  */
 export async function graphql(
   gateway: Pick<TestGateway, 'url'>,
@@ -65,7 +68,7 @@ export async function graphql(
   return { status: response.status, headers: response.headers, body, text, cost };
 }
 
-/** A session token for an email and password. */
+/** Signs in with an email address and password. Returns the session token. */
 export async function signIn(
   gateway: Pick<TestGateway, 'url'>,
   person: { email: string; password: string },
@@ -77,7 +80,7 @@ export async function signIn(
   return token;
 }
 
-/** The codes of an answer's errors. */
+/** Returns the codes of an answer's errors. */
 export function codesOf(answer: Answer): string[] {
   return (answer.body.errors ?? []).map(
     (error: { extensions?: { code?: string } }) => error.extensions?.code ?? '',
@@ -86,7 +89,10 @@ export function codesOf(answer: Answer): string[] {
 
 let invited = 0;
 
-/** A new member of the account, invited by the owner or admin with `token`. Returns their credentials. */
+/**
+ * Invites a new member to the account. `token` is the session of an owner or admin. Returns the new member's
+ * credentials.
+ */
 export async function inviteMember(gateway: Pick<TestGateway, 'url'>, token: string, role: string) {
   invited += 1;
   const email = `member${invited}-${Date.now()}@test.example`;
@@ -98,7 +104,7 @@ export async function inviteMember(gateway: Pick<TestGateway, 'url'>, token: str
   return { id: user.id as string, email, password: password as string };
 }
 
-/** A session token of a platform operator, who may change things unless `isReadOnly`. */
+/** Signs in a platform operator. Returns the session token. With `isReadOnly` the operator may change nothing. */
 export async function signInOperator(
   gateway: Pick<TestGateway, 'url' | 'parts'>,
   isReadOnly = false,

@@ -1,4 +1,4 @@
-/** The guides and their code samples, as docs/guides has them. */
+/** Reads the guides in docs/guides and their code samples. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,13 +14,16 @@ export interface Sample {
   readonly code: string;
   /** True if the block is the output of a sample. */
   readonly isOutput: boolean;
-  /** The paragraph before it. */
+  /** The paragraph that precedes the block. */
   readonly before: string;
   /** The third-level heading above the block. Empty if there is none. */
   readonly subheading: string;
 }
 
-/** The samples of a page in groups: samples that follow each other directly say the same in several languages. */
+/**
+ * Returns the samples of a page in groups. A group holds samples that follow each other directly: the same sample in
+ * several languages.
+ */
 export function samplesOf(page: string): Sample[][] {
   const groups: Sample[][] = [];
   let end = -1;

@@ -1,11 +1,11 @@
-/** Texts that make slow code slow: the same few characters, over and over. */
+/** Texts that take slow code a long time: a few characters that are repeated many times. */
 
 const PUNCTUATION = [...'!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'];
 const SPACES = [' ', '\t', '\n', '\u3000'];
 const MARKS = ['\u0301', '\u0316\u0301', '\u{1f468}\u200d\u{1f469}\u200d', '\u202e', '\u0130', '\ufdfa'];
 /** Lone surrogates and U+0000. */
 const BROKEN = ['\ud800', '\udc00', '\0'];
-/** Strings that the code of a gateway, a parser or a library searches for. */
+/** Strings that the code of the gateway, a parser or a library searches for. */
 const WORDS = [
   ' Did you mean ',
   '{"',
@@ -42,9 +42,9 @@ const WORDS = [
 ];
 
 export interface HostileText {
-  /** The repeated unit as JSON. */
+  /** The repeated characters as JSON. */
   readonly name: string;
-  /** The unit repeated to `length`, with an end that matches nothing. */
+  /** Returns the characters repeated to `length`, with an end that matches no pattern. */
   readonly of: (length: number) => string;
 }
 
@@ -61,7 +61,7 @@ export const HOSTILE_TEXTS: readonly HostileText[] = [
   of: (length) => unit.repeat(Math.ceil(length / unit.length)).slice(0, length - END.length) + END,
 }));
 
-/** Harmless text of the same length. */
+/** Returns a harmless text of `length`. */
 export function plainText(length: number): string {
   return 'plain words '.repeat(Math.ceil(length / 12)).slice(0, length);
 }

@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy in front of an HTTP server, which loses answers as networks do. */
+/** A TCP proxy in front of an HTTP server. It can lose answers, as networks do. */
 export interface HttpProxy {
   /** Base address, without a path. */
   readonly url: string;
-  /** First lines of the forwarded requests. */
+  /** The first line of each forwarded request. */
   readonly requests: readonly string[];
   /** Number of lost answers. */
   readonly lost: number;
@@ -12,8 +12,8 @@ export interface HttpProxy {
 }
 
 /**
- * Forwards requests to `target`. If `loses` is true for a request's head, the connection is reset at the first byte of
- * the answer: the server has done the work, and the client does not know.
+ * Starts a proxy that forwards requests to `target`. If `loses` is true for a request's head, the proxy resets the
+ * connection at the first byte of the answer. So the server has done the work, but the client does not know.
  */
 export async function startHttpProxy(target: string, loses: (head: string) => boolean): Promise<HttpProxy> {
   const { hostname, port } = new URL(target);
@@ -61,7 +61,7 @@ export async function startHttpProxy(target: string, loses: (head: string) => bo
   };
 }
 
-/** For `startHttpProxy`: loses the first answer to each idempotency key. */
+/** Returns a function for `startHttpProxy` that loses the first answer to each idempotency key. */
 export function losesFirstAnswers(): (head: string) => boolean {
   const seen = new Set<string>();
   return (head) => {
@@ -72,7 +72,7 @@ export function losesFirstAnswers(): (head: string) => boolean {
   };
 }
 
-/** The value of a header in a request's head, or undefined. */
+/** Returns the value of a header in a request's head. Undefined if it is missing. */
 function headerIn(head: string, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1];
 }

@@ -2,7 +2,7 @@ import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
 import { graphql } from './graphql.ts';
 
-/** A CSV file of contacts, each with a different phone and externalId. */
+/** Returns a CSV file of contacts. Each contact has a different phone number and `externalId`. */
 export function contactsCsv(rows: number): string {
   const lines = ['name,phone,email,externalId,tags,city'];
   for (let row = 0; row < rows; row++) {
@@ -25,7 +25,7 @@ export async function startImport(
   return id;
 }
 
-/** State and progress of an import once it has ended. */
+/** Waits until an import has ended. Returns its state and progress. */
 export function endOfImport(
   gateway: Pick<TestGateway, 'url'>,
   token: string,

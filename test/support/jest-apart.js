@@ -4,7 +4,10 @@ import config from '../../jest.config.js';
 const rootDir = join(import.meta.dirname, '../..');
 const [all] = config.projects;
 
-/** Jest's configuration for `test/<folder>`, whose tests need more than `npm ci` installs. `npm test` skips them. */
+/**
+ * Returns jest's configuration for `test/<folder>`. These tests need more than `npm ci` installs, so `npm test` skips
+ * them.
+ */
 export const apart = (folder, more = {}) => ({
   ...config,
   rootDir,

@@ -5,23 +5,23 @@ import { SEARCH_REACH } from '../../src/domain/ports/list-stores.ts';
 import type { Dataset } from './dataset.ts';
 import { NEEDLE, REGULAR } from './dataset-rows.ts';
 
-/** One list of the product, queried as an API queries it. */
+/** A list of the product, read in the way that an API reads it. */
 export interface ListQuery {
   readonly name: string;
-  /** The largest number of rows that it always reads, if that is more than it returns or than match. */
+  /** The number of rows that the query may read although it returns fewer and fewer match. */
   readonly reach?: number;
-  /** True if all matches are found and then sorted, because no index has the order of the list. */
+  /** True if the query finds all matches and then sorts them, because no index has the order of the list. */
   readonly isSorted?: boolean;
-  /** Number of returned rows, and the total. A function if the API reads the total only on request. */
+  /** Returns the number of returned rows and the total. The total is a function if the API reads it only on request. */
   run(): Promise<{ returned: number; total?: number | (() => Promise<number>) }>;
 }
 
 const DAY_MS = 24 * 3_600_000;
 const DEFAULT_PAGE = 20;
-/** Messages in a block that is counted by API key. A page reads at most as many blocks as it has messages. */
+/** Number of messages in a block that is counted by API key. A page reads at most as many blocks as it has messages. */
 const BLOCK_BY_KEY = 2_048;
 
-/** Every list query of the product, with each filter that is documented. */
+/** Returns every list query of the product, with each filter that is documented. */
 export function listQueries(operations: Operations, dataset: Dataset): ListQuery[] {
   const { accountId, messages, rareKeyId, webhookIds, messageId, from, to } = dataset;
   const key: ApiKeyCaller = {

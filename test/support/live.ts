@@ -9,14 +9,14 @@ export interface LiveEvent {
 }
 
 export interface Subscription {
-  /** Events received so far. */
+  /** The events received so far. */
   readonly events: readonly LiveEvent[];
-  /** How it ended: `complete` or the error; undefined while it runs. */
+  /** How the subscription ended: `complete` or the error. Undefined while it runs. */
   readonly end: unknown;
   stop(): void;
 }
 
-/** Subscribes over graphql-sse's own client; resolves once the gateway has answered. */
+/** Subscribes with the client of graphql-sse. Resolves when the gateway has answered. */
 export async function subscribe(
   gateway: Pick<TestGateway, 'url'>,
   token: string | undefined,
@@ -53,7 +53,9 @@ export async function subscribe(
   };
 }
 
-/** The first answer to a subscription: a refusal, or undefined data if it was accepted. */
+/**
+ * Sends a subscription, and returns the first answer. It is a refusal, or has no data if the subscription was accepted.
+ */
 export async function askStream(
   gateway: Pick<TestGateway, 'url'>,
   query: string,
@@ -82,7 +84,7 @@ export async function askStream(
   return { status, headers, body: JSON.parse(json ?? '{}'), text };
 }
 
-/** The codes of an event's errors. */
+/** Returns the codes of an event's errors. */
 export function eventCodes(event: LiveEvent | undefined): unknown[] {
   return (event?.errors ?? []).map((error) => error.extensions?.code);
 }

@@ -1,18 +1,21 @@
-/** A real mail server on loopback that records what it receives and misbehaves on request. */
+/** A mail server on loopback that records what it receives. A test can make it misbehave. */
 import type { AddressInfo, Socket } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { eventually } from './eventually.ts';
 
-/** `silent`: no answer, ever. `drop`: the connection is cut instead of an answer. A number: that refusal. */
+/**
+ * `accept`: accept the mail. `silent`: never answer. `drop`: close the connection instead of answering. A number:
+ * refuse with this reply code.
+ */
 export type MailAnswer = 'accept' | 'silent' | 'drop' | number;
 
 export interface MailServerBehaviour {
   readonly rcpt: (to: string, count: number) => MailAnswer;
   readonly mailFrom: MailAnswer;
   readonly data: MailAnswer;
-  /** The only accepted login. If it is missing, the server asks for no login. */
+  /** The only login that the server accepts. If undefined, the server needs no login. */
   readonly login: { readonly user: string; readonly password: string } | undefined;
-  /** Every connection is cut at once. */
+  /** True to close every connection at once. */
   readonly isGone: boolean;
 }
 
@@ -22,11 +25,11 @@ export interface ReceivedMail {
   readonly raw: string;
   readonly isEncrypted: boolean;
   readonly user: string | undefined;
-  /** How the client greeted (EHLO). */
+  /** The name that the client gave in EHLO. */
   readonly greeting: string;
-  /** Unfolded header lines, in order, encoded words decoded. */
+  /** The header fields in order: without folds, and with decoded RFC 2047 words. */
   readonly headers: readonly { readonly name: string; readonly value: string }[];
-  /** The value of a header; undefined if it is missing. Throws if it appears twice. */
+  /** Returns the value of a header. Undefined if it is missing. Throws if it appears twice. */
   header(name: string): string | undefined;
 }
 
@@ -40,7 +43,10 @@ const DEFAULTS: MailServerBehaviour = {
 
 export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
-/** Starts it on a free port of 127.0.0.1. Without `tls` it does not offer STARTTLS. `options` override all else. */
+/**
+ * Starts the server on a free port of 127.0.0.1. Without `tls` it does not offer STARTTLS. `options` are passed to the
+ * SMTP library and override the other settings.
+ */
 export async function startMailServer(
   behaviour: Partial<MailServerBehaviour> = {},
   { tls, options = {} }: { tls?: { key: string; cert: string }; options?: SMTPServerOptions } = {},
@@ -109,9 +115,9 @@ export async function startMailServer(
     port,
     url: `smtp://127.0.0.1:${port}`,
     received,
-    /** The email addresses of every RCPT command, in order. */
+    /** The email addresses of all RCPT commands, in order. */
     recipients,
-    /** Number of mails that began to arrive, accepted or not. */
+    /** Number of mails of which the server received the beginning, whether it accepted them or not. */
     begun: () => begun,
     connections: () => sockets.size,
     cutAll() {
@@ -123,14 +129,15 @@ export async function startMailServer(
     waitFor: (fits: (mail: ReceivedMail) => boolean) => eventually(() => received.find(fits)),
     stop: () =>
       new Promise<void>((resolve) => {
-        // Node crashes if the socket below a TLS session is destroyed first.
+        // Destroy the plain sockets only without TLS. Node crashes if the socket below a TLS session is destroyed
+        // first.
         if (!tls) for (const socket of sockets) socket.destroy();
         server.close(() => resolve());
       }),
   };
 }
 
-/** The text of a mail in ASCII, without soft line breaks. */
+/** Returns the text of an ASCII mail, without soft line breaks. */
 export function textOfMail({ raw }: ReceivedMail): string {
   return raw.slice(raw.indexOf('\r\n\r\n')).replace(/=\r\n/g, '').replaceAll('=3D', '=');
 }

@@ -1,4 +1,7 @@
-/** Incompatible changes between two OpenAPI documents (R1): they would break a client of the older one. */
+/**
+ * Finds incompatible changes between two OpenAPI documents (R1). Such a change would break a client of the older
+ * document.
+ */
 
 interface Schema {
   readonly $ref?: string;
@@ -31,7 +34,7 @@ export interface OpenApiDocument {
 
 const METHODS = ['get', 'post', 'put', 'delete'];
 
-/** Each incompatible change, by operation and member; empty when there is none. */
+/** Returns each incompatible change, by operation and member. Empty if there is none. */
 export function incompatibleChanges(older: OpenApiDocument, newer: OpenApiDocument): string[] {
   return Object.entries(older.paths).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
@@ -69,7 +72,7 @@ function changesOf(
   const schemaOf = (content?: Content) => content?.content?.['application/json']?.schema;
   const body = schemaOf(before.requestBody);
   const bodyNow = schemaOf(after.requestBody);
-  // Requests of the older document must still be accepted, and its answers must still be given.
+  // The newer document must accept every request of the older one, and must still give its answers.
   if (bodyNow) found.push(...narrowed(newer, older, `${at}: body`, bodyNow, body ?? {}));
   for (const [status, response] of Object.entries(before.responses).filter(([code]) =>
     code.startsWith('2'),
@@ -82,7 +85,7 @@ function changesOf(
   return found;
 }
 
-/** Places where `provided` does not satisfy `demanded`: missing members and other types. */
+/** Returns where `provided` does not satisfy `demanded`: missing members and other types. */
 function narrowed(
   demandedIn: OpenApiDocument,
   providedIn: OpenApiDocument,

@@ -1,12 +1,14 @@
 import pg from 'pg';
 
-/** What PostgreSQL did for one statement of the gateway. */
+/** What PostgreSQL did to execute one statement of the gateway. */
 export interface ExecutedPlan {
   readonly text: string;
   readonly returned: number;
-  /** Rows read from each table, with rows that a filter dropped and rows of every loop. */
+  /**
+   * Number of rows that were read from each table. It includes rows that a filter dropped, and the rows of every loop.
+   */
   readonly touched: ReadonlyMap<string, number>;
-  /** Pages of 8 kB that were read. */
+  /** Number of pages (8 kB) that were read. */
   readonly buffers: number;
   readonly ms: number;
 }
@@ -22,11 +24,14 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** Statements of the queue, the listener and periodic tasks do not belong to a list. */
+/** Statements of background work, which no list query sends: of the queue, the listener and periodic tasks. */
 const BACKGROUND = /pgboss|job_leases|usage_deltas RETURNING|sweep|NOTIFY|LISTEN|advisory|SELECT 1$/i;
 const MESSAGE = /^duration: ([\d.]+) ms {2}plan:\n/;
 
-/** Makes PostgreSQL send the plan of each statement on all connections opened from now on. */
+/**
+ * Configures a database so that PostgreSQL sends the plan of each statement. This holds for connections that are opened
+ * later.
+ */
 export async function explainDatabase(client: pg.Client, database: string): Promise<void> {
   const settings = {
     session_preload_libraries: 'auto_explain',
@@ -43,8 +48,8 @@ export async function explainDatabase(client: pg.Client, database: string): Prom
 }
 
 /**
- * Collects the plans of the statements that this process sends, as they were sent, over connections made from now on
- * to databases that explain (`explainDatabase`), until it is disposed.
+ * Collects the plans of the statements that this process sends, until it is disposed. The database must send plans
+ * (`explainDatabase`), and the connection must be opened later than this call.
  */
 export function recordPlans(): Disposable & { take(): ExecutedPlan[] } {
   let plans: ExecutedPlan[] = [];

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { ServerConnection } from './database.ts';
 
-/** A connection pool in front of a PostgreSQL. To a client it behaves like PgBouncer. */
+/** A connection pool in front of a PostgreSQL server. For a client it behaves like PgBouncer. */
 export interface Pooler extends AsyncDisposable {
   /** The DATABASE_URL that reaches the database through the pool. */
   readonly url: string;
@@ -10,13 +10,13 @@ export interface Pooler extends AsyncDisposable {
 }
 
 interface PoolerOptions {
-  /** How long a client keeps its connection. */
+  /** For how long a client keeps its connection to the server. */
   readonly mode: 'session' | 'transaction' | 'statement';
-  /** The largest number of connections to the server. Further clients wait. */
+  /** The largest number of connections to the server. If all are in use, clients wait. */
   readonly size?: number;
-  /** Which idle connection is taken: the one used last, or the one used longest ago. */
+  /** Which idle connection a client gets: the one used last, or the one that was idle longest. */
   readonly gives?: 'newest' | 'oldest';
-  /** Connections opened before the first client arrives. */
+  /** Number of connections that are opened before the first client arrives. */
   readonly warm?: number;
 }
 
@@ -43,7 +43,7 @@ const refusal = (code: string, text: string) =>
   message('E', Buffer.concat([texts('SFATAL', 'VFATAL', `C${code}`, `M${text}`), Buffer.from('\0')]));
 const ready = message('Z', Buffer.from('I'));
 
-/** Calls back with each complete message of a stream. */
+/** Calls `take` with each complete message of the socket. */
 function eachMessage(socket: Socket, take: (whole: Buffer) => void): void {
   let rest = Buffer.alloc(0);
   socket.on('data', (data: Buffer) => {
@@ -57,11 +57,11 @@ function eachMessage(socket: Socket, take: (whole: Buffer) => void): void {
   });
 }
 
-/** A connection to the server, and the client that uses it. */
+/** A connection to the server. `client` is the client that uses it. */
 interface Backend {
   readonly socket: Socket;
   client: Socket | undefined;
-  /** True outside a transaction. */
+  /** True if no transaction is open. */
   isIdle: boolean;
 }
 
@@ -139,7 +139,7 @@ export async function startPooler(server: ServerConnection, options: PoolerOptio
     });
     client.on('close', () => {
       if (backend?.client !== client) return;
-      // Reset the session, as PgBouncer's `server_reset_query` or a closed connection does.
+      // End the session on the server, as PgBouncer's `server_reset_query` or a closed connection does.
       opened -= 1;
       backend.socket.destroy();
     });
@@ -158,7 +158,7 @@ export async function startPooler(server: ServerConnection, options: PoolerOptio
         return;
       }
       serve(client);
-      // Logged in, but without a server connection yet. Process number and key are invented.
+      // The client is logged in, but has no server connection yet. The process id and the key are invented.
       client.write(Buffer.concat([message('R', numbers(0)), message('K', numbers(1, 1)), ready]));
     });
   }

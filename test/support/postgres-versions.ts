@@ -1,5 +1,6 @@
 /**
- * PostgreSQL servers of the supported versions: 18 comes with the gateway, the others with `test/postgres-versions`.
+ * PostgreSQL servers of the supported versions. Version 18 comes with the gateway, the others with
+ * `test/postgres-versions`.
  */
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -14,7 +15,7 @@ import {
 
 export interface TestPostgres {
   readonly connection: EmbeddedPostgres['connection'];
-  /** Its data directory. */
+  /** The data directory of the server. */
   readonly cluster: string;
   /** Stops the server; its files stay. */
   halt(): Promise<void>;
@@ -25,13 +26,13 @@ export interface TestPostgres {
 }
 
 interface Wanted {
-  /** Override the settings of a test server. */
+  /** Settings that override those of a test server. */
   readonly settings?: Record<string, string>;
-  /** Creates the data directory instead of initdb, at the given path. */
+  /** Creates the data directory at the given path, instead of initdb. */
   readonly prepare?: (cluster: string) => Promise<void>;
 }
 
-/** Starts a server of a major version, or the packaged one, with files in a new directory. */
+/** Starts a server of a major version. Default: the packaged version. Its files are in a new directory. */
 export async function startPostgresVersion(
   version?: number,
   { settings, prepare }: Wanted = {},
@@ -60,7 +61,7 @@ export async function startPostgresVersion(
     halt: () => postgres.stop(),
     async crash() {
       const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
-      // First: what starts a dead server again must not do it.
+      // Stop the watchdog first. It would start the killed server again.
       const stopped = postgres.stop();
       process.kill(Number(pid), 'SIGKILL');
       await stopped;
@@ -75,7 +76,7 @@ export async function startPostgresVersion(
 
 const PACKAGED = 18;
 
-/** PostgreSQL has the builtin locale provider since version 17. Older servers use the C library's locales. */
+/** PostgreSQL has its builtin locale provider since version 17. Older servers use the locales of the C library. */
 function releaseOf(version: number) {
   const entry = createRequire(import.meta.url).resolve(`postgres-${version}`);
   const directory = join(dirname(dirname(entry)), 'native');

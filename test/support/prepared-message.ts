@@ -3,7 +3,7 @@ import type { PreparedMessage } from '../../src/domain/messages/message.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A priced SMS to one recipient, 35 minor units, for tests that call intake themselves. */
+/** Returns a priced SMS to one recipient for 35 minor units. For tests that call intake directly. */
 export function preparedMessage(accountId: string, changes: Partial<PreparedMessage> = {}): PreparedMessage {
   return {
     id: randomUUID(),

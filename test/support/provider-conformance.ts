@@ -1,6 +1,6 @@
 /**
- * What every provider of every channel must do (docs/providers.md). Each is tested against a peer that speaks its
- * protocol.
+ * Tests what every provider of every channel must do (docs/providers.md). Each provider is tested against a peer that
+ * speaks its protocol.
  */
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -8,34 +8,36 @@ import type { DeliveryReport, Provider, Submission } from '../../src/domain/port
 import { eventually } from './eventually.ts';
 
 /**
- * How the peer treats the next submissions. `silent`: it accepts them and never answers. `down`: it is unreachable, or
- * cuts every connection.
+ * How the peer treats the next submissions. `silent`: it accepts them and never answers. `down`: it cannot be reached,
+ * or closes every connection.
  */
 export type Treatment = 'accept' | 'reject' | 'throttle' | 'silent' | 'down';
 
-/** A provider with its peer. Its timeouts are short to keep the suite fast. */
+/** A provider and its peer. The provider has short timeouts, to keep the tests fast. */
 export interface ProviderBench<S extends Submission> {
   readonly provider: Provider<S>;
-  /** The members of this provider's submissions. The provider accepts `to`. */
+  /** The content of this provider's submissions. The provider accepts the recipient `to`. */
   readonly content: Omit<S, 'messageId' | 'position' | 'attempt' | 'expiresAt' | 'from'> & {
     readonly from?: string;
   };
-  /** Sets how the peer treats the next submissions. Returns the members that a submission needs for it. */
+  /**
+   * Sets how the peer treats the next submissions. Returns the members that a submission must have for this treatment.
+   */
   arrange(treatment: Treatment): Partial<S> | undefined | Promise<Partial<S> | undefined>;
-  /** Number of submissions that reached the peer, refused ones included. */
+  /** Number of submissions that reached the peer, including refused ones. */
   reached(): number;
-  /** Open connections at the peer. */
+  /** Number of open connections at the peer. */
   connections(): number;
-  /** Makes the peer report this sid as delivered. Absent if the peer never reports. */
+  /** Makes the peer report this sid as delivered. Undefined if the peer sends no delivery reports. */
   reportDelivered?(sid: string): void | Promise<void>;
   /** Stops the peer. */
   stop(): Promise<void>;
 }
 
 export interface Conformance {
-  /** The possible behaviours of the peer; all by default. */
+  /** The treatments that this peer supports. Default: all. */
   readonly treatments?: readonly Treatment[];
-  /** True if the same submission sent twice gets the same sid, so that a repeat is recognizable. */
+  /** True if the peer gives the same sid to the same submission that is sent twice. So it recognizes a repetition. */
   readonly isRepeatKnown?: boolean;
   /** True if the peer sends delivery reports. */
   readonly reports?: boolean;
@@ -43,7 +45,7 @@ export interface Conformance {
 
 const ALL: readonly Treatment[] = ['accept', 'reject', 'throttle', 'silent', 'down'];
 
-/** Declares the suite for one provider. `start` creates the peer and a provider that is not started yet. */
+/** Declares the tests for one provider. `start` creates the peer, and a provider that is not started yet. */
 export function describeProvider<S extends Submission>(
   name: string,
   start: () => Promise<ProviderBench<S>>,

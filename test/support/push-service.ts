@@ -1,18 +1,19 @@
 /**
- * A browser and its push service: accepts Web Push requests and decrypts them as a browser does (RFC 8188, 8291, 8292).
+ * Simulates a browser and its push service. It accepts Web Push requests and decrypts them as a browser does (RFC 8188,
+ * 8291, 8292).
  */
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, verify } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** The browser's secrets. */
+/** The secrets that a browser keeps for a subscription. */
 export interface BrowserSecrets {
   readonly privateKey: Buffer;
   readonly publicKey: Buffer;
   readonly auth: Buffer;
 }
 
-/** A browser's new subscription. */
+/** Creates a browser's subscription. */
 export function newBrowser(): BrowserSecrets & { readonly keys: { p256dh: string; auth: string } } {
   const pair = createECDH('prime256v1');
   const publicKey = pair.generateKeys();
@@ -25,7 +26,7 @@ export function newBrowser(): BrowserSecrets & { readonly keys: { p256dh: string
   };
 }
 
-/** The plain text of an aes128gcm body with one record. Throws if it breaks the RFCs. */
+/** Decrypts an aes128gcm body that has one record. Throws if the body violates the RFCs. */
 export function decryptPush(body: Buffer, { privateKey, publicKey, auth }: BrowserSecrets): string {
   const salt = body.subarray(0, 16);
   const recordSize = body.readUInt32BE(16);
@@ -47,7 +48,7 @@ export function decryptPush(body: Buffer, { privateKey, publicKey, auth }: Brows
   return padded.subarray(0, end).toString('utf8');
 }
 
-/** The claims of a request's `Authorization: vapid`. Checks the signature with the key that it names. */
+/** Returns the claims of a request's `Authorization: vapid`. Checks the signature with the key in that header. */
 export function vapidClaims(headers: IncomingHttpHeaders): {
   claims: { aud: string; exp: number; sub: string };
   publicKey: string;
@@ -86,12 +87,12 @@ export interface PushServiceAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Listens on loopback. Its behaviour can be changed at any time. */
+/** Starts the push service on loopback. A test can change its behaviour at any time. */
 export async function startPushService() {
   const requests: PushServiceRequest[] = [];
   const sockets = new Set<Socket>();
   const behaviour = {
-    /** Answers messages. Undefined accepts them. */
+    /** Returns the answer to a message. Undefined: accept it. */
     answer: (
       _request: PushServiceRequest,
       _count: number,
@@ -121,7 +122,7 @@ export async function startPushService() {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url,
-    /** The endpoint of a browser. */
+    /** Returns the endpoint URL of a browser. */
     endpoint: (name: string) => `${url}/push/${name}`,
     behaviour,
     requests,

@@ -1,9 +1,9 @@
 import type { ListQuery } from './list-queries.ts';
 import type { ExecutedPlan, recordPlans } from './plans.ts';
 
-/** The largest page of an API: rows that a query may read beyond those that it returns. */
+/** The largest page of an API. A query may read this many rows more than it returns. */
 const ONE_PAGE = 100;
-/** Tables of counts by hour, by block of messages, or by endpoint. Totals and usage are sums of their rows. */
+/** Tables of counts (by hour, by block of messages, or by endpoint). Totals and usage add up their rows. */
 const ROLLUPS: ReadonlySet<string> = new Set([
   'usage_days',
   'usage_hours',
@@ -17,21 +17,21 @@ const ROLLUPS: ReadonlySet<string> = new Set([
 export interface QueryPlan {
   readonly name: string;
   readonly returned: number;
-  /** Rows read from the table with the most reads. */
+  /** Number of rows that were read from one table. The table with the most reads counts. */
   readonly touched: number;
-  /** Rows that were read from the tables of counts, to add them up. */
+  /** Number of rows that were read from tables of counts in order to add them up. */
   readonly counts: number;
   readonly buffers: number;
   readonly ms: number;
   readonly statements: number;
   /**
-   * `page` if the query read at most one page of rows more than it returned. Queries that count or sort may read all
-   * rows that match (`matches`), or as many rows as their reach says.
+   * The limit that the query keeps. `page`: it read at most one page of rows more than it returned. `matches`: it
+   * counts or sorts, and read at most all rows that match. `reach of …`: it read at most as many rows as its `reach`.
    */
   readonly bound: 'page' | 'matches' | `reach of ${number}` | 'none';
 }
 
-/** Runs the query, then its total as a query of its own, and returns how PostgreSQL executed each. */
+/** Runs the query, and then its total as a separate query. Returns how PostgreSQL executed each. */
 export async function plansOf(query: ListQuery, plans: ReturnType<typeof recordPlans>): Promise<QueryPlan[]> {
   plans.take();
   const { returned, total } = await query.run();

@@ -5,7 +5,7 @@ import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { PgRateLimiter } from '../../src/storage/rate-limit/rate-limiter.ts';
 import { silentLogger, testServer } from './database.ts';
 
-/** 12:00:00.000 on a day in 2026. */
+/** Noon (UTC) of a day in 2026: a whole minute. */
 export const START = Date.UTC(2026, 10, 21, 12);
 export const MINUTE_MS = 60_000;
 
@@ -28,18 +28,18 @@ export function takeMany(
   return Promise.all(Array.from({ length: count }, () => limits.take(bucket, rule)));
 }
 
-/** A database for the limiter, and a clock that moves only when a test sets it. */
+/** A database for the rate limiter. Its clock stands still until a test sets it. */
 export class RateLimitDatabase {
   readonly server = testServer();
   readonly name = `rate_limits_${process.pid}`;
   readonly admin: Knex = createKnex(this.server, silentLogger, { poolSize: 1 });
-  /** Two pools, as two processes have them. */
+  /** Two connection pools, like those of two processes. */
   pools!: [Knex, Knex];
   nowMs = START;
 
   async open(): Promise<void> {
     await this.admin.raw(`CREATE DATABASE ${this.name}`);
-    // A statement that waits for a lock fails instead of hanging.
+    // A statement that waits too long for a lock must fail and not hang.
     await this.admin.raw(`ALTER DATABASE ${this.name} SET lock_timeout = '30s'`);
     const pool = () => createKnex({ ...this.server, database: this.name }, silentLogger);
     this.pools = [pool(), pool()];
@@ -57,7 +57,7 @@ export class RateLimitDatabase {
     this.nowMs = START + ms;
   }
 
-  /** A limiter like a process's, with this clock. */
+  /** Creates a limiter as a process has it, with this clock. */
   limiter(sql = new Sql(this.pools[0])): PgRateLimiter {
     return new PgRateLimiter(sql, { now: () => new Date(this.nowMs) });
   }

@@ -10,7 +10,7 @@ export interface RawAnswer {
   readonly body: any;
 }
 
-/** One request with exactly this path and these headers. An array sends a header more than once. */
+/** Sends one request with exactly this path and these headers. A header with an array is sent once for each value. */
 export function rawRequest(
   url: string,
   options: {
@@ -46,7 +46,7 @@ export function rawRequest(
             text,
             body: text && JSON.parse(text),
           });
-          // The server stopped reading the upload.
+          // The server has stopped reading the upload.
           request.destroy();
         });
       },
@@ -64,11 +64,12 @@ export function rawRequest(
   });
 }
 
-/** The longest wait for the first byte of an answer. */
+/** Longest time in ms until the first byte of an answer arrives. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Sends bytes on a bare socket. Returns all that comes back until the server closes, or is silent for `quietMs`.
+ * Sends bytes on a plain socket. Returns all received bytes when the server closes the connection or sends nothing for
+ * `quietMs`.
  */
 export function rawExchange(
   url: string,
@@ -100,7 +101,7 @@ export function rawExchange(
   });
 }
 
-/** The host and port of a URL. Node connects to IPv6 hosts without brackets. */
+/** Returns the host and port of a URL. Node needs an IPv6 address without its brackets. */
 function peerOf(url: string): { hostname: string; port: string } {
   const { hostname, port } = new URL(url);
   return { hostname: hostname.replace(/^\[|\]$/g, ''), port };

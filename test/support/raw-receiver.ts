@@ -1,14 +1,14 @@
-/** Receivers over raw sockets for tests of outgoing HTTP. */
+/** Receivers on plain sockets, for tests of outgoing HTTP. */
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 
 const FIXTURES = new URL('../fixtures/', import.meta.url);
 
-/** The text of a file under test/fixtures. */
+/** Returns the text of a file in test/fixtures. */
 export const fixture = (path: string): string => readFileSync(new URL(path, FIXTURES), 'utf8');
 
-/** Key and certificate of a test-only identity in test/fixtures/tls-test-only. */
+/** Returns a key and certificate from test/fixtures/tls-test-only. They are for tests only. */
 export const identity = (name: string): { key: string; cert: string } => ({
   key: fixture(`tls-test-only/${name}.key`),
   cert: fixture(`tls-test-only/${name}.pem`),
@@ -16,14 +16,14 @@ export const identity = (name: string): { key: string; cert: string } => ({
 
 export interface RawReceiver {
   readonly port: number;
-  /** Number of accepted connections, and the bytes of each request. */
+  /** Number of connections accepted so far. */
   readonly accepted: number;
   readonly open: number;
   readonly requests: readonly string[];
   close(): Promise<void>;
 }
 
-/** A complete plain answer. */
+/** Returns a complete HTTP answer. */
 export const answer = (status: number, body: string | Buffer = '', headers: string[] = []): Buffer =>
   Buffer.concat([
     Buffer.from(
@@ -35,8 +35,8 @@ export const answer = (status: number, body: string | Buffer = '', headers: stri
   ]);
 
 /**
- * Listens on a free loopback port. `onRequest` gets the socket each time a whole request (by its
- * Content-Length) has arrived; with `tls` the socket is the decrypted one.
+ * Starts a receiver on a free port of loopback. `onRequest` gets the socket when a whole request (by its
+ * Content-Length) has arrived. With `tls` it gets the decrypted socket.
  */
 export async function rawReceiver(
   onRequest: (socket: Socket | TLSSocket, request: string) => void,

@@ -1,4 +1,4 @@
-/** A PostgreSQL server and a synchronous standby of it, as processes of their own. */
+/** A PostgreSQL server and a synchronous standby of it. Both are separate processes. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,13 +13,14 @@ import { query } from './server-process.ts';
 export interface Replicas {
   readonly primary: TestPostgres;
   readonly standby: TestPostgres;
-  /** Makes the standby the primary. It does not wait for the former one. */
+  /** Makes the standby the primary, without waiting for the former primary. */
   promote(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts a primary and a standby. With `isSynchronous` the primary confirms a commit when the standby has it on its disk.
+ * Starts a primary and a standby. With `isSynchronous`, the primary confirms a commit only when the standby has it on
+ * its disk.
  */
 export async function startReplicas({ isSynchronous = true } = {}): Promise<Replicas> {
   const settings = { synchronous_commit: 'on' };
@@ -52,7 +53,7 @@ export async function startReplicas({ isSynchronous = true } = {}): Promise<Repl
   };
 }
 
-/** Copies a running server into `cluster`, as a standby. */
+/** Copies the data directory of a running server to `cluster`, so that it starts as a standby. */
 async function copyServer({ connection, cluster: original }: TestPostgres, cluster: string): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-test-'));
   try {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** Tables of the schema, without Knex's own. */
+/** SQL condition: tables of the schema, without those of Knex. */
 const TABLES = `relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'`;
 const FUNCTIONS = `
   SELECT pg_get_functiondef(p.oid) || ';' AS text FROM pg_proc p
@@ -41,9 +41,9 @@ interface Table {
 }
 
 /**
- * The schema of a migrated database, from its catalog: the tables in the order of their names, each with its indexes
- * and triggers, then the functions. The text is the same on every supported PostgreSQL. It is meant to be read and
- * compared, not to be run.
+ * Returns the schema of a migrated database as text, from PostgreSQL's catalog. First come the tables by name, each
+ * with its indexes and triggers, and then the functions. The text is the same on every supported PostgreSQL. It is for
+ * reading and comparing, and cannot be executed.
  */
 export async function schemaSql(knex: Knex): Promise<string> {
   const { rows: tables }: { rows: Table[] } = await knex.raw(OF_TABLES);

@@ -1,4 +1,4 @@
-/** The TypeScript SDK as users get it: packed, and installed in a clean directory. */
+/** Packs the TypeScript SDK and installs it into an empty directory, as a user does. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,29 +8,29 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The arguments of the command that come before the program's own arguments. */
+/** For each program, the arguments that precede its own. */
 const PROGRAMS = {
   node: [],
   tsc: [join(ROOT, 'node_modules/typescript/bin/tsc')],
   vite: [join(ROOT, 'node_modules/vite/bin/vite.js')],
 };
 
-/** A user's directory with the package. */
+/** A user's directory in which the package is installed. */
 export interface Consumer {
   readonly path: string;
-  /** Path of the archive. */
+  /** Path of the packed archive. */
   readonly archive: string;
-  /** Makes packages of this repository available in the directory. */
+  /** Makes packages of this repository available in the directory by links. */
   link(...packages: string[]): Promise<void>;
-  /** Writes files. Keys are paths in the directory. */
+  /** Writes files. The keys are paths in the directory. */
   write(files: Readonly<Record<string, string>>): Promise<void>;
-  /** Runs a program in the directory and returns its stdout. Throws with its output if it fails. */
+  /** Runs a program in the directory and returns its stdout. If it fails, throws an error with its output. */
   run(
     program: keyof typeof PROGRAMS,
     args: readonly string[],
     environment?: Record<string, string>,
   ): Promise<string>;
-  /** Runs any command in the directory and returns its stdout. Throws with its output if it fails. */
+  /** Runs any command in the directory and returns its stdout. If it fails, throws an error with its output. */
   runWith(command: readonly string[], environment?: Record<string, string>): Promise<string>;
   remove(): Promise<void>;
 }

@@ -1,11 +1,17 @@
-/** A certificate for loopback, made at run time: the repository holds no private key, and none expires. */
+/**
+ * A certificate for loopback that is made at run time. So the repository holds no private key, and no certificate that
+ * expires.
+ */
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 const OID_ECDSA_SHA256 = '06082a8648ce3d040302';
 const OID_COMMON_NAME = '0603550403';
 const OID_ALT_NAMES = '0603551d11';
 
-/** A fresh EC key and a self-signed certificate, PEM, for `localhost` and `127.0.0.1`, valid 2020 to 2049. */
+/**
+ * Creates an EC key and a self-signed certificate in PEM. They are for `localhost` and `127.0.0.1`, and valid from 2020
+ * to 2049.
+ */
 export function selfSignedCertificate(): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const algorithm = der(0x30, hex(OID_ECDSA_SHA256));

@@ -1,4 +1,4 @@
-/** The gateway as a process of its own, from a build that all files of a jest run share. */
+/** Runs the gateway as a separate process. All test files of a jest run share one build of it. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,12 +11,12 @@ import { eventually } from './eventually.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** A built gateway, and a directory of its own for its files. */
+/** A built gateway, and a directory for a test file's own files. */
 export interface Workplace {
   readonly path: string;
-  /** The directory of the build, with `dist` in it. It does not change while a test runs. */
+  /** The directory of the build; it contains `dist`. It does not change while a test runs. */
   readonly build: string;
-  /** A new directory, for a DATA_DIR or to run in. */
+  /** Creates a directory, to be a DATA_DIR or a working directory. */
   directory(name: string): Promise<string>;
   remove(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export async function buildWorkplace(): Promise<Workplace> {
     path,
     build: shared === undefined ? await build(path) : await buildOnce(shared),
     directory: (name) => makeDirectory(join(path, `${name}-`)),
-    // After a test killed the gateway, its PostgreSQL may still write files for a moment.
+    // Retry: after a test has killed the gateway, its PostgreSQL may still write files for a moment.
     remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
   };
 }
@@ -40,7 +40,10 @@ async function makeDirectory(prefix: string): Promise<string> {
   return made;
 }
 
-/** Builds the gateway unless another file of this jest run has. Two files that start together may both build. */
+/**
+ * Builds the gateway if no other test file of this jest run has built it. Two files that start at the same time may
+ * both build.
+ */
 async function buildOnce(shared: string): Promise<string> {
   const place = join(shared, 'gateway');
   if (existsSync(place)) return place;
@@ -65,7 +68,7 @@ async function build(into: string): Promise<string> {
   return into;
 }
 
-/** The variables that a process needs, without the developer's own configuration. */
+/** Returns the environment of a process: what it needs, without the developer's own configuration. */
 function environment(variables: Readonly<Record<string, string>>): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
   return { PATH, HOME, TMPDIR: tmpdir(), ...variables };
@@ -77,7 +80,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Starts the command line. */
+/** Starts a command of the CLI. */
 export function startCli(
   workplace: Workplace,
   args: readonly string[],
@@ -87,7 +90,7 @@ export function startCli(
   return startProcess(workplace, process.execPath, [script, ...args], variables);
 }
 
-/** Runs the command line to its end. */
+/** Runs a command of the CLI until it ends. */
 export function runCli(
   workplace: Workplace,
   args: readonly string[],
@@ -98,12 +101,12 @@ export function runCli(
 
 export interface ServerProcess {
   readonly child: ChildProcess;
-  /** Resolves with the output of the process when the process has ended. */
+  /** Resolves with the output when the process has ended. */
   readonly finished: Promise<Finished>;
-  /** Its stdout so far. */
+  /** Returns what the process has written to stdout so far. */
   stdout(): string;
   stderr(): string;
-  /** Resolves with the base URL when the process prints that it is ready. Rejects if the process ends before. */
+  /** Resolves with the base URL when the process prints that it is ready. Rejects if the process ends before that. */
   ready(): Promise<string>;
   /** Sends SIGTERM. Resolves when the process has ended. */
   stop(): Promise<Finished>;
@@ -111,7 +114,7 @@ export interface ServerProcess {
   kill(): Promise<Finished>;
 }
 
-/** Starts the server as `npm start` does. `PORT` is a free one unless given. */
+/** Starts the server as `npm start` does. If `PORT` is not given, a free port is used. */
 export function startServer(
   workplace: Workplace,
   variables: Readonly<Record<string, string>>,
@@ -163,7 +166,7 @@ function startProcess(
   };
 }
 
-/** Connection parameters of the embedded PostgreSQL of a DATA_DIR. */
+/** Returns the connection parameters of the embedded PostgreSQL in a DATA_DIR. */
 export async function embeddedConnection(dataDir: string) {
   const endpoint = JSON.parse(await readFile(join(dataDir, 'postgres.json'), 'utf8'));
   return { ...endpoint, user: 'postgres', database: 'gateway' } as {
@@ -174,13 +177,13 @@ export async function embeddedConnection(dataDir: string) {
   };
 }
 
-/** The pid of the embedded PostgreSQL's main process. */
+/** Returns the process id of the embedded PostgreSQL's main process. */
 export async function postmasterPid(dataDir: string): Promise<number> {
   const file = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8');
   return Number(file.split('\n')[0]);
 }
 
-/** Rows of one query, on a connection of its own. */
+/** Runs one query on a connection of its own, and returns the rows. */
 export async function query<Row>(
   connection: pg.ClientConfig,
   sql: string,
@@ -196,7 +199,7 @@ export async function query<Row>(
   }
 }
 
-/** The secrets that a first start prints. */
+/** Returns the secrets that a first start has printed. */
 export function quickstartOf(stdout: string) {
   const find = (pattern: RegExp) => pattern.exec(stdout)?.[1] ?? '';
   return {

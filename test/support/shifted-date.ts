@@ -1,8 +1,7 @@
 /**
- * `--import` loads this file before the program of a process. It shifts the wall clock of the process by
- * CLOCK_SHIFT_MS: from the start if CLOCK_SHIFT_STARTS is set, otherwise from the first SIGUSR2 on. Each SIGUSR2
- * switches between the right time and the shifted time. The monotonic clock stays right. Timers of one minute fire
- * every five seconds.
+ * Shifts the wall clock of a process by CLOCK_SHIFT_MS. `--import` loads this file before the program. The shift begins
+ * at the start if CLOCK_SHIFT_STARTS is set, and else at the first SIGUSR2. Each SIGUSR2 switches between right and
+ * shifted time. The monotonic clock is not shifted. Timers of one minute fire every five seconds.
  */
 const MINUTE_MS = 60_000;
 const SHORT_MS = 5_000;

@@ -1,6 +1,6 @@
 /**
- * The order of test files on a fresh clone, where jest knows no durations: slow files first. A slow file that starts
- * last keeps one worker busy while the others have nothing to do.
+ * Sorts test files for a fresh clone, where jest knows no durations yet. Slow files come first: a slow file that starts
+ * last would keep one worker busy while the others have nothing to do.
  */
 import Sequencer from '@jest/test-sequencer';
 

@@ -1,10 +1,10 @@
-/** Small disks, which a test can fill. */
+/** Mounts small disks, which a test can fill. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Mounts a disk of this size, such as 5m, over a directory until it is disposed. */
+/** Mounts a disk over a directory, until it is disposed. `size` is a text such as `5m`. */
 export function mountDisk(path: string, size: string) {
   const { status, stderr } = spawnSync('mount', [
     '-t',
@@ -18,13 +18,13 @@ export function mountDisk(path: string, size: string) {
   return {
     path,
     async [Symbol.asyncDispose]() {
-      // Files that a killed gateway left open are released when its last process ends.
+      // Unmount lazily (-l): a killed gateway may still have open files until its last process ends.
       spawnSync('umount', ['-l', path]);
     },
   };
 }
 
-/** True if this process may mount a disk. Root may, but not in every container. */
+/** True if this process may mount a disk. Only root may, and in some containers not even root. */
 export const mayMount = (() => {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const path = mkdtempSync(join(tmpdir(), 'mount-'));

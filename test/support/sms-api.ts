@@ -1,4 +1,4 @@
-/** Carriers' HTTP APIs on loopback, which answer in the carriers' own formats and misbehave on request. */
+/** HTTP APIs of carriers on loopback. They answer in the carriers' own formats. A test can make them misbehave. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
@@ -9,7 +9,7 @@ export interface ApiRequest {
   readonly form: URLSearchParams;
 }
 
-/** `silent`: no answer, ever. `drop`: the connection is cut instead of an answer. */
+/** `silent`: never answer. `drop`: close the connection instead of answering. */
 export type ApiReply =
   | 'silent'
   | 'drop'
@@ -17,7 +17,10 @@ export type ApiReply =
 
 export type SmsApi = Awaited<ReturnType<typeof startSmsApi>>;
 
-/** Starts an API that answers with `reply` until `answerWith` changes it. A text body is sent unchanged. */
+/**
+ * Starts an API. `reply` returns its answers, until `answerWith` sets another function. A text is sent as the body
+ * without changes.
+ */
 export async function startSmsApi(reply: (request: ApiRequest, count: number) => ApiReply) {
   let now = reply;
   let isGone = false;
@@ -58,7 +61,7 @@ export async function startSmsApi(reply: (request: ApiRequest, count: number) =>
     answerWith(next: (request: ApiRequest, count: number) => ApiReply) {
       now = next;
     },
-    /** Cuts every connection, and each new one while it is down. */
+    /** While `gone` is true: closes every connection, and each new one. */
     beGone(gone: boolean) {
       isGone = gone;
       if (gone) for (const socket of sockets) socket.destroy();
@@ -71,7 +74,7 @@ export async function startSmsApi(reply: (request: ApiRequest, count: number) =>
   };
 }
 
-/** Africa's Talking's answer about one recipient. */
+/** Returns Africa's Talking's answer about one recipient. */
 export function africasTalkingAnswer(to: string, statusCode: number, status: string, messageId = 'None') {
   const taken = statusCode < 400;
   const recipient = { statusCode, number: to, status, cost: taken ? 'UGX 30.0000' : '0', messageId };
@@ -79,7 +82,7 @@ export function africasTalkingAnswer(to: string, statusCode: number, status: str
   return { status: 201, body: { SMSMessageData: { Message, Recipients: [recipient] } } };
 }
 
-/** Twilio's answer to a message that it queued. */
+/** Returns Twilio's answer to a message that it has queued. */
 export function twilioAnswer(form: URLSearchParams, sid: string) {
   const body = {
     sid,
@@ -95,7 +98,7 @@ export function twilioAnswer(form: URLSearchParams, sid: string) {
   return { status: 201, body };
 }
 
-/** Twilio's answer to a request that it refuses. */
+/** Returns Twilio's answer to a request that it refuses. */
 export function twilioError(status: number, code: number, message: string) {
   return { status, body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status } };
 }

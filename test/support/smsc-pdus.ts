@@ -1,4 +1,4 @@
-/** The PDUs of the SMSC simulator: what it records of received ones, and the reports that it sends. */
+/** PDUs of the SMSC simulator: the record of a received PDU, and the reports that the simulator sends. */
 import type { Pdu, PduFields } from 'smpp';
 
 export interface Address {
@@ -8,7 +8,7 @@ export interface Address {
 }
 
 export interface ReceivedSubmit {
-  /** The number of the PDU in order of arrival, from 0. */
+  /** The number of the PDU in order of arrival. The first is 0. */
   readonly index: number;
   readonly source: Address;
   readonly destination: Address;
@@ -16,18 +16,18 @@ export interface ReceivedSubmit {
   readonly dataCoding: number;
   readonly registeredDelivery: number;
   readonly validityPeriod: string;
-  /** short_message as received, with the user data header. */
+  /** The bytes of short_message as received, including the user data header. */
   readonly octets: Buffer;
-  /** The message_id that it got or would have got. */
+  /** The message_id of the answer, or of the answer that was not sent. */
   readonly sid: string;
-  /** The number of its connection, from 1. */
+  /** The number of the connection. The first is 1. */
   readonly connection: number;
 }
 
 export interface ReportContent {
-  /** `payload`: the text form, in message_payload instead of short_message. */
+  /** The format of the report. `payload` is the text format in message_payload instead of short_message. */
   readonly form: 'text' | 'payload' | 'tlv';
-  /** The status, in the words of a report's text form: DELIVRD (the default), UNDELIV, … */
+  /** The status in the words of the text format: UNDELIV, … Default: DELIVRD. */
   readonly stat?: string;
   readonly err?: string;
 }
@@ -50,7 +50,7 @@ const STATES: Readonly<Record<string, number>> = {
 };
 const RECEIPT = 0x04;
 
-/** The recorded fields of a submit_sm. */
+/** Returns the recorded fields of a submit_sm. */
 export function toSubmit(pdu: Pdu, index: number, connection: number, sid: string): ReceivedSubmit {
   return {
     index,
@@ -66,7 +66,7 @@ export function toSubmit(pdu: Pdu, index: number, connection: number, sid: strin
   };
 }
 
-/** The deliver_sm that reports on a sid. */
+/** Returns the fields of the deliver_sm that reports on a sid. */
 export function reportFields(
   sid: string,
   to: string,

@@ -1,4 +1,7 @@
-/** Joins the texts of received submit_sm PDUs. It uses the smpp package's alphabet, not the gateway's. */
+/**
+ * Joins the texts of received submit_sm PDUs. It decodes with the smpp package's alphabet, to be independent of the
+ * gateway's.
+ */
 import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
 import type { ReceivedSubmit } from './smsc-pdus.ts';
 
@@ -7,7 +10,7 @@ export interface ReceivedMessage {
   readonly to: string;
   readonly text: string;
   readonly dataCoding: number;
-  /** The sids of its parts, in the order of the text. */
+  /** The sids of the parts, in the order of the text. */
   readonly sids: readonly string[];
 }
 
@@ -16,7 +19,10 @@ interface Group {
   readonly parts: Map<number, ReceivedSubmit>;
 }
 
-/** The whole messages among `submits`, ordered by their first part's arrival; incomplete ones are left out. */
+/**
+ * Returns the complete messages in `submits`, in the order in which their first parts arrived. Leaves out incomplete
+ * messages.
+ */
 export function assemble(submits: readonly ReceivedSubmit[]): ReceivedMessage[] {
   const groups: Group[] = [];
   const open = new Map<string, Group>();
@@ -24,7 +30,7 @@ export function assemble(submits: readonly ReceivedSubmit[]): ReceivedMessage[] 
     const header = concatenation(submit);
     const key = `${submit.source.address} ${submit.destination.address} ${header.reference}`;
     let group = open.get(key);
-    // References repeat after 256 messages.
+    // Reference numbers repeat after 256 messages. So a complete group is not continued.
     if (group === undefined || header.total === 1 || group.parts.size === group.total) {
       group = { total: header.total, parts: new Map() };
       open.set(key, group);
@@ -42,7 +48,7 @@ function toMessage({ parts }: Group): ReceivedMessage {
     from: first.source.address,
     to: first.destination.address,
     dataCoding: first.dataCoding,
-    // Parts are decoded one by one, so that a split escape sequence or surrogate pair shows as wrong.
+    // Decode each part alone. Then an escape sequence or surrogate pair that is split between parts becomes visible.
     text: ordered.map((submit) => decode(textOctets(submit), submit.dataCoding)).join(''),
     sids: ordered.map(({ sid }) => sid),
   };

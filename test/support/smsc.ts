@@ -1,6 +1,6 @@
 /**
- * SMSC simulator: the carrier's side of SMPP 3.4 on a real socket. It records what it receives and misbehaves on
- * request.
+ * SMSC simulator: the carrier's side of SMPP 3.4 on a real socket. It records what it receives. A test can make it
+ * misbehave.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -17,8 +17,8 @@ import {
 import { assemble, type ReceivedMessage } from './smsc-text.ts';
 
 /**
- * `silent`: no answer, ever. `late`: answered by `answerLate`. `drop`: the connection is cut instead. A number: this
- * command_status.
+ * `silent`: never answer. `late`: answer when `answerLate` is called. `drop`: close the connection instead. A number:
+ * answer with this command_status.
  */
 export type SubmitAnswer = 'accept' | 'throttle' | 'silent' | 'late' | 'drop' | number;
 
@@ -27,38 +27,41 @@ type Reports = ReportPlan | readonly ReportPlan[] | undefined;
 export interface SmscBehaviour {
   readonly answer: SubmitAnswer | ((submit: ReceivedSubmit) => SubmitAnswer);
   readonly answerDelayMs: number;
-  /** Holds answers until there are this many, and sends them in reverse order. 1 keeps the order. */
+  /** Collects this many answers, and then sends them in reverse order. With 1 the order does not change. */
   readonly answersReversedBy: number;
   readonly messageIds: 'decimal' | 'hex' | 'padded';
-  /** Several reports for a submission: a carrier may report twice. */
+  /** The reports for each submission. There may be several, because a carrier may report twice. */
   readonly reports: Reports | ((submit: ReceivedSubmit) => Reports);
-  /** True to repeat a report that was refused, or not answered before its connection ended. Not every SMSC does. */
+  /**
+   * True to send a report again that was refused, or not answered before its connection ended. Not every SMSC does
+   * this.
+   */
   readonly repeatsReports: boolean;
-  /** The connection for reports: the first that accepts them, or each in turn. */
+  /** Which connection reports are sent on: the first one that accepts reports, or each in turn. */
   readonly reportsOver: 'first' | 'each';
-  /** Delay before a refused report is repeated. */
+  /** Time in ms until a refused report is sent again. */
   readonly repeatReportMs: number;
   readonly answersEnquireLink: boolean;
-  /** command_status for every bind, whatever the credentials. */
+  /** The command_status of the answer to every bind, whatever the credentials. */
   readonly bindStatus: number | undefined;
   readonly answersBind: boolean;
-  /** The bind command that is refused with ESME_RALYBND, such as `bind_receiver`. */
+  /** The bind command that is answered with ESME_RALYBND, such as `bind_receiver`. */
   readonly refusedBind: string | undefined;
 }
 
 export interface SmscOptions extends Partial<SmscBehaviour> {
-  /** 0, the default: a free one. */
+  /** Default: 0, which means any free port. */
   readonly port?: number;
   readonly systemId?: string;
   readonly password?: string;
-  /** TLS with the given certificate, or with a self-signed one whose CA is `tlsCa`. */
+  /** True: TLS with a self-signed certificate; `tlsCa` is its CA. Or TLS with the given certificate. */
   readonly tls?: boolean | { readonly key: string; readonly cert: string };
 }
 
-/** A report and every answer (command_status) it got; repeated until one is 0. */
+/** A report, and the command_status of every answer to it. It is sent again until an answer is 0. */
 export interface SentReport {
   readonly sid: string;
-  /** The submission that it reports on (`ReceivedSubmit.index`). Undefined if a test sends the report. */
+  /** The `ReceivedSubmit.index` of the submission that the report is about. Undefined if a test sent the report. */
   readonly index?: number;
   readonly answers: number[];
 }
@@ -77,7 +80,7 @@ const DEFAULTS: SmscBehaviour = {
   answersBind: true,
   refusedBind: undefined,
 };
-/** Starts a simulator on 127.0.0.1 and resolves once it listens. Stop it with `stop()`. */
+/** Starts a simulator on 127.0.0.1. Resolves when it listens. Call `stop()` at the end. */
 export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
   const smsc = new Smsc(options);
   await smsc.listen(options.port ?? 0);
@@ -87,7 +90,7 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
 export class Smsc {
   readonly received: ReceivedSubmit[] = [];
   readonly reports: SentReport[] = [];
-  /** Fields and answered status of every bind. */
+  /** The fields of every bind, and the status of its answer. */
   readonly binds: {
     systemId: string;
     password: string;
@@ -95,10 +98,10 @@ export class Smsc {
     command: string;
     status: number;
   }[] = [];
-  /** Commands of all requests and responses received, in order. */
+  /** The commands of all received requests and responses, in order. */
   readonly commands: string[] = [];
   readonly tlsCa: string | undefined;
-  /** The highest number of unanswered submit_sm PDUs on one connection. */
+  /** The largest number of submit_sm PDUs that waited for an answer on one connection. */
   maxUnanswered = 0;
   url = '';
   port = 0;
@@ -106,20 +109,20 @@ export class Smsc {
   readonly #password: string;
   readonly #server: Server;
   readonly #bound = new Set<Session>();
-  /** Members of `#bound` that receive: transceivers and receivers. */
+  /** The members of `#bound` that can receive reports: transceivers and receivers. */
   readonly #receivers = new Set<Session>();
-  /** Members that may submit: transceivers and transmitters. */
+  /** The members of `#bound` that may submit: transceivers and transmitters. */
   readonly #transmitters = new Set<Session>();
-  /** Unanswered reports. After a lost connection they are sent again. */
+  /** For each connection: the reports without an answer. When the connection is lost, they are sent again. */
   readonly #unsettled = new WeakMap<Session, Set<() => void>>();
   readonly #undelivered: (() => void)[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #scheme: string;
   #behaviour: SmscBehaviour;
   #connections = 0;
-  /** Reports sent, repeats included. */
+  /** Number of reports sent, including repetitions. */
   #sent = 0;
-  /** Messages received before its counter was reset. */
+  /** Number of messages that were received before `countAnew` was called. */
   #countedBefore = 0;
   #held: (() => void)[] = [];
   readonly #late: (() => void)[] = [];
@@ -141,38 +144,38 @@ export class Smsc {
     this.url = `${this.#scheme}://${this.#systemId}:${this.#password}@127.0.0.1:${this.port}`;
   }
 
-  /** Changes its behaviour from now on. */
+  /** Changes the behaviour from now on. */
   behave(behaviour: Partial<SmscBehaviour>): void {
     this.#behaviour = { ...this.#behaviour, ...behaviour };
     if (behaviour.answersReversedBy !== undefined) this.#answerHeld();
   }
 
-  /** The received texts; long ones are joined. */
+  /** Returns the received texts. The parts of a long text are joined. */
   messages(): ReceivedMessage[] {
     return assemble(this.received);
   }
 
-  /** Number of bound clients. */
+  /** The number of bound clients. */
   get boundCount(): number {
     return this.#bound.size;
   }
 
-  /** Accepts the submissions that `late` holds. */
+  /** Answers the submissions that wait because of `late`. */
   answerLate(): void {
     for (const answer of this.#late.splice(0)) answer();
   }
 
-  /** Resets the counter of message ids, so that ids repeat. */
+  /** Starts the message ids from the beginning, so that ids repeat. */
   countAnew(): void {
     this.#countedBefore = this.received.length;
   }
 
-  /** Cuts every connection without an unbind. */
+  /** Closes every connection without an unbind. */
   dropConnections(): void {
     for (const session of [...this.#server.sessions]) session.destroy();
   }
 
-  /** Cuts the connections that only receive, or those that only submit. */
+  /** Closes the connections that only receive, or those that only submit. */
   dropOnly(which: 'receivers' | 'transmitters'): void {
     const [dropped, kept] =
       which === 'receivers' ? [this.#receivers, this.#transmitters] : [this.#transmitters, this.#receivers];
@@ -184,12 +187,12 @@ export class Smsc {
     for (const session of this.#bound) session.socket.write(bytes);
   }
 
-  /** Sends any request to every bound client. */
+  /** Sends a request to every bound client. */
   send(command: string, fields: PduFields = {}, onResponse?: (response: Pdu) => void): void {
     for (const session of this.#bound) session.send(new smpp.PDU(command, fields), onResponse);
   }
 
-  /** Reports on a sid at once. */
+  /** Sends a report on a sid at once. */
   report(sid: string, to: string, from: string, plan: ReportContent): void {
     this.#deliver({ sid, answers: [] }, reportFields(sid, to, from, plan));
   }
@@ -291,7 +294,7 @@ export class Smsc {
     this.#later(plan.delayMs ?? 0, () => this.#deliver({ sid, index, answers: [] }, fields));
   }
 
-  /** Sends a report until it is accepted, over any connection; once if reports are not repeated. */
+  /** Sends a report on any connection until it is accepted. If reports are not repeated, sends it once. */
   #deliver(report: SentReport, fields: PduFields): void {
     if (report.answers.length === 0 && !this.reports.includes(report)) this.reports.push(report);
     const receivers = [...this.#receivers];

@@ -8,7 +8,7 @@ export interface TestSql extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A connection to the gateway's database that bypasses the gateway. */
+/** Opens a connection to the gateway's database that does not go through the gateway. */
 export async function openSql(database: TestDatabase): Promise<TestSql> {
   const client = new pg.Client({ ...database.connection });
   await client.connect();
@@ -20,7 +20,7 @@ export async function openSql(database: TestDatabase): Promise<TestSql> {
   };
 }
 
-/** Checks an account's balance and ledger (R17). Throws the first fault. */
+/** Checks the balance and the ledger of an account (R17). Throws an error for the first fault. */
 export async function checkLedger(sql: TestSql, accountId: string): Promise<void> {
   const [account] = await sql.query(
     'SELECT balance_minor::int AS balance, ledger_seq::int AS seq FROM accounts WHERE id = $1',

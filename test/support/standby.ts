@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startPostgresVersion, type TestPostgres } from './postgres-versions.ts';
 
-/** A hot standby: a copy of a server's files that refuses writes. The original server is gone. */
+/** Starts a hot standby: a copy of a server's files that refuses writes. Its primary is not running any more. */
 export async function startStandby(version?: number): Promise<TestPostgres> {
   const primary = await startPostgresVersion(version);
   await primary.halt();

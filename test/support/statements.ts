@@ -1,14 +1,20 @@
 import pg from 'pg';
 
-/** Statements of the queue, the listener, periodic tasks and new connections do not belong to a request. */
+/** Statements that no request sends: of the queue, the listener, periodic tasks and new connections. */
 const BACKGROUND =
   /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|INTO api_key_requests|audit_head|INTO audit_entries|FROM data_copy|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|pg_backend_pid|^BEGIN$|COMMIT$/i;
 
-/** Names of statements that periodic tasks send: deletion of old rows, folds of counts, checks and signs of life. */
+/**
+ * Names of statements that periodic tasks send. They delete old rows, fold counts, and check or show that a process
+ * lives.
+ */
 const PERIODIC =
   /^(retention|copy|ledger-check|provider-health|rate-limit)-|^(analytics|usage)-(fold|lock)|^usage-fold-lock$|-(forget|abandon|sweep)|^api-key-touch$/;
 
-/** Sent together with a read, so it costs no round trip; and the clock's statement, every few seconds. */
+/**
+ * Names of statements that tests do not count. Two are sent together with others and so cost no round trip; the clock's
+ * is sent every few seconds.
+ */
 const ASIDE = ['read-on-disk', 'clock-now', 'query-points-take'];
 
 /** Records the SQL statements that this process sends from now on, until it is disposed. */

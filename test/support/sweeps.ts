@@ -3,7 +3,7 @@ import type { TestGateway } from './gateway.ts';
 import { machineIds } from './system.ts';
 import { withUnitOfWork } from './unit-of-work.ts';
 
-/** One round of every sweep on the gateway's database, as if it were `now`. */
+/** Runs each sweep once on the gateway's database, as if the time was `now`. */
 export async function sweepAt(gateway: TestGateway, now: Date): Promise<void> {
   await withUnitOfWork(gateway, (uow, stores) =>
     new ExpireMessages(uow, stores, { now: () => now }, machineIds).run(),

@@ -1,4 +1,4 @@
-/** Every text field of both APIs, read from their schemas, so that new fields are included. */
+/** Finds every text field of both APIs in their schemas. So new fields are tested, too. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import {
   type GraphQLArgument,
@@ -13,27 +13,27 @@ import {
   isNonNullType,
 } from 'graphql';
 
-/** A field for text. `send` sends a request with the text in it and resolves with the status. */
+/** A field of an API that takes a text. `send` sends a request with the text and resolves with the HTTP status. */
 export interface TextField {
   readonly name: string;
-  /** The longest text that fits. */
+  /** The largest length that the field accepts. */
   readonly maxLength: number;
   readonly send: (text: string) => Promise<number>;
 }
 
-/** A valid value for each path, so that only the tested text can be refused. Called for each request. */
+/** Returns a valid value for each path, so that nothing but the tested text can be refused. Called for each request. */
 export type Samples = (path: readonly string[]) => unknown;
 
-/** Node accepts 16 KiB of headers and address together. */
+/** Node accepts 16 KiB for the headers and the URL together. */
 const HEADERS_MAX = 12_000;
 const HEADER_TEXT = 6_000;
 const BODY_TEXT = 6_000;
-/** For the few fields whose type no text has: an error message may quote the text. */
+/** For fields of another type than text. There are only a few. The error message for a text may contain that text. */
 const WRONG_TEXT = 60_000;
 
 type Path = readonly (string | number)[];
 
-/** The paths of all leaf values in a sample. */
+/** Returns the paths of all values in a sample that are neither objects nor lists. */
 function leavesOf(value: unknown, path: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [path];
   return Object.entries(value).flatMap(([name, member]) => leavesOf(member, [...path, name]));
@@ -66,7 +66,7 @@ export class Sender implements Disposable {
     return new Promise((resolve, reject) => {
       const { hostname, port } = this.#url;
       const asked = request({ hostname, port, method, path, agent: this.#agent, headers }, (response) => {
-        // When a stream begins, the request has been read.
+        // The server has read the whole request when a stream begins.
         if (isStream(response)) {
           response.destroy();
           resolve(response.statusCode ?? 0);
@@ -75,7 +75,7 @@ export class Sender implements Disposable {
         response.on('end', () => resolve(response.statusCode ?? 0));
       });
       asked.on('error', (error: NodeJS.ErrnoException) => {
-        // The server may cut the connection when it refuses a body before reading it.
+        // The server may close the connection if it refuses a body before it has read it.
         if (error.code === 'EPIPE' || error.code === 'ECONNRESET') resolve(0);
         else reject(error);
       });
@@ -127,7 +127,7 @@ interface OpenApi {
   >;
 }
 
-/** The text fields of REST: of bodies, addresses and documented headers. */
+/** Returns the text fields of REST: in bodies, URL paths, queries and documented headers. */
 export function restFields(document: object, sender: Sender, key: string, samples: Samples): TextField[] {
   const openApi = document as OpenApi;
   const resolve = <T extends { readonly $ref?: string }>(given: T): T =>
@@ -163,7 +163,7 @@ export function restFields(document: object, sender: Sender, key: string, sample
     return schemaAt(inside, rest);
   };
   const seen = new Set<string>();
-  /** False for a further field of the same enum or number. */
+  /** False if an enum or number of the same kind was found before. */
   const isNew = (given: JsonSchema | undefined, name: string): boolean => {
     const { type, enum: words, pattern } = given ? resolve(given) : {};
     const isText = (type === undefined || type === 'string') && words === undefined && pattern === undefined;
@@ -214,12 +214,12 @@ export function restFields(document: object, sender: Sender, key: string, sample
   );
 }
 
-/** A header holds no line breaks and only Latin-1. */
+/** Removes what a header cannot contain: line breaks, and characters outside Latin-1. */
 export function headerText(text: string): string {
   return text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '~').trim();
 }
 
-/** The text fields of GraphQL: a variable for each argument, and each value inside it. */
+/** Returns the text fields of GraphQL: each argument (as a variable), and each value inside one. */
 export function graphqlFields(
   schema: GraphQLSchema,
   sender: Sender,
@@ -246,7 +246,10 @@ export function graphqlFields(
     return type.name === 'JSONObject' ? { member: 'text' } : 'text';
   };
   const seen = new Set<string>();
-  /** False for a further value of a type without text: the schema refuses each in the same way. */
+  /**
+   * False if a value of the same type was found before and that type is not text. The schema refuses all of them in the
+   * same way.
+   */
   const isNew = (type: GraphQLInputType | undefined): boolean => {
     if (!type || takesText(type)) return true;
     const { name } = getNamedType(type);
@@ -290,7 +293,7 @@ export function graphqlFields(
   );
 }
 
-/** The type of the value at a path; undefined inside JSON. */
+/** Returns the type of the value at a path. Undefined inside JSON. */
 function typeAt(
   fields: readonly { readonly name: string; readonly type: GraphQLInputType }[],
   [name, ...rest]: Path,

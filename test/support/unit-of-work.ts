@@ -6,7 +6,7 @@ import { createStores, createUnitOfWork } from '../../src/storage/postgres/unit-
 import { silentLogger, withKnex } from './database.ts';
 import type { TestGateway } from './gateway.ts';
 
-/** Transactions on the gateway's database with its queue, on separate connections. */
+/** Runs `work` with transactions on the gateway's database and its queue, on separate connections. */
 export async function withUnitOfWork<T>(
   gateway: TestGateway,
   work: (uow: UnitOfWork, stores: Stores) => Promise<T>,

@@ -10,7 +10,10 @@ export interface ReceivedHook {
   readonly body: any;
 }
 
-/** A real HTTP endpoint on loopback that records what it receives and answers as `answer` says (200 by default). */
+/**
+ * Starts an HTTP endpoint on loopback that records what it receives. `answer` returns the HTTP status of each answer.
+ * Default: 200.
+ */
 export async function startWebhookReceiver(
   answer: (hook: ReceivedHook, count: number) => number | Promise<number> = () => 200,
 ) {
@@ -31,7 +34,7 @@ export async function startWebhookReceiver(
   return {
     url: `http://127.0.0.1:${port}/hook`,
     received,
-    /** Resolves with the first matching hook. */
+    /** Resolves with the first recorded request that fits. */
     waitFor: (fits: (hook: ReceivedHook) => boolean) => eventually(() => received.find(fits)),
     stop: () =>
       new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@ import { eventually } from './eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from './gateway.ts';
 import { type ReceivedHook, startWebhookReceiver } from './webhook-receiver.ts';
 
-/** A gateway with helpers for webhook tests. `stop` also ends all receivers. */
+/** Starts a gateway with helper functions for webhook tests. `stop` also stops all receivers. */
 export async function startWebhookBench(environment: Record<string, string> = {}) {
   const gateway: TestGateway = await startTestGateway(environment);
   const receivers: { stop(): Promise<void> }[] = [];
@@ -20,13 +20,13 @@ export async function startWebhookBench(environment: Record<string, string> = {}
       receivers.push(receiver);
       return receiver;
     },
-    /** A new endpoint. It subscribes to sms.sent unless `body` has other events. */
+    /** Registers an endpoint. Default events: sms.sent. */
     async register(owner: TestAccount, body: { url: string } & Record<string, unknown>) {
       const answer = await call(owner, 'POST', '', { events: ['sms.sent'], ...body });
       if (answer.status !== 201) throw new Error(answer.text);
       return { id: answer.body.webhook.id as string, secret: answer.body.secret as string };
     },
-    /** Sends an SMS that the simulator accepts; resolves with the message's id. */
+    /** Sends an SMS that the simulator accepts. Resolves with the message's id. */
     async sendSms(owner: TestAccount, to = '+256700123456'): Promise<string> {
       const body = { to, message: 'Hello' };
       const sent = await gateway.call('POST', '/developers/sms', { key: owner.key, body });
@@ -36,7 +36,7 @@ export async function startWebhookBench(environment: Record<string, string> = {}
     async deliveries(owner: TestAccount, id: string, query = '') {
       return (await call(owner, 'GET', `/${id}/deliveries${query}`)).body;
     },
-    /** Resolves when no job for the delivery exists. With `inQueue`, jobs in progress do not count. */
+    /** Resolves when there is no job for the delivery. With `inQueue`, jobs that are running do not count. */
     noJobFor(deliveryId: string, { inQueue = false } = {}) {
       const named = `%${deliveryId}%`;
       return withKnex(gateway.database.connection, (knex) =>

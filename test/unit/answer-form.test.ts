@@ -8,13 +8,13 @@ const APOLLO =
 
 describe('the media type of a GraphQL response', () => {
   it.each([
-    // Accept header, form for a query or mutation, form for a subscription
+    // Columns: Accept header, form for a query or mutation, form for a subscription.
     [URQL, 'json', 'event stream'],
     [APOLLO, 'json', 'multipart'],
     ['multipart/mixed; boundary="graphql"; subscriptionSpec="1.0", */*', 'json', 'multipart'],
     [`text/event-stream, ${APOLLO}`, 'json', 'event stream'],
     ['text/event-stream;q=0, multipart/mixed;subscriptionSpec=1.0', 'json', 'multipart'],
-    // The refusal as JSON: a client that accepts anything reads one answer.
+    // A subscription is refused as JSON, because a client that accepts anything expects a single answer.
     [undefined, 'json', 'json'],
     ['', 'json', 'json'],
     ['*/*', 'json', 'json'],
@@ -30,7 +30,7 @@ describe('the media type of a GraphQL response', () => {
     ['application/json;q=0, application/graphql-response+json;q=0, */*', 'event stream', 'json'],
     ['application/json, text/event-stream;q=0', 'json', undefined],
     ['application/json, text/event-stream;q=0.0, */*', 'json', undefined],
-    // No form matches: Apollo refuses the query.
+    // No form matches. So Apollo refuses the query.
     ['text/html', 'json', undefined],
     ['multipart/mixed', 'json', undefined],
     ['multipart/mixed;deferSpec=20220824', 'json', undefined],

@@ -20,7 +20,7 @@ const PLAN = { perMinute: 100, perSecond: 0 };
 const rate = (perMinute: number | null, perSecond: number | null) => ({
   rateLimit: { perMinute, perSecond },
 });
-/** The limit that `given` exceeds, from the message. */
+/** Returns the limit that `given` exceeds, from the error message. */
 function beyond(own: Partial<KeyLimits>, given: Partial<KeyLimits>, plan = PLAN): string | undefined {
   try {
     refuseGrantBeyond({ ...UNLIMITED, ...own }, { ...UNLIMITED, ...given }, plan);
@@ -78,7 +78,7 @@ describe('a network inside another one (R70)', () => {
       fc.property(network, fc.nat(128), address, (inner, bits, text) => {
         const outer: IpNetwork = { value: inner.value, bits };
         const value = parseIpAddress(text) as bigint;
-        // An address within the inner network, with arbitrary host bits.
+        // An IP address within the inner network, with arbitrary host bits.
         const free = (1n << BigInt(128 - inner.bits)) - 1n;
         const inside = (inner.value & ~free) | (value & free);
         if (!holdsIpNetwork(outer, inner) || !holdsIpAddress(inner, inside)) return;

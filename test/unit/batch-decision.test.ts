@@ -49,8 +49,8 @@ describe('a batch of messages is charged message by message (R17, R99)', () => {
         const { affordable, refused } = decideBatch(batch, before);
         const { placed, shares } = placeBatch(affordable);
 
-        // A simple model of intake. Each account has a balance, a sequence of numbers (`seq`) for each channel, a
-        // ledger and a clock.
+        // A simple model of intake to compare with. Each account has a balance, a message number (`seq`) for each
+        // channel, a ledger and a clock.
         const desks = new Map(
           [...before].map(([id, purse]) => [
             id,

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { Batcher } from '../../src/runtime/batcher.ts';
 import { presentReader, ReadScope, withinReadScope } from '../../src/runtime/read-scope.ts';
 
-/** A batcher whose batches wait for the test, so that it decides what arrives in the meantime. */
+/** A batcher whose batches end when the test says so. So the test decides which items arrive while a batch runs. */
 function gated(pauseMs?: number) {
   const batches: { items: readonly number[]; finish: () => void }[] = [];
   const batcher = new Batcher<number, number>(
@@ -61,7 +61,7 @@ describe('Batcher', () => {
     const until = async (holds: () => boolean) => {
       while (!holds()) await new Promise((resolve) => setImmediate(resolve));
     };
-    // Ten callers who call again as soon as they are answered.
+    // Ten callers. Each calls again as soon as it is answered.
     let answered = 0;
     const ask = async (item: number) => {
       for (;;) {
@@ -76,7 +76,7 @@ describe('Batcher', () => {
     }
     await until(() => answered === 30 && batches.length === 7);
     expect(batches.map(({ items }) => items.length)).toEqual([5, 5, 5, 5, 5, 5, 5]);
-    // Batches are small.
+    // Now with small batches.
     const few = new Batcher<number, number>(
       async (items) => {
         sizes.push(items.length);
@@ -94,7 +94,7 @@ describe('Batcher', () => {
     const finish: (() => void)[] = [];
     const batcher = new Batcher<number, number>(
       (items) => {
-        // Like a statement that is sent at the end of the current turn.
+        // Like a statement that is sent at the end of the current turn of the event loop.
         setImmediate(() => done.push(`begun ${items}`));
         return new Promise((resolve) => finish.push(() => resolve(items)));
       },
@@ -133,7 +133,7 @@ describe('Batcher', () => {
     await until(2);
     begin[1]?.();
     expect(await Promise.all(rest)).toEqual([20, 30, 40, 50, 70, 90, 110]);
-    // Item 9 did not fit into the first batch, and item 11 did not overtake it.
+    // Item 9 did not fit into the first batch. Item 11 would have fitted, but it must not overtake item 9.
     expect(batches).toEqual([
       [1, 3, 5, 7],
       [2, 4, 9, 11],

@@ -19,7 +19,7 @@ interface Case {
   samples: string[];
 }
 
-/** The refusal and the warnings. */
+/** Returns the refusal and the warnings. */
 function check({ key, previous = [], lost = [], isGenerated = false, samples }: Case) {
   const warnings: unknown[] = [];
   const logger = { warn: (fields: object) => warnings.push(fields) };

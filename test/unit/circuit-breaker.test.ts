@@ -16,7 +16,7 @@ const submission: Submission = {
   expiresAt: new Date(8.64e15),
 };
 
-/** A provider with settable answers, and its breaker's clock. */
+/** A provider whose answers a test sets, with a circuit breaker and its clock. */
 function bench(options: { failures?: number } = {}) {
   const answers: (SubmitOutcome | Promise<SubmitOutcome>)[] = [];
   let asked = 0;

@@ -7,7 +7,10 @@ import { eventually } from '../support/eventually.ts';
 const START_MS = Date.parse('2026-12-01T09:30:00.000Z');
 const HOUR_MS = 3_600_000;
 
-/** A clock between a database and a process, both with times set by the test. A query takes `takesMs` each way. */
+/**
+ * Starts a clock between a database and a process. The test sets the time of both. A query takes `takesMs` in each
+ * direction.
+ */
 function startWorld() {
   const lines: string[] = [];
   const note = (_fields: object, text: string) => void lines.push(text);
@@ -17,20 +20,20 @@ function startWorld() {
     monotonicMs: 1_000,
     wallMs: START_MS,
     uptimeMs: 5_000_000,
-    /** The time of each query there and back. The last one applies from then on. */
+    /** For each query: the time to the database and back, in ms. The last entry holds for all later queries. */
     ways: [[1, 1]] as [there: number, back: number][],
     asked: 0,
     isAway: false,
     /** Called while a query is on its way. */
     meanwhile: (): void => undefined,
-    /** Advances all clocks. */
+    /** Advances all clocks by `ms`. */
     pass(ms: number) {
       world.databaseMs += ms;
       world.monotonicMs += ms;
       world.wallMs += ms;
       world.uptimeMs += ms;
     },
-    /** Lets time pass for everybody but the monotonic clock, as while a machine with Linux is suspended. */
+    /** Advances all clocks except the monotonic clock, as a suspension of a machine with Linux does. */
     suspend(ms: number) {
       world.pass(ms);
       world.monotonicMs -= ms;
@@ -113,7 +116,7 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
     clock.now();
     await new Promise((resolve) => setImmediate(resolve));
     expect(world.asked).toBe(asked + 3);
-    // If no answer arrives, the clock also sends only one query.
+    // Even if no answer arrives, the clock sends only one query.
     world.isAway = true;
     world.wallMs += 3 * HOUR_MS;
     clock.now();
@@ -133,7 +136,7 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
       world.pass(1_000);
       expect(clock.now().getTime()).toBe(world.databaseMs);
     }
-    // A change of the wall clock does not count as a suspension of the machine.
+    // Changing the wall clock must not count as a suspension of the machine.
     world.wallMs += HOUR_MS;
     expect(clock.now().getTime()).toBe(world.databaseMs);
     await expect(clock.agrees()).rejects.toThrow('away');
@@ -154,7 +157,7 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
     world.meanwhile = () => {
       questions += 1;
       if (questions !== 2) return;
-      // Linux's monotonic clock stops while a machine is suspended.
+      // On Linux, the monotonic clock stops while the machine is suspended.
       world.databaseMs += HOUR_MS;
       world.wallMs += HOUR_MS;
     };

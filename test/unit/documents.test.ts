@@ -13,7 +13,7 @@ const documents = [
 ];
 
 describe('documents', () => {
-  // acme is a guide's example of a carrier.
+  // The guide uses a carrier `acme` as an example. It does not exist.
   it.each(documents)('%s names only files that exist', (document) => {
     const text = readFileSync(join(ROOT, document), 'utf8');
     const named = [
@@ -27,7 +27,7 @@ describe('documents', () => {
 
   const read = (folder: string) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      // `npm run test:runtimes` installs some.
+      // Leave out node_modules, because `npm run test:runtimes` installs some in the repository.
       .filter((name) => /\.(ts|tsx|md|grit)$/.test(name) && !name.includes('node_modules'))
       .map((name) => join(folder, name));
   const citing = ['src', 'test', 'migrations', 'docs', 'lint'].flatMap(read);

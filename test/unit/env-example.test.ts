@@ -4,7 +4,7 @@ import { expect, it } from '@jest/globals';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** The variables that config.ts reads: the members of its zod object. */
+/** The variables that config.ts reads: the members of its zod schema. */
 const known = [
   .../const variables = z\.object\(\{([\s\S]*?)\n\}\);/
     .exec(read('src/config/config.ts'))![1]!

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EventStream, MULTIPART_PARTS, SERVER_SENT_EVENTS } from '../../src/graphql/event-stream.ts';
 
-/** A response whose client reads everything, or nothing. */
+/** A response to a client that reads everything, or nothing. */
 class FakeResponse extends EventEmitter {
   text = '';
   isRead = true;

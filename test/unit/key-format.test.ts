@@ -21,7 +21,7 @@ const ofKind = (kind: string) =>
 
 const KEY_ID = '0123456789abcdef';
 const SECRET = '00112233445566778899aabbccddeeff01234567';
-// Well-formed, but another key: the format alone cannot show it.
+// These keys are well-formed, but are not the right key. Only the database can tell.
 const WELL_FORMED = ['VEC-KEY-09', 'VEC-KEY-10'];
 
 describe('parseKey and formatKey (R64–R70)', () => {

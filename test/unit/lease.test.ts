@@ -19,7 +19,7 @@ describe('the lease that a process holds on its jobs (R219)', () => {
     clock.now += 2;
     expect(signal.aborted).toBe(false);
     lease.renew(late);
-    // Answers may arrive in another order.
+    // The answer to an earlier renewal may arrive after that to a later one.
     lease.renew(early);
     clock.now = 1_018;
     expect(lease.hasEnded).toBe(false);

@@ -4,7 +4,7 @@ import { LoadShedder } from '../../src/rest/middleware/load-shedder.ts';
 describe('the limit of concurrent requests', () => {
   let now = 0;
   const start = (most: number) => new LoadShedder(most, () => now);
-  /** How many of this many requests are admitted. */
+  /** Returns how many of `count` requests are admitted. */
   const enter = (shedder: LoadShedder, count: number) =>
     Array.from({ length: count }, () => shedder.tryAdmit()).filter((entered) => entered).length;
   const leave = (shedder: LoadShedder, count: number) => {

@@ -41,7 +41,7 @@ describe('toMinor and fromMinor (R17)', () => {
     [-0.01, 'KES', -1],
     [5, 'KES', 500],
     [0.0001, 'CLF', 1],
-    // ISO 4217 says 2 decimals. CLDR, and so Intl, differs for these.
+    // These currencies have 2 decimals in ISO 4217. CLDR says otherwise, and so does `Intl`.
     [1.5, 'RSD', 150],
     [1.5, 'MGA', 150],
     [1.005, 'IQD', 1005],
@@ -85,7 +85,7 @@ describe('toMinor and fromMinor (R17)', () => {
     [Number.POSITIVE_INFINITY, 'USD'],
     [9007199254740992, 'UGX'],
     [1, 'XXX'],
-    // Doubles are more than a cent apart at this size, so the amount would change.
+    // At this size, neighbouring doubles are more than a cent apart. So the amount would change.
     [9007199254740991, 'USD'],
   ])('fromMinor refuses %d %s', (minor, currency) => {
     expect(() => fromMinor(minor, currency)).toThrow(RangeError);

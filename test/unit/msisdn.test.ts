@@ -10,7 +10,7 @@ describe('parseMsisdn: Ugandan forms (R34, R96)', () => {
     ['256700123456', '+256700123456'],
     ['0700123456', '+256700123456'],
     ['700123456', '+256700123456'],
-    // Any nine digits are accepted, without range tables.
+    // Any nine digits are accepted. There is no table of the ranges that are in use.
     ['+256000000000', '+256000000000'],
     ['0999999999', '+256999999999'],
     ['070012345', '+256070012345'],
@@ -85,12 +85,12 @@ describe('parseMsisdn: other countries (R34)', () => {
     ['+491234567890123', '+491234567890123'],
     ['+80012345678', '+80012345678'],
     ['+883510000000000', '+883510000000000'],
-    // A possible length is enough; range tables are not used.
+    // The length is possible. That is enough, because there is no table of ranges.
     ['+254000000000', '+254000000000'],
-    // The trunk 0 does not belong to E.164.
+    // The 0 in parentheses is a trunk prefix and not part of E.164.
     ['+44 (0)20 7946 0958', '+442079460958'],
     ['+2540712345678', '+254712345678'],
-    // The library's other corrections are not used: the number already has a possible length.
+    // The number has a possible length. So the library's correction of it is not used.
     ['+86120764003547', '+86120764003547'],
   ])('%s is %s', (raw, expected) => {
     expect(parseMsisdn(raw)).toBe(expected);
@@ -224,7 +224,7 @@ describe('parseRecipients (R96–R98)', () => {
         }
         const parsed = parseRecipients(elements.join(','));
         expect(parsed).toEqual({ valid: seen, invalid, duplicatesRemoved: duplicates, isCutShort: false });
-        // Idempotent: a result parses to itself.
+        // Parsing a result again returns the same result.
         expect(parseRecipients(parsed.valid.join(','))).toEqual({
           valid: seen,
           invalid: [],
@@ -251,7 +251,8 @@ describe('parseRecipients (R96–R98)', () => {
   ])('parses 1 MB of %s quickly', (_name, input) => {
     const before = process.cpuUsage();
     parseRecipients(input);
-    // Milliseconds if linear, minutes if not. CPU time, so that other processes do not count.
+    // CPU time in microseconds, so that other processes do not count. A linear parser takes milliseconds, a quadratic
+    // one minutes.
     expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
   });
 });

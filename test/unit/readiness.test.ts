@@ -51,7 +51,7 @@ describe('readiness (R215)', () => {
     const readiness = new Readiness({ ...settings, parts: [{ name: 'database', look }] });
     const silent = { isReady: false, check: 'database', reason: 'The database does not answer in time.' };
     expect(await readiness.check()).toEqual(silent);
-    // However old the last answer is.
+    // Let the last answer become old.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect([await readiness.check(), looks]).toEqual([silent, 1]);
     answer();

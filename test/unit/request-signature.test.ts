@@ -44,7 +44,7 @@ const genuine: SignedRequest = {
   now: new Date(1_700_000_000_000),
 };
 
-/** Signs the request as it is, so that a refusal has another reason than a wrong signature. */
+/** Signs the request with its changes. So if it is refused, the reason is not a wrong signature. */
 function signed(change: Partial<SignedRequest>): SignedRequest {
   const request = { ...genuine, ...change };
   const bodyHash = createHash('sha256').update(request.rawBody).digest('hex');

@@ -27,14 +27,14 @@ describe('parseSenderId (R22, R92)', () => {
     ['INFO '],
     ['../x'],
     ['\u0660\u0661'],
-    // Neighbours of the allowed ranges in ASCII.
+    // The ASCII characters next to the allowed ranges.
     ['@'],
     ['['],
     ['`'],
     ['{'],
     ['/'],
     [':'],
-    // Lower-cases to k, so a case-insensitive Unicode pattern would accept it.
+    // The Kelvin sign. Its lower case is k, so a case-insensitive Unicode pattern would accept it.
     ['\u212a'],
   ])('refuses %j', (raw) => {
     expect(parseSenderId(raw)).toBeUndefined();

@@ -5,7 +5,7 @@ import type { CreateCache } from '../../src/domain/ports/changes.ts';
 import { ChangeCache } from '../../src/runtime/change-cache.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
-/** A cache without announcements. */
+/** A cache to which announcements never arrive. */
 const createHeardCache: CreateCache = (kind, load) =>
   new ChangeCache(kind, { isListening: true, subscribe: () => undefined }, load);
 const HOUR_MS = 3_600_000;
@@ -41,7 +41,7 @@ describe('the session cache of a process', () => {
     expect(await sessions.find('token')).toBeUndefined();
   });
 
-  /** A session without announcements, `passMs` after its first use. */
+  /** Uses a session, and again `passMs` later, without announcements. */
   const usedAfter = async (passMs: number, change: (row: { role: string; isGone: boolean }) => void) => {
     const row = { role: 'VIEWER', isGone: false, expiresAt: new Date(NOW + 12 * HOUR_MS) };
     let nowMs = NOW;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { describeText, unicodeCharacters } from '../../src/domain/messages/sms-text.ts';
 
-// GSM 03.38 by Unicode code point, copied from the standard and not from the tested source.
+// The GSM 03.38 alphabet as Unicode code points. It was copied from the standard, and not from the tested source.
 const BASIC = [
   0x40,
   0xa3,
@@ -61,7 +61,7 @@ function range(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
-/** Packs whole characters into parts one by one, as the definition says. */
+/** Packs whole characters into parts one by one, as the standard defines it. */
 function pack(weights: readonly number[], single: number, part: number): number {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   if (total <= single) return total === 0 ? 0 : 1;
@@ -135,7 +135,7 @@ describe('segments (R192)', () => {
     ['81 extension characters', '€'.repeat(81), 2],
     ['158 and one extension character', `${'a'.repeat(158)}€`, 1],
     ['159 and one extension character', `${'a'.repeat(159)}€`, 2],
-    // 152 + 2 exceeds 153, so the pair moves to the second part, where 2 + 152 exceeds it by one.
+    // 152 + 2 exceeds 153, so the extension character moves to the second part. There 2 + 152 exceeds 153 by one.
     ['an extension character on the boundary', `${'a'.repeat(152)}€${'a'.repeat(152)}`, 3],
     ['the same length without one on the boundary', `€${'a'.repeat(304)}`, 2],
     ['1000 extension characters', '€'.repeat(1000), 14],
@@ -145,7 +145,7 @@ describe('segments (R192)', () => {
     ['135 units', 'ж'.repeat(135), 3],
     ['35 emoji', '😀'.repeat(35), 1],
     ['36 emoji', '😀'.repeat(36), 2],
-    // 66 units a part: 67 is odd, and a surrogate pair is never split.
+    // A part holds 67 units. That is odd, and a surrogate pair is never split. So it holds 66 units of these.
     ['66 emoji', '😀'.repeat(66), 2],
     ['67 emoji', '😀'.repeat(67), 3],
     ['a pair on the boundary', `${'ж'.repeat(66)}😀${'ж'.repeat(66)}`, 3],
@@ -188,7 +188,7 @@ describe('billing units and length (R5, R56, R57, R193)', () => {
     ['a'.repeat(320), 320, 2],
     ['a'.repeat(321), 321, 3],
     ['a'.repeat(1000), 1000, 7],
-    // UTF-16 code units, not characters or septets: billing does not depend on the encoding.
+    // Billing counts UTF-16 code units, and not characters or septets. So it does not depend on the encoding.
     ['😀'.repeat(80), 160, 1],
     ['😀'.repeat(81), 162, 2],
     ['€'.repeat(160), 160, 1],

@@ -9,14 +9,14 @@ import { preparedMessage } from '../support/prepared-message.ts';
 
 const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';
 
-/** Runs a job of this many recipients for a second. Returns whether it released its slot while waiting. */
+/** Runs a job with this many recipients for a second. Returns whether the job released its slot while it waited. */
 async function releaseSlotWhileWaiting({
   recipients,
   answers,
   isRecorded,
 }: {
   recipients: number;
-  /** How many of them the carrier has answered. */
+  /** Number of recipients for which the carrier has answered. */
   answers: number;
   isRecorded: boolean;
 }): Promise<boolean> {

@@ -9,7 +9,7 @@ import { silentLogger } from '../support/database.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** The record of a submission with this outcome, the recipient's attempt number `attempt`. */
+/** Returns the record of a submission with this outcome. It is attempt number `attempt` of the recipient. */
 async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhile = false } = {}) {
   const jobs: NewJob[] = [];
   const notes: TimelineNote[] = [];

@@ -58,12 +58,12 @@ describe('TransientMap, a map whose entries pass quickly', () => {
     const map = new TransientMap<number, object>();
     map.set(0, {});
     const value = addNew(map, 1);
-    // An iteration keeps the table that existed at its start.
+    // An iteration continues on the table that existed when it started.
     const begun = map.entries();
     begun.next();
     for (let key = 2; key < 1_000; key += 1) map.set(key, {});
     map.delete(1);
-    // A value just read stays until the end of the turn.
+    // A value that was just read is kept until the end of the turn of the event loop.
     await turn();
     collect();
     expect(value.deref()).toBeUndefined();
@@ -71,7 +71,7 @@ describe('TransientMap, a map whose entries pass quickly', () => {
   });
 });
 
-/** Adds a value without other references. */
+/** Adds a value that nothing else references. */
 function addNew(map: TransientMap<number, object>, key: number): WeakRef<object> {
   const value = {};
   map.set(key, value);
