@@ -77,7 +77,7 @@ import { SubmitMessages } from './workers/submit/submit-messages.ts';
 import { SubmitOutcomes } from './workers/submit/submit-outcomes.ts';
 import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 
-/** A preview of an import runs for at most this time, in milliseconds. It locks contacts meanwhile. */
+/** Time limit in ms for the preview of an import. During the preview, its contacts are locked. */
 const DRY_IMPORT_MS = 1_000;
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
 /**
@@ -90,7 +90,7 @@ const CONNECTIONS_PER_ACCOUNT = 1_024;
 export type Gateway = Awaited<ReturnType<typeof compose>>;
 
 /**
- * Builds all parts of the process, connects them and migrates the database. Starts no sending and no fetching before
+ * Builds all parts of the process, connects them and migrates the database. Sends nothing and takes no jobs before
  * `startWorking` is called.
  * - Throws if PostgreSQL or the master key is not available.
  * - Throws if the master key does not fit the database, unless `withAnyMasterKey`.
@@ -181,10 +181,13 @@ function ownReceiverOf(config: Config) {
   return { receiver, client };
 }
 
-/** Builds the parts. Every part that must be closed is pushed onto `opened`, which closes them in reverse order. */
+/**
+ * Builds the parts of the process. Pushes each part that must be closed onto `opened`, which closes them in reverse
+ * order. With `withAnyClock`, accepts a machine whose clock is wrong.
+ */
 async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack, withAnyClock: boolean) {
   const masterKey = await masterKeyOf(config);
-  // The clock starts later, because it needs the database connection.
+  // Create the clock first, because other parts read it. It starts later, when there is a database connection.
   const clock = new DatabaseClock(logger);
   const now = () => clock.now();
   const client = createGuardedClient({
@@ -359,7 +362,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         if (name !== 'contact-import') return;
         const imports = new ImportContacts(dry.stores, dry.uow, csvReader, clock, ids);
         const signal = AbortSignal.timeout(DRY_IMPORT_MS);
-        // The time limit ends the preview of a long file. The preview then covers the rows before that point.
+        // If the time limit ends the preview of a long file, the preview covers the rows before that point.
         await imports.handle({ data: data as ContactImportJob }, signal).catch((error: unknown) => {
           if (!signal.aborted) throw error;
         });
@@ -400,7 +403,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     holdGate,
     readiness,
     refusals,
-    /** Runs the ledger check once. Returns the number of accounts with a mismatch. */
+    /** Compares all balances with their ledgers once. Returns the number of accounts that differ. */
     async checkLedgers(): Promise<number> {
       await checkLedgers(uow, logger);
       return stores.ledgerCheck.countMismatched();

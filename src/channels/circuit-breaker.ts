@@ -31,15 +31,15 @@ const LONGEST_REST_MS = 60_000;
 const PROBE_PAUSE_MS = 1_000;
 
 /**
- * Stops using a provider for a while after it failed repeatedly (a **rest**). Its messages then go to the next
- * provider, or back to the queue, without a timeout for each.
+ * Stops using a provider for a while after it failed repeatedly. This time is a **rest**. During it, messages go at
+ * once to the next provider or back to the queue, and none of them waits for a timeout.
  *
  * **Failure**: the outcome `unavailable`, with two exceptions. With `retryAfterMs` the provider works and refuses only
  * this submission for now. With `onlyThis` the failure says nothing about the provider.
  *
- * After enough consecutive failures the breaker **opens**: it refuses submissions at once and does not send them. After
- * the rest, it lets one submission through, the **probe**. The outcome of the probe closes the breaker, or starts a
- * rest twice as long. If the probe takes longer than the rest, another probe is sent: perhaps only that one submission
+ * After enough consecutive failures the breaker **opens**: it refuses submissions without sending them. After the rest,
+ * it sends one submission, the **probe**. The outcome of the probe closes the breaker, or starts a rest twice as long.
+ * If the probe has no answer by the end of a pause, another probe is sent, because perhaps only that one submission
  * gets no answer.
  */
 export class CircuitBreaker<S extends Submission> implements Provider<S> {
@@ -99,7 +99,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     const startedAt = performance.now();
     const outcome = await this.#provider.submit(submission, signal);
     if (isProbe) this.#probes -= 1;
-    // A submission that ended because the process stops says nothing about the provider.
+    // Do not count a submission that ended because the process stops. It says nothing about the provider.
     if (!(outcome.kind === 'unavailable' && signal.aborted)) {
       this.#measurements.submitted(this.label, outcome.kind, (performance.now() - startedAt) / 1_000);
       this.#record.note(outcome);
@@ -112,7 +112,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     return this.#provider.stop();
   }
 
-  /** Returns the provider's health, and the counts of its submissions in the last minutes. */
+  /** Returns the provider's health, and the number of its submissions in the last minutes by outcome. */
   status(): Pick<ProviderStatus, 'name' | 'state' | 'detail' | 'inFlight'> & ProviderRecord {
     const { name, state, detail, inFlight } = this.health();
     const isFailing = state === 'up' && this.#failures > 0;
@@ -156,7 +156,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     if (outcome.retryAfterMs !== undefined && !isProbe) return;
     this.#failures += 1;
     this.#lastReason = outcome.reason;
-    // Submissions that were in flight when the breaker opened must not prolong the rest.
+    // Ignore submissions that were in flight when the breaker opened. They must not prolong the rest.
     if (this.#failures < this.#failuresToOpen || (this.#restsUntil !== undefined && !isProbe)) return;
     this.#restMs = isProbe ? Math.min(this.#longestRestMs, this.#restMs * 2) : this.#firstRestMs;
     this.#restsUntil = this.#now() + Math.max(this.#restMs, outcome.retryAfterMs ?? 0);

@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the PEM text of a setting, which is either PEM or the path of a PEM file. Throws an Error that contains no
- * part of the setting, because it may be a key without its first line.
+ * Returns the PEM text of a setting. The setting is the text itself or the path of a PEM file. Throws an Error that
+ * contains no part of the setting, because it may be a key without its first line.
  */
 export function pemOf(setting: string): string {
   // Environment variables often contain line breaks as the two characters `\n`.

@@ -36,7 +36,7 @@ export interface ProviderRequest {
   readonly body: string;
 }
 
-/** Limits for the time that a request may wait for a connection. Default: no limit. */
+/** Limits how long a request may wait for a connection. Default: no limit. */
 export interface WaitLimits {
   readonly signal?: AbortSignal;
   /** The request must not be sent after this time. */
@@ -56,10 +56,10 @@ const TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const CONNECTIONS = 32;
 const STOP_GRACE_MS = 10_000;
-/** The API gave up on the request (HTTP 408). It is unknown what happened to the message. */
+/** HTTP 408: the API stopped waiting for the request. It is unknown whether the message was accepted. */
 export const REQUEST_TIMEOUT = 408;
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** The longest `Retry-After` that is followed, in ms. A longer one is considered a fault of the provider. */
+/** The longest `Retry-After` that is followed, in ms. A longer one counts as a mistake of the provider. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /** Codes of errors that happen before a connection exists. */
@@ -67,9 +67,9 @@ const BEFORE_SENDING =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /**
- * A keep-alive client for one provider's API. It follows no redirects. Further requests wait until a connection is
- * free, and their timeout starts only then. Otherwise a request could be sent shortly before it times out, and its
- * retry would send the message twice.
+ * A keep-alive client for one provider's API. It follows no redirects. If all connections are in use, requests wait,
+ * and their timeout starts only when they get a connection. Otherwise a request could be sent shortly before it times
+ * out, and its retry would send the message twice.
  */
 export class ProviderHttp {
   readonly #pool: Pool;
@@ -164,7 +164,7 @@ export class ProviderHttp {
   }
 }
 
-/** Returns the health of a provider. With a `fault`, such as wrong credentials, it is down. */
+/** Returns the health of a provider. If `fault` is set, such as wrong credentials, the provider is down. */
 export function healthOf(name: string, inFlight: number, fault: string | undefined): ProviderHealth {
   return fault === undefined
     ? { name, state: 'up', inFlight }

@@ -3,19 +3,19 @@ import { isIP } from 'node:net';
 /** Shorter names are not removed. They are mostly common words, and the text would become unreadable. */
 const LEAST_LENGTH = 3;
 /**
- * Finds text that may be an IP address, with or without a port. It is a single class of characters, so that the search
- * takes linear time.
+ * Finds text that may be an IP address, with or without a port. The pattern is a single class of characters, so that
+ * the search takes linear time.
  */
 const ADDRESS_LIKE = /[0-9a-fA-F:.]{2,}/g;
 const LONGEST_ADDRESS = 60;
-/** Node's error text, followed by the names in the server's certificate. */
+/** Node's error text about a certificate for other names. The names follow in it. */
 const OTHER_CERTIFICATE = /Hostname\/IP does not match certificate's altnames:.*/s;
 const REDACTED = '…';
 
 /**
- * Returns a function that removes from a provider's text what names the operator's account, host or network (R256).
- * Customers read such texts in timelines, errors and events. `name` is the name of the provider:
- * `kind:account@host:port`, `kind:account` or `kind`.
+ * Returns a function that removes the operator's account, host and network from a provider's text (R256). Customers
+ * read such texts in timelines, errors and events. `name` is the name of the provider: `kind:account@host:port`,
+ * `kind:account` or `kind`.
  */
 export function createRedaction(name: string): (text: string) => string {
   const [, account, host] = /^[^:]*:(?:(.*)@)?(.*?)(?::\d+)?$/.exec(name) ?? [];

@@ -5,8 +5,8 @@ import type { ProbedProvider, Routing } from '../domain/ports/routing.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
 /**
- * One route of a channel. Recipients whose address starts with `prefix` are sent through `providers`, the first one
- * first. A prefix has digits, or for push a platform such as `ios:`. '' matches all addresses.
+ * One route of a channel. A recipient whose address starts with `prefix` is sent to through `providers`, in their
+ * order. The prefix has digits, or names a platform for push, such as `ios:`. An empty prefix matches all addresses.
  */
 export interface Route {
   readonly channel: Channel;
@@ -15,7 +15,7 @@ export interface Route {
 }
 
 /**
- * Creates the routing: the route with the longest matching prefix is used, and its providers are tried in order (R225).
+ * Creates the routing. The route with the longest matching prefix is used, and its providers are tried in order (R225).
  * Each provider has one circuit breaker, even if several routes use it.
  */
 export function createRouting(
@@ -87,9 +87,9 @@ export function createRouting(
 }
 
 /**
- * Returns each provider with its label for health and metrics. The label is the provider's name, followed by `#2` and
- * so on if several providers have that name. Their names stay the same, because reports are matched by name: an SMSC
- * sends them over any session of an account.
+ * Returns each provider with its label for health and metrics. The label is the provider's name. If several providers
+ * have the same name, `#2` and so on are appended. The names themselves do not change, because reports are matched by
+ * name: an SMSC sends a report over any session of an account.
  */
 function labelled(routes: readonly Route[]): [Provider<Submission>, string][] {
   const providers = [...new Set(routes.flatMap((route) => route.providers))];

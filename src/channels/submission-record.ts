@@ -7,12 +7,12 @@ const MINUTE_MS = 60_000;
 const MINUTES = 5;
 const MAX_WORDS = 300;
 /**
- * Finds URLs. Besides the origin, a URL may contain secrets: a password, a token, or the endpoint of a browser. The
- * length of the scheme is limited to keep the search fast, because it starts at every letter.
+ * Finds URLs. A URL may contain secrets: a password, a token, or the endpoint of a browser. The search starts at every
+ * letter, so the length of the scheme is limited to keep it fast.
  */
 const ADDRESS = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi;
 
-/** Returns a provider's text without the secret parts of URLs, for operators. */
+/** Returns a provider's text for operators, in which URLs have lost their secret parts. */
 export function redactSecrets(words: string): string {
   return storable(words.replace(ADDRESS, '$1$2'), MAX_WORDS);
 }

@@ -4,12 +4,14 @@ import type { SecretBox } from '../domain/ports/system.ts';
 import { describeHold, type Hold } from '../domain/recovery/hold.ts';
 import { type CliAnswer, errorLine } from './output.ts';
 
-/** The parts of the gateway that `doctor` checks. If a part rejects, `doctor` reports that as a finding. */
+/**
+ * The parts of the gateway that `doctor` checks. If a part rejects, `doctor` reports that as the result of its check.
+ */
 export interface Patient {
   readonly migration: { readonly to: string; readonly newerThan?: string };
   readonly diagnostics: {
     readonly server: { readonly version: string; readonly isPooled: boolean };
-    /** Returns the PostgreSQL settings that a connection should have and does not have. */
+    /** Returns the PostgreSQL settings that differ from what the gateway set for its connections. */
     settingsNotHeld(): Promise<readonly string[]>;
     /**
      * Prepares all SQL statements of the gateway on this server. Returns their number, and those that the server
@@ -17,7 +19,7 @@ export interface Patient {
      */
     refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }>;
     hearsNotifications(): Promise<boolean>;
-    /** Returns one stored secret for each master key that has sealed any. */
+    /** Returns one sealed secret for each master key that has sealed any. */
     sealedSamples(): Promise<readonly string[]>;
   };
   readonly clock: {
@@ -27,7 +29,7 @@ export interface Patient {
     /** How far this machine's clock is ahead of the database's clock, in milliseconds. */
     readonly skewMs: number;
   };
-  /** Writes a row. Rejects if the database accepts no writes. */
+  /** Writes a row. Rejects if the database refuses writes. */
   readonly heartbeat: { beat(): Promise<void> };
   readonly queue: { check(): Promise<void>; depth(): Promise<Readonly<Record<string, number>>> };
   readonly holdGate: { readonly hold: Hold | undefined };
@@ -50,8 +52,8 @@ interface Finding {
 }
 
 /**
- * The directory of the embedded PostgreSQL, and the free space on its disk in MB. `freeMb` is absent if the system does
- * not tell it.
+ * Free disk space for the embedded PostgreSQL. `place` is its directory. `freeMb` is undefined if the system does not
+ * say.
  */
 interface Room {
   readonly place: string;
@@ -62,7 +64,7 @@ interface Room {
 const ROOM_MIN_MB = 100;
 const CARRIERS_PATIENCE_MS = 10_000;
 const CARRIERS_POLL_MS = 50;
-/** At most this many refused statements are named in a finding. */
+/** Number of refused statements that a check names. */
 const MAX_SHOWN = 3;
 
 /**
@@ -83,8 +85,8 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
 }
 
 /**
- * Makes the findings for a gateway that cannot start. `check` names the part that failed. All other checks are reported
- * as not checked.
+ * Returns the answer for a gateway that cannot start. `check` names the part that failed. All other checks are shown as
+ * not checked.
  */
 export function cannotStart(check: 'database' | 'carriers' | 'master key', why: string): CliAnswer {
   const checks = ['database', 'queue', 'ledger', 'sending', 'carriers', 'clock', 'master key'] as const;
@@ -162,10 +164,10 @@ function checkSending({ holdGate: { hold } }: Patient): string {
 
 async function checkCarriers({ routing, reports }: Patient): Promise<string> {
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
-  // Delivery reports may arrive as soon as a carrier is connected. They must be stored, because a report is
-  // acknowledged only after that.
+  // Delivery reports may arrive as soon as a carrier is connected. So they must be stored: a report is acknowledged
+  // only when it is.
   routing.start((provider, taken) => reports.take(provider, taken));
-  // Providers that are already up here have not connected: they connect only when they have a message to send.
+  // These providers are up, but have not been tried: they connect only when they have a message to send.
   const untried = new Set(routing.health().flatMap(({ name, state }) => (state === 'up' ? [name] : [])));
   try {
     const deadline = performance.now() + CARRIERS_PATIENCE_MS;
@@ -188,8 +190,8 @@ function describeProvider({ name, state, detail }: ProviderHealth, isUntried: bo
 }
 
 /**
- * Describes the DNS record of the DKIM key. The key itself was checked at the start. This machine cannot tell whether
- * other servers see the record.
+ * Describes the DNS record of the DKIM key. The key itself was checked at the start. Whether other servers see the
+ * record cannot be checked here.
  */
 function describeDkim({ recordName, record }: NonNullable<Patient['dkim']>): Finding {
   const detail = `signs mails; publish as a TXT record of ${recordName}: ${record}`;

@@ -40,7 +40,7 @@ const runner: CliRunner = {
     process.exitCode = await runInProcess(args);
   },
   async mcp(url, apiKey) {
-    // Load the protocol's package here, so that other commands start without it.
+    // Load the protocol's package only here. Other commands start faster without it.
     const { carryMcp } = await import('./mcp.ts');
     await carryMcp(url, apiKey);
   },
@@ -92,8 +92,8 @@ const runner: CliRunner = {
 };
 
 /**
- * Names the part whose settings keep the gateway from opening. A wrong setting that is not one of the database belongs
- * to the carriers.
+ * Names the part whose settings keep the gateway from opening. A wrong setting that is not about the database counts as
+ * one of the carriers.
  */
 function faultyPart(error: unknown): 'database' | 'carriers' {
   if (!(error instanceof ConfigError)) return 'database';

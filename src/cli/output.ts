@@ -24,7 +24,7 @@ function flatten(name: string, value: unknown): [string, string][] {
   );
 }
 
-/** What an operator can do about an error of PostgreSQL, by SQLSTATE code. */
+/** By SQLSTATE code: what an operator can do about an error of PostgreSQL. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28000': 'Check the user in DATABASE_URL.',
   '28P01': 'Check the user and the password in DATABASE_URL.',
@@ -52,7 +52,7 @@ export function errorLine(error: unknown, isUnreachable: (error: unknown) => boo
 }
 
 function messageOf(error: unknown): string {
-  // If Node tried several IP addresses, the error itself has no message. Only the errors inside it have one.
+  // If Node tried several IP addresses, the error has no message of its own. Only the errors inside it have messages.
   if (error instanceof AggregateError) return [...new Set(error.errors.map(messageOf))].join(', ');
   if (!(error instanceof Error)) return String(error);
   // Knex puts the query and its values before the server's message. Drop them, because they may contain secrets.

@@ -48,7 +48,7 @@ export const masterKey = z
   })
   .transform((text) => Buffer.from(text, 'base64'));
 
-/** Names of lost master keys. A start that is refused because of a lost key prints its name. */
+/** Names of master keys that are lost. If a start is refused because a key is missing, the error prints this name. */
 export const masterKeyNames = z
   .string()
   .transform(list)
@@ -61,7 +61,7 @@ const hostName = /^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
 /** An IP address or host name to listen on. It must also be valid as the host of a URL. */
 export const listenHost = z
   .string()
-  // A host name cannot end in a number. So 999.1.1.1 is a mistyped IP address, and `URL.canParse` refuses it.
+  // A host name cannot end in a number. So 999.1.1.1 is a mistyped IP address. `URL.canParse` refuses it.
   .refine(
     (text) => parseIpAddress(text) !== undefined || (hostName.test(text) && URL.canParse(`http://${text}`)),
     {

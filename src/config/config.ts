@@ -26,8 +26,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Greatest number of points per minute. The database adds the points of waiting requests to it, and both together must
- * fit its integers.
+ * Greatest number of points per minute. The database adds the points of waiting requests to this number, and the sum
+ * must fit its integer type.
  */
 const POINTS_MAX = 1_000_000_000;
 const ROLES_RULE = 'must be api, worker or api,worker';
@@ -143,7 +143,7 @@ const TOGETHER: readonly (readonly string[])[] = [
   ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
 ];
 
-/** Returns an error line for each variable that is missing from a group of which others are set. */
+/** Returns an error for each missing variable of a group in which other variables are set. */
 function lonely(given: Readonly<Record<string, string>>): string[] {
   return TOGETHER.filter((names) => names.some((name) => given[name] !== undefined)).flatMap((names) =>
     names

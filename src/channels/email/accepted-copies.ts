@@ -1,9 +1,9 @@
-/** Number of mails whose accepted copies are remembered. When there are more, the oldest are dropped. */
+/** Number of mails whose accepted copies are kept in memory. Above it, the oldest are dropped. */
 const MAX_KEPT = 10_000;
 
 /**
- * Remembers, by Message-ID, which copies (cc, bcc) of a mail a server has accepted although it deferred the recipient.
- * These copies are not sent again when the mail is retried, not even through another server.
+ * Remembers for each mail (by Message-ID) which of its copies (cc, bcc) a server has accepted although it deferred the
+ * recipient. When the mail is retried, these copies are not sent again, not even through another server.
  */
 export class AcceptedCopies {
   readonly #kept = new Map<string, ReadonlySet<string>>();

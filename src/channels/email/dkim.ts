@@ -1,6 +1,6 @@
 /**
- * DKIM (RFC 6376): mails are signed for a domain, which publishes the public key. nodemailer does the signing. It would
- * send a mail unsigned if it could not sign it, so the key is checked here.
+ * DKIM (RFC 6376): a mail is signed for a domain, and the domain publishes the public key. nodemailer signs. If
+ * nodemailer could not use the key, it would send mails unsigned. So the key is checked here.
  */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { pemOf } from '../pem.ts';

@@ -10,7 +10,7 @@ import { SmtpProvider } from './smtp-provider.ts';
 export interface EmailContext {
   /** EMAIL_FROM. Its domain is also the domain of Message-IDs. */
   readonly defaultFrom: string;
-  /** Undefined if mails are not signed. */
+  /** How to sign mails. Undefined: they are not signed. */
   readonly dkim?: DkimSigning | undefined;
   readonly logger: Logger;
   /** The clock for deadlines. Default: the clock of the process. */

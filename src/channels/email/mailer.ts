@@ -10,7 +10,7 @@ export function createMailer(
   { emailUrls, emailFrom: from }: { readonly emailUrls: readonly string[]; readonly emailFrom: string },
   routing: Pick<Routing, 'routeFor' | 'providers'>,
 ): Mailer {
-  // The simulator sends nothing. If it were one of the servers, a failover to it would silently lose the mail.
+  // The simulator sends nothing. If it was one of the servers, a failover to it would lose the mail without an error.
   const isConfigured = emailUrls.length > 0 && !emailUrls.includes('simulator:');
   return {
     isConfigured,

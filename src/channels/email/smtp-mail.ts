@@ -3,16 +3,16 @@ import { parseMailbox } from '../../domain/messages/email-address.ts';
 import type { EmailBody, EmailSubmission } from '../../domain/ports/provider.ts';
 
 /**
- * Characters in one encoded word. They have at most 40 bytes, which are 56 letters in base64. RFC 2047 allows words of
- * 75 letters.
+ * Most characters in one encoded word (RFC 2047). 10 characters have at most 40 bytes, which are 56 letters in base64.
+ * An encoded word may have 75.
  */
 const WORD_CHARACTERS = 10;
 
 export type Mail = ReturnType<typeof mailOf>;
 
 /**
- * Returns the mail without its envelope. Throws TypeError for values that are not text, because nodemailer would read
- * an array as several headers and an object as instructions.
+ * Returns the mail without its envelope. Throws TypeError for a value that is not text: nodemailer would read an array
+ * as several headers, and an object as instructions.
  */
 export function mailOf(submission: EmailSubmission, body: EmailBody, messageId: string) {
   return {
@@ -41,8 +41,8 @@ export function mailOf(submission: EmailSubmission, body: EmailBody, messageId: 
 }
 
 /**
- * Encodes a text that looks already encoded. The reader then sees exactly what the sender wrote, and nothing can be
- * hidden in it.
+ * Encodes a text that looks as if it was encoded already. Then the reader sees exactly what the sender wrote, and
+ * nothing can be hidden in it.
  */
 function literal(value: string, what: string): string {
   const text = asText(value, what);
@@ -60,7 +60,7 @@ function mailbox(text: string): { name: string; address: string } {
   return parseMailbox(asText(text, 'an address')) ?? { name: '', address: text };
 }
 
-/** Throws if a value is not text. A stored value may be older than the check of its type. */
+/** Throws if a value is not text. A stored value may have been written before its type was checked. */
 function asText(value: unknown, what: string): string {
   if (typeof value !== 'string') throw new TypeError(`${what} of the mail is not text`);
   return value;

@@ -1,5 +1,6 @@
 /**
- * Decides the outcome of one mail from the server's answer, or from the lack of one (R23: 4xx is retried, 5xx is not).
+ * Decides the outcome of one mail from the server's answer, or from the error if there is no answer. 4xx is retried,
+ * 5xx is not (R23).
  */
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 
@@ -32,7 +33,7 @@ const LOGIN_WANTED = [530, 534, 535, 538];
 const SERVICE_CLOSING = 421;
 const BAD_SEQUENCE = 503;
 const REASON_MAX_LENGTH = 300;
-/** nodemailer's codes for errors that happen before the first byte of a mail is sent. */
+/** nodemailer's codes for errors that happen before any part of a mail is sent. */
 const BEFORE_MAIL = ['EAUTH', 'EDNS', 'ETLS', 'ENOAUTH'];
 const NO_CONNECTION =
   /^(ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
@@ -59,8 +60,8 @@ function readAnswer(error: SmtpError): ReadFailure {
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
   if (isFinal) return { outcome: { kind: 'rejected', code: String(responseCode), reason }, fault: 'mail' };
-  // A temporary refusal of the sender counts as a fault of the mail. Customers choose senders, and one customer's
-  // sender must not stop the mails of others.
+  // A temporary refusal of the sender counts as a fault of the mail, and not of the server. Customers choose the
+  // senders, and one customer's sender must not stop the mails of others.
   const isServerFault = responseCode >= 500 || responseCode === SERVICE_CLOSING;
   const unavailable = { kind: 'unavailable', reason, definitelyNotSent: true } as const;
   return isServerFault
@@ -98,7 +99,7 @@ function readBreak(error: SmtpError): ReadFailure {
   };
 }
 
-/** Returns the server's text in one line. If the server sent none, nodemailer's. */
+/** Returns the server's text in one line, or nodemailer's text if the server sent none. */
 function wordsOf(error: SmtpError): string {
   const words = (error.response || error.message).replace(/\s+/g, ' ').trim();
   return words.length > REASON_MAX_LENGTH ? `${words.slice(0, REASON_MAX_LENGTH)}…` : words;

@@ -2,9 +2,10 @@
  * Sends email over SMTP through a pool of connections. Each SMTP transaction carries one mail to one recipient and its
  * copies.
  *
- * The Message-ID is made from message id and position. So a mail that is sent again after a lost answer has the same
- * id. **Copies** (cc, bcc) go with the mail. Copies that were accepted while `to` was deferred are not sent again by
- * this process. Deferred copies wait in memory and are retried after the same delays as other mails.
+ * The Message-ID is made from message id and position. So a mail that is sent again because the answer was lost has the
+ * same id. **Copies** (cc, bcc) are sent in the same transaction. If a server accepts copies but defers `to`, this
+ * process does not send those copies again. Deferred copies wait in memory and are retried after the same delays as
+ * other mails.
  */
 import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
@@ -39,14 +40,14 @@ export interface SmtpProviderOptions {
   /** `smtp://user:password@host:587`. See `parseSmtpUrl`. */
   readonly url: string;
   readonly logger: Logger;
-  /** The part of Message-IDs after the @. */
+  /** The domain of the Message-IDs: the part after the @. */
   readonly messageIdDomain: string;
   readonly timing?: Partial<SmtpTiming>;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa?: string;
-  /** Undefined if mails are not signed. */
+  /** How to sign mails. Undefined: they are not signed. */
   readonly dkim?: DkimSigning | undefined;
-  /** Servers that fail over to each other share this object. */
+  /** Accepted copies, shared by all servers that fail over to each other. */
   readonly acceptedCopies?: AcceptedCopies;
   /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
@@ -59,7 +60,7 @@ const TIMING: SmtpTiming = {
   stopGraceMs: 10_000,
 };
 const CONNECTIONS = 10;
-/** The most mails with deferred copies that wait in memory. */
+/** Number of mails whose deferred copies may wait in memory. */
 const MAX_WAITING = 10_000;
 
 const GIVEN_UP = 'gave up deferred copies of a mail';
@@ -80,11 +81,11 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #logger: Logger;
   readonly #pool: Pool;
   readonly #connections = new Semaphore(CONNECTIONS);
-  /** Deferred copies that wait: one timer for each mail. */
+  /** The timers for deferred copies, one timer for each mail. */
   readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
   readonly #acceptedCopies: AcceptedCopies;
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
-  /** When the server last answered (performance.now, ms). */
+  /** Time of the server's last answer (performance.now, ms). */
   #upAt = 0;
   #stopped: Promise<void> | undefined;
 
@@ -152,7 +153,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
         copies.filter((copy) => !failures.has(copy)),
       );
       if (this.#acceptedCopies.of(mail.messageId).size === 0) return outcome;
-      // Some copies of the mail were sent, so the mail may not be reported as certainly not sent.
+      // Some copies of the mail were sent. So `definitelyNotSent` must not be set.
       const { definitelyNotSent: _, ...unsure } = outcome;
       return unsure;
     }
@@ -198,8 +199,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       const refusals: readonly SmtpError[] = info.rejectedErrors ?? [];
       return new Map(refusals.map((error) => [error.recipient ?? '', readFailure(error, '').outcome]));
     } catch (error) {
-      // The server answered other mails in the meantime, so it works. The failure of this mail must not stop the
-      // others.
+      // If the server answered another mail since this one began, the server works. Then this failure must not stop
+      // other mails.
       const isWorking = this.#upAt > begunAt;
       const failures = recipients.map((to): [string, ReadFailure] => [
         to,
@@ -272,7 +273,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if (this.#health.detail !== detail)
       this.#logger.warn({ reason: detail }, 'the mail server cannot be used');
     this.#health = { state: 'down', detail };
-    // Mails that wait for a connection would fail in the same way, so let them fail now.
+    // Mails that wait for a connection would fail in the same way. Let them fail now and not after a timeout.
     this.#connections.rejectWaiters();
   }
 }
@@ -291,7 +292,8 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
     ...(settings.greeting === undefined ? {} : { name: settings.greeting }),
     ...(domainName && keySelector && privateKey ? { dkim: { domainName, keySelector, privateKey } } : {}),
     maxConnections: CONNECTIONS,
-    // One retry inside nodemailer, for a kept connection that the server closed before any byte of the mail was sent.
+    // nodemailer retries a mail once if it took a kept connection that the server had closed. No byte of the mail was
+    // sent then.
     maxRequeues: 1,
     connectionTimeout: timing.connectTimeoutMs,
     greetingTimeout: timing.connectTimeoutMs,
@@ -302,7 +304,7 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
   });
 }
 
-/** The outcome of a mail that certainly was not sent and may be retried later. */
+/** Returns the outcome of a mail that was certainly not sent and may be retried later. */
 function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
 }

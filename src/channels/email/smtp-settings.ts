@@ -29,8 +29,8 @@ const LOOPBACK = /^(localhost|127\.[0-9.]+|::1)$/;
 
 /**
  * Reads `smtp://user:password@host:587` or `smtps://…` (default port 465). STARTTLS is used if the server offers it.
- * Query parameters: requireTLS, name (the host name in EHLO), and ca (path of a PEM bundle). With ca the certificate is
- * always checked. Throws an Error that says what is wrong and never contains the password.
+ * Query parameters: `requireTLS`, `name` (the host name in EHLO) and `ca` (path of a PEM bundle). With `ca` the
+ * certificate is always checked. Throws an Error that says what is wrong and never contains the password.
  */
 export function parseSmtpUrl(url: string): SmtpSettings {
   const parsed = URL.parse(url);

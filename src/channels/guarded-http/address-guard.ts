@@ -7,7 +7,7 @@ import { portFault } from './open-ports.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = [Address, number];
-/** `named` means that the operator allowed a network that contains the IP address. */
+/** The judgement of an IP address. `named`: the operator allowed a network that contains it. */
 type Verdict = 'public' | 'named' | 'refused';
 
 /** Judges IP addresses. Different spellings of an address get the same verdict. */
@@ -48,7 +48,8 @@ export function createAddressGuard(allowedNetworks: readonly string[]): AddressG
       return 'named';
     return narrowest === 0 && isPublic(address) ? 'public' : 'refused';
   };
-  // The verdict depends only on the text, and all attempts ask about the same few addresses. So verdicts are cached.
+  // The verdict depends only on the text of the IP address, and attempts use the same few again and again. So verdicts
+  // are cached.
   const verdicts = new LRUCache<string, Verdict>({ max: 1_000 });
   const verdictOf = (text: string): Verdict => {
     let verdict = verdicts.get(text);
@@ -93,13 +94,14 @@ function isPublic(address: Address): boolean {
   const [first = 0, , , , fifth = 0, sixth = 0] = address.parts;
   // Only 2000::/3 is global unicast. ipaddr.js also returns "unicast" for unassigned ranges.
   if ((first & 0xe000) !== 0x2000) return false;
-  // ISATAP (RFC 5214): a relay connects to the IPv4 address in the last 32 bits, which may be private.
+  // Refuse ISATAP addresses (RFC 5214). A relay connects to the IPv4 address in their last 32 bits, which may be
+  // private.
   return !(sixth === 0x5efe && (fifth & ~0x0200) === 0);
 }
 
 /**
- * Returns the prefix length of the narrowest cloud network that contains the address, or an IPv4 address embedded in
- * it. The length counts 128 bits. 0 if there is none.
+ * Returns how narrow the narrowest cloud network is that contains the IP address or an IPv4 address embedded in it. The
+ * result is its prefix length, counted in 128 bits. 0 if there is none.
  */
 function cloudBits(address: Address): number {
   const forms = [unmap(address), ...(address instanceof ipaddr.IPv6 ? embedded(address) : [])];
@@ -108,9 +110,9 @@ function cloudBits(address: Address): number {
 }
 
 /**
- * Returns the IPv4 addresses that an IPv6 address may embed. A NAT64 with its own prefix puts them at one of six places
- * (RFC 6052, 2.2; byte 8 stays free). The well-known NAT64 prefix and 6to4 are not handled here, because their ranges
- * are refused.
+ * Returns the IPv4 addresses that an IPv6 address may embed. A NAT64 with the operator's own prefix puts them at one of
+ * six places (RFC 6052, 2.2; byte 8 stays free). The well-known NAT64 prefix and 6to4 need no handling, because their
+ * ranges are refused.
  */
 function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();
@@ -121,7 +123,10 @@ function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
   });
 }
 
-/** Returns the prefix length of a network, counted in 128 bits for IPv4 too, so that both can be compared. */
+/**
+ * Returns the prefix length of a network in 128 bits. IPv4 counts as the last 32 of them, so that both families can be
+ * compared.
+ */
 const bitsOf = ([network, bits]: Network): number => (network instanceof ipaddr.IPv4 ? bits + 96 : bits);
 
 function contains([network, bits]: Network, address: Address): boolean {

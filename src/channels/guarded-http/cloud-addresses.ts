@@ -1,8 +1,8 @@
 /**
- * IP addresses at which a cloud serves its own machines: metadata, credentials, agents, time, volumes. Customers must
- * not reach them. Some are in public ranges (168.63.129.16, IBM's endpoints), others in ranges that operators allow
- * (fd00::/8, 100.64.0.0/10). Name servers at public addresses are not listed: they use port 53, which webhooks may not
- * use (`open-ports.ts`).
+ * IP addresses of services that a cloud offers to its own machines: metadata, credentials, agents, time, volumes.
+ * Customers must not reach them. Some are in public ranges (168.63.129.16, IBM's endpoints). Others are in ranges that
+ * operators allow (fd00::/8, 100.64.0.0/10). Public name servers are not in the list: they use port 53, which webhooks
+ * may not use (`open-ports.ts`).
  */
 export interface CloudAddress {
   /** An IP address, or a network in CIDR notation. */
@@ -28,8 +28,8 @@ export const CLOUD_ADDRESSES: readonly CloudAddress[] = [
     ],
   },
   {
-    // Addresses in this range: metadata, name server (169.254.169.253), time (…169.123), licences (…169.250),
-    // credentials of ECS (…170.2) and of EKS (…170.23).
+    // The range contains: metadata, name server (169.254.169.253), time (…169.123), licences (…169.250), credentials of
+    // ECS (…170.2) and of EKS (…170.23).
     network: '169.254.168.0/22',
     sources: [
       'AWS, Amazon VPC: Configure route tables (ranges reserved for AWS services)',

@@ -32,7 +32,7 @@ export class ConnectionLimits {
     const key = keyOf(origin, accountId);
     const semaphore = this.#semaphores.get(key);
     semaphore?.release();
-    // If no permit is held, nobody waits either, so the semaphore can be dropped.
+    // If no permit is held, no request waits either. So the semaphore can be dropped.
     if (semaphore?.held === 0) this.#semaphores.delete(key);
   }
 }

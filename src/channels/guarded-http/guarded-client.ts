@@ -37,7 +37,7 @@ export interface GuardedClientOptions {
   /** The most concurrent requests of one account to one origin. Further requests wait until their deadline. */
   readonly maxConnectionsPerAccount: number;
   readonly userAgent?: string;
-  /** Called with failures whose details customers do not see, so that the operator's log has them. */
+  /** Called with failures whose details customers must not see, so that the operator's log can have them. */
   readonly onConcealed?: (failure: ConcealedFailure) => void;
   /** Replaces the name resolution in tests. */
   readonly resolve?: Resolve;
@@ -54,7 +54,7 @@ interface HttpRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
-  /** Limit for the whole exchange: name lookup, connection, TLS and answer. */
+  /** Time limit in ms for the whole exchange: name lookup, connection, TLS and answer. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
 }
@@ -66,7 +66,7 @@ export interface ConcealedFailure {
   readonly particulars: string;
 }
 
-/** `code` is for the program, `message` is for customers. */
+/** A failure for customers: `code` for programs, `message` for people. */
 interface HttpFailure {
   readonly code: HttpErrorCode;
   readonly message: string;
@@ -74,8 +74,8 @@ interface HttpFailure {
 
 export type HttpExchange =
   /**
-   * A status line arrived. `incomplete` says why the body ended early. It is null if the body is complete or was cut at
-   * the limit.
+   * The outcome if a status line arrived. `incomplete` says why the body ended early. It is null if the body is
+   * complete or was cut at the limit.
    */
   | {
       readonly kind: 'response';
@@ -94,7 +94,7 @@ export interface GuardedClient {
    * addresses is not public. The last two have the same message.
    */
   checkUrl(url: unknown): Promise<string>;
-  /** Makes one request and ends within `timeoutMs`. Never rejects. Keeps only sockets that can be reused. */
+  /** Makes one request and ends within `timeoutMs`. Never rejects. A socket is kept only if it can be used again. */
   request(request: HttpRequest): Promise<HttpExchange>;
   /** Aborts requests in flight with `client_closed` and closes all sockets. Later requests fail in the same way. */
   close(): Promise<void>;
@@ -102,21 +102,20 @@ export interface GuardedClient {
 
 const CHECK_TIMEOUT_MS = 5_000;
 /**
- * At most this many addresses of a name are tried, though all are judged. A name with many addresses must not prolong
- * the attempt.
+ * At most this many IP addresses of a name are tried. All are judged, but many addresses must not prolong the attempt.
  */
 const MAX_DIALLED = 4;
 /** How long, in ms, one address may delay the attempt at the next one. */
 const MAX_CONNECT_MS_BEFORE_NEXT = 2_000;
 
 /**
- * The operator is told about the same failure once in this time, in ms. At most `MAX_CONCEALED` failures are remembered
- * for that.
+ * The same failure is reported to the operator once in this time, in ms. At most `MAX_CONCEALED` failures are
+ * remembered for that.
  */
 const CONCEALED_EVERY_MS = 60_000;
 const MAX_CONCEALED = 1_000;
 
-/** The most parsed URLs in the cache. Their addresses are still resolved and judged for each request. */
+/** Number of parsed URLs in the cache. Their host names are still resolved and judged for each request. */
 const MAX_TARGETS = 1_000;
 
 /** Creates the client. Throws if `allowedNetworks` cannot be read. */
@@ -139,8 +138,8 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   };
 
   /**
-   * Returns the message for customers. Reports the hidden details to the operator, once a minute for each host and
-   * code.
+   * Returns the message for customers. Reports the hidden details to the operator at most once a minute for each host
+   * and code.
    */
   const shown = (
     failure: GuardedHttpError,
@@ -159,8 +158,8 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   };
 
   const judge = (target: Target, addresses: readonly string[]): readonly string[] => {
-    // One forbidden address refuses the whole name. Any of its addresses may be used, and a name with both kinds is an
-    // attack.
+    // One forbidden address is enough to refuse the whole name. A client may use any of the addresses, and a name with
+    // both kinds is an attack.
     for (const address of addresses) {
       const refusal = refusalOf(guard, address, target.port, target.host);
       if (refusal) throw refusal;
@@ -278,7 +277,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   return { checkUrl, request, close };
 }
 
-/** Node's timers may fire a millisecond early, so a deadline counts as reached 2 ms before. */
+/** True if the deadline has passed. Node's timers may fire a millisecond early, so it counts as passed 2 ms before. */
 const isOver = (deadline: number): boolean => performance.now() >= deadline - 2;
 
 const shuttingDown = () => new GuardedHttpError('client_closed', 'the gateway is shutting down');
@@ -309,10 +308,7 @@ async function withTimeout(
   }
 }
 
-/**
- * Returns IPv4 and IPv6 addresses alternately, IPv4 first. So if one of the two families is broken, the other one is
- * tried early.
- */
+/** Returns IPv4 and IPv6 addresses in turn, IPv4 first. If one family does not work, the other one is tried early. */
 function interleaved(addresses: readonly string[]): readonly string[] {
   if (addresses.length === 1) return addresses;
   const v4 = addresses.filter((address) => !address.includes(':'));

@@ -15,10 +15,10 @@ export interface TlsTrust {
 
 export interface GuardedConnectorOptions {
   readonly guard: AddressGuard;
-  /** The IP address that was resolved and judged. It is passed on so that the name is not resolved a second time. */
+  /** The IP address that was resolved and judged. Given here, so that the name is not resolved a second time. */
   readonly address: string;
   readonly port: number;
-  /** The name for SNI and the certificate check. For a URL with an IP address, it is that address. */
+  /** The host name for SNI and the certificate check. If the URL has an IP address, it is that address. */
   readonly host: string;
   readonly isLiteral: boolean;
   readonly secure: boolean;
@@ -49,7 +49,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
   const connect: buildConnector.connector = (_, callback) => {
     const leftMs = options.connectBy() - performance.now();
     const refusal = refusalOf(guard, address, port);
-    // undici also asks for sockets on behalf of requests that have already timed out. Refuse them.
+    // undici also requests sockets for requests that have already timed out. Refuse those.
     const denied = refusal ?? (leftMs <= 0 ? late() : undefined);
     if (denied !== undefined) {
       queueMicrotask(() => callback(denied, null));
@@ -104,7 +104,8 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
       ...(options.tls?.ca === undefined ? {} : { ca: [options.tls.ca].flat() }),
     });
     let dates: CertificateDates = {};
-    // Node emits 'secure' before it judges the certificate. After a refusal the certificate can no longer be read.
+    // Read the dates here: Node emits 'secure' before it judges the certificate. After a refusal the certificate can no
+    // longer be read.
     secured.prependListener('secure', () => {
       dates = secured.getPeerCertificate() ?? {};
     });

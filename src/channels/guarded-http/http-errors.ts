@@ -34,7 +34,7 @@ export class GuardedHttpError extends Error {
 }
 
 /**
- * The failures to find a public address. Customers get the same message for all of them, because different messages
+ * Codes that mean: no public address was found. Customers get the same message for all of them. Different messages
  * would reveal which names exist in the operator's network.
  */
 const NO_PUBLIC_ADDRESS: ReadonlySet<HttpErrorCode> = new Set([
@@ -118,7 +118,10 @@ export function connectFailure(endpoint: string, error: unknown): GuardedHttpErr
   }
 }
 
-/** The dates of a certificate, as Node reports them. Absent if the handshake ended before the certificate arrived. */
+/**
+ * The dates of a certificate as Node reports them. They are missing if the handshake ended before the certificate
+ * arrived.
+ */
 export interface CertificateDates {
   readonly valid_from?: string;
   readonly valid_to?: string;
@@ -164,7 +167,7 @@ function tlsWords(hostname: string, code: string, dates: CertificateDates): stri
   }
 }
 
-/** A failure after the request may have been sent. `answering` means that the status line had arrived. */
+/** Returns the failure of a request that may have been sent. `answering`: the status line had arrived. */
 export function exchangeFailure(error: unknown, answering: boolean): GuardedHttpError {
   if (error instanceof GuardedHttpError) return error;
   const code = errnoOf(error);

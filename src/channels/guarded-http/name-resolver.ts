@@ -14,8 +14,8 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 const HOSTS_FILE = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
 /**
- * At most this many of libuv's four threads may wait in getaddrinfo. The others are needed for files and password
- * hashes.
+ * Number of libuv's four threads that may wait in getaddrinfo at the same time. Files and password hashes need the
+ * others.
  */
 const MAX_SYSTEM_LOOKUPS = 2;
 
@@ -23,9 +23,9 @@ const codeOf = (error: unknown): string => String((error as { code?: unknown } |
 const isAbsent = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA';
 
 /**
- * Creates a resolver that reads the hosts file and then asks DNS over sockets (c-ares), without using threads.
- * `getaddrinfo` of the system cannot be cancelled and occupies one of the process's four threads. So four names with
- * silent name servers would stop every delivery and login. It is used in three cases only:
+ * Creates a resolver that reads the hosts file and then asks DNS over sockets (c-ares), without threads. The system's
+ * `getaddrinfo` cannot be cancelled and occupies one of the process's four threads. So four names with silent name
+ * servers would stop every delivery and login. It is used in three cases only:
  * - The name has no dot.
  * - DNS does not know the name, and `privateNames` is set. Search domains and mDNS may know it, and lead to private
  *   addresses.
@@ -77,7 +77,7 @@ function createHostsFile(path: string): (hostname: string) => readonly string[] 
         readAt = version;
       }
     } catch {
-      // If the hosts file cannot be read, it has no names.
+      // A hosts file that cannot be read counts as empty.
       names.clear();
     }
     return names.get(hostname.toLowerCase());

@@ -1,13 +1,13 @@
 /**
- * The ports that a customer's URL may name at a public address. On other ports, a POST might be read as a command by
- * something that is not a web server.
+ * The ports that a customer's URL may name at a public address. On another port, something that is not a web server
+ * might read a POST as a command.
  */
 
 const WEB_PORTS: ReadonlySet<number> = new Set([80, 443]);
 const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65_535;
 
-/** Ports of services that obey everyone who can reach them. */
+/** Ports of services that execute the commands of everyone who can reach them. */
 const SERVICES: ReadonlyMap<number, string> = new Map([
   [2375, 'Docker'],
   [2376, 'Docker'],

@@ -39,17 +39,17 @@ interface Entry {
   active: number;
   lastUsedAt: number;
   /**
-   * When a new connection must be established: `connectBy` of the request that is being dispatched, otherwise the
-   * latest deadline of all requests.
+   * The time by which a new connection must be established. While a request is being dispatched, it is that request's
+   * `connectBy`. Otherwise it is the latest deadline of all requests.
    */
   connectBy: number;
   latestDeadline: number;
 }
 
 /**
- * The open pools: at most 1,000 idle origins, each closed after 30 s without use. A pool connects to one IP address.
- * Its sockets may be reused while that address is among those just resolved. Otherwise the next lease replaces the
- * pool.
+ * Keeps the open pools. Up to 1,000 origins may be idle, and a pool is closed after 30 s without use. A pool connects
+ * to one IP address. Its sockets may be reused while the name still resolves to that address. Otherwise the next lease
+ * replaces the pool.
  */
 export class OriginPools {
   readonly #options: OriginPoolsOptions;
@@ -63,8 +63,8 @@ export class OriginPools {
   }
 
   /**
-   * Returns `addresses` with the address that has open connections first. So connections are kept alive even if DNS
-   * changes the order of its answers.
+   * Returns `addresses` in another order: first the one that has open connections. So connections are reused even if
+   * DNS changes the order of its answers.
    */
   order(origin: string, addresses: readonly string[]): readonly string[] {
     const pinned = this.#entries.get(origin)?.address;
@@ -74,8 +74,8 @@ export class OriginPools {
 
   /**
    * Returns the pool of `target` that connects to `address`. A pool for another address finishes its requests and
-   * closes. Dispatch the request in the same tick. A socket that this dispatch opens must be established by
-   * `connectBy`, a later one by `deadline` (performance.now, ms).
+   * closes. The caller must dispatch its request in the same tick. A socket that this dispatch opens must be
+   * established by `connectBy`, a later one by `deadline` (performance.now, ms).
    */
   lease(target: Target, address: string, connectBy: number, deadline: number): Lease {
     let entry = this.#entries.get(target.origin);
@@ -127,7 +127,7 @@ export class OriginPools {
       connectBy: () => entry.connectBy,
     });
     const pool = new Pool(target.origin, {
-      // No limit here, because `ConnectionLimits` limits the requests.
+      // undici need not limit connections, because `ConnectionLimits` limits the requests.
       connections: null,
       pipelining: 1,
       allowH2: false,

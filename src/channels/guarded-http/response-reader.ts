@@ -18,8 +18,8 @@ export interface DispatchRequest {
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * A status line and what followed it. `incomplete` says why the body ended early. It is null if the body is complete or
- * was cut at the limit.
+ * A status line and the body after it. `incomplete` says why the body ended early. It is null if the body is complete
+ * or was cut at the limit.
  */
 export interface RawResponse {
   readonly status: number;
@@ -31,7 +31,7 @@ export interface RawResponse {
 
 /**
  * Sends one request. Resolves with the complete answer, with the first `maxResponseBytes` of its body, or with what
- * arrived before a failure or the deadline. Only after a complete answer the socket is kept. Rejects with
+ * arrived before a failure or the deadline. The socket is kept only after a complete answer. Rejects with
  * `GuardedHttpError` if no status line arrived.
  */
 export function dispatchOnce(pool: Pool, request: DispatchRequest): Promise<RawResponse> {
@@ -73,8 +73,8 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // The request timed out while it waited in the pool. Throwing here keeps the free socket for other requests.
-    // Aborting would destroy it.
+    // The request timed out while it waited in the pool. Throw here, so that the socket stays open for other requests.
+    // To abort the request would destroy the socket.
     if (this.#settled) throw new GuardedHttpError('timeout', 'the request is over');
     this.#controller = controller;
   }
@@ -92,7 +92,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     this.#size += Math.min(chunk.length, room);
     if (chunk.length <= room) return;
     this.#settle(null, true);
-    // Stop reading here. Otherwise the receiver could make the gateway read as much as the receiver likes.
+    // Stop reading here. Otherwise the receiver decides how much the gateway reads.
     controller.abort(new Error('enough'));
   }
 
@@ -123,7 +123,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     if (this.#status === 0) {
       this.#reject(failure ?? new GuardedHttpError('bad_response', 'the answer has no status'));
     } else {
-      // A failure after the limit does not matter, because the rest would not be kept.
+      // Ignore a failure after the limit, because the rest of the body is not kept.
       const incomplete = this.#size >= this.#request.maxResponseBytes ? null : failure;
       const [status, headers] = [this.#status, this.#headers];
       this.#resolve({ status, headers, chunks: this.#chunks, cut, incomplete });
@@ -138,7 +138,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
 export function storableText({ chunks, cut }: RawResponse, maxBytes: number): string {
   if (chunks.length === 0) return '';
   const bytes = chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
-  // If the limit cut a character in two, `decode` drops its first half.
+  // The limit may have cut a character in two. Then `decode` drops its first half.
   const text = decode(bytes, cut).replaceAll('\u0000', '\ufffd');
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   return decode(Buffer.from(text).subarray(0, maxBytes), true);

@@ -1,6 +1,6 @@
 /**
- * Parses customers' URLs strictly. It refuses what the WHATWG parser would silently repair. What the parser normalises
- * is judged in its normal form.
+ * Parses customers' URLs strictly. Refuses what the WHATWG parser would silently repair. Where the parser normalises a
+ * part, the normal form is judged.
  */
 import { isIP } from 'node:net';
 import { GuardedHttpError } from './http-errors.ts';
@@ -44,8 +44,8 @@ export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (authority.includes('@')) return refuse('the URL must not contain a user name or password');
   if (!URL.canParse(url)) return refuse('the URL cannot be parsed');
   const parsed = new URL(url);
-  // Escapes and the ASCII form of the host may make the URL longer. This longer form is stored and used, so it must fit
-  // too.
+  // Escapes and the ASCII form of the host may make the URL longer. The longer form is stored and used, so it must not
+  // exceed the limit either.
   if (parsed.href.length > MAX_URL_LENGTH) return refuse(`${TOO_LONG} once it is escaped`);
   const secure = parsed.protocol === 'https:';
   if (requireHttps && !secure) return refuse('the URL must use https');

@@ -69,7 +69,8 @@ export class ApnsProvider implements Provider<PushSubmission> {
       const token = this.#currentToken();
       const outcome = await this.#send(submission, token, signal);
       if (outcome !== 'token expired') return outcome;
-      // The clocks differ, or the machine was suspended. Retry once with a new token.
+      // Apple considers the token expired: this machine's clock is wrong, or the machine was suspended. Retry once with
+      // a new token.
       const again = await this.#send(submission, this.#currentToken(token), signal);
       return again === 'token expired'
         ? this.#own('APNs says that a new provider token has expired; check the clock')
@@ -138,7 +139,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
     const pauseMs = retryAfterMs(typeof retryAfter === 'string' ? retryAfter : undefined, Date.now());
     if (code === 'ExpiredProviderToken') return 'token expired';
     if (status === 410) return gone(code, body?.timestamp, submission);
-    // There were too many messages for this device only. `TooManyProviderTokenUpdates` concerns all messages.
+    // `TooManyRequests` concerns this device only. `TooManyProviderTokenUpdates` concerns all messages.
     if (code === 'TooManyRequests') return { ...unavailable(reason, true, pauseMs), onlyThis: true };
     if (status === 429) return unavailable(reason, true, pauseMs);
     // The operator must fix the provider token or the topic. The answer says nothing about the device.
@@ -156,9 +157,9 @@ export class ApnsProvider implements Provider<PushSubmission> {
 }
 
 /**
- * Apple says that the token is invalid since `timestamp`. If the app registered the token again after that, the device
- * is kept. `BadDeviceToken` does not remove a device: a gateway that uses the wrong one of Apple's two environments
- * gets it for every token.
+ * Returns the outcome for a token that Apple calls invalid since `timestamp`. If the app registered the token again
+ * after that time, the device is kept. `BadDeviceToken` does not remove a device: a gateway that uses the wrong one of
+ * Apple's two environments gets it for every token.
  */
 function gone(code: string, timestamp: unknown, { target }: PushSubmission): SubmitOutcome {
   if (typeof timestamp === 'number' && target.registeredAt.getTime() > timestamp) {

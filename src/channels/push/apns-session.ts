@@ -49,7 +49,7 @@ export class ApnsSession {
       const chunks: Buffer[] = [];
       let length = 0;
       const timer = setTimeout(() => {
-        // A connection without an answer is not used again.
+        // This connection gave no answer, so do not use it again.
         this.#drop(session);
         const reason = `no answer within ${this.#options.timeoutMs / 1000} s`;
         resolve({ kind: 'failure', reason, definitelyNotSent: session.connecting });
@@ -104,7 +104,7 @@ export class ApnsSession {
       this.#options.ca === undefined ? {} : { ca: this.#options.ca },
     );
     this.#session = session;
-    // Each stream reports the end of the connection itself, so it is not handled here.
+    // Nothing else to do here: each stream reports the end of the connection itself.
     session.on('error', () => this.#drop(session));
     session.on('goaway', () => this.#drop(session));
     return session;

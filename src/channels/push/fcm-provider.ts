@@ -33,7 +33,7 @@ export class FcmProvider implements Provider<PushSubmission> {
   readonly #path: string;
   readonly #now: () => Date;
   #inFlight = 0;
-  /** Set if the last request was refused because of the operator's account: the reason. */
+  /** The reason why the last request was refused, if the cause is the operator's account. */
   #trouble: string | undefined;
 
   constructor({ account, baseUrl = FCM_URL, timeoutMs, now = () => new Date() }: FcmOptions) {
@@ -152,7 +152,7 @@ function expiration(seconds: number, nowMs: number): string {
   return seconds === 0 ? '0' : String(Math.floor(nowMs / 1000) + seconds);
 }
 
-/** Returns FCM's own error code, otherwise the general status. `message` begins with a colon, or is empty. */
+/** Returns FCM's own error code, or else the general status. `message` begins with a colon, or is empty. */
 function errorOf({ body }: ProviderExchange & { kind: 'answer' }): { code: string; message: string } {
   const error = (body as { error?: Record<string, unknown> } | undefined)?.error;
   const details = Array.isArray(error?.details) ? error.details : [];

@@ -4,7 +4,7 @@ import { privateKeyFrom, signedToken } from './json-web-token.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-/** Lifetime of an assertion. Google refuses a longer one. */
+/** Lifetime of an assertion in seconds. Google refuses a longer one. */
 const ASSERTION_SECONDS = 3_600;
 /** A token is replaced this long before it expires, in ms, so that it does not expire during a request. */
 const SPARE_MS = 60_000;

@@ -35,7 +35,7 @@ const SID_MAX_LENGTH = 512;
 
 /**
  * Codes of failures before any byte of the request was sent. A name that resolves to a private address is retried like
- * an unknown name. Otherwise customers could tell the two apart.
+ * an unknown name. Otherwise customers could find out which names exist in the operator's network.
  */
 const BEFORE_SENDING = new Set([
   'address_not_public',
@@ -85,7 +85,7 @@ export class WebPushProvider implements Provider<PushSubmission> {
     this.#isStopped = true;
   }
 
-  /** Always up: the endpoints belong to many push services, so a failure of one does not mean that all are down. */
+  /** Always up. The endpoints belong to many push services, so the failure of one does not mean that all are down. */
   health(): ProviderHealth {
     return { name: this.name, state: 'up', inFlight: this.#inFlight };
   }
@@ -115,8 +115,8 @@ export class WebPushProvider implements Provider<PushSubmission> {
 }
 
 /**
- * Marks a failure as one of this endpoint only. Customers choose endpoints, so a dead one says nothing about the
- * others.
+ * Marks a failure as one of this endpoint only. Customers choose the endpoints, so a dead endpoint says nothing about
+ * the others.
  */
 function alone(outcome: Unavailable): Unavailable {
   return { ...outcome, onlyThis: true };
@@ -133,8 +133,8 @@ function contentOf({ title, body, data, imageUrl, clickUrl }: PushSubmission) {
 }
 
 /**
- * Returns a topic for the collapse key. A topic has at most 32 characters of base64url (RFC 8030, 5.4), so it is a
- * digest.
+ * Returns a topic for the collapse key. A topic has at most 32 characters of base64url (RFC 8030, 5.4). So it is a
+ * digest of the key.
  */
 function topicOf(collapseKey: string): string {
   return createHash('sha256').update(collapseKey).digest('base64url').slice(0, TOPIC_LENGTH);
@@ -164,6 +164,6 @@ function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmissi
   const pauseMs = retryAfterMs(header('retry-after'), Date.now());
   if (status === 429) return alone(unavailable(reason, true, pauseMs));
   if (status >= 500) return alone(unavailable(reason, false, pauseMs));
-  // Also 401 and 403, which mean that the browser subscribed with another gateway's key.
+  // This includes 401 and 403. They mean that the browser subscribed with another gateway's key.
   return { kind: 'rejected', code: `http_${status}`, reason };
 }

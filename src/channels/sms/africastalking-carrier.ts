@@ -38,8 +38,8 @@ const FAILED: Readonly<Record<string, string>> = {
  * Creates a carrier from `africastalking://username:apiKey@host[?callbackToken=SECRET]`. The host is
  * api.africastalking.com or, for tests, api.sandbox.africastalking.com. Its callbacks are not signed. With a
  * `callbackToken`, only callbacks with the same `?token=` are accepted. Without it, anybody who knows the id of a sent
- * message can report on it, and no other report is kept. Production refuses that. Throws an Error if the URL is
- * invalid.
+ * message can report on that message, and reports on other ids are not kept. Production requires a token. Throws an
+ * Error if the URL is invalid.
  */
 export function createAfricasTalkingCarrier({
   url,
@@ -92,7 +92,7 @@ function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): Api
   if (REFUSALS.test(words)) return { kind: 'rejected', code: words.split(/\W/)[0] ?? '', reason: words };
   if (status >= 400)
     return { kind: 'rejected', code: `http_${status}`, reason: words || `answered ${status}` };
-  // It is unknown whether the API accepted the message.
+  // The answer does not say whether the API accepted the message.
   return { kind: 'unavailable', reason: `the answer names no recipient: ${words || 'no message'}` };
 }
 
@@ -114,7 +114,8 @@ function readRecipient(recipient: unknown, submission: SmsSubmission): ApiOutcom
 }
 
 /**
- * True if the callback has the right token. Digests are compared, so that the time reveals neither content nor length.
+ * True if the callback has the right token. Compares digests, so that the time of the comparison reveals neither
+ * content nor length.
  */
 function isTold({ target }: SmsCallback, token: string | undefined): boolean {
   if (token === undefined) return true;

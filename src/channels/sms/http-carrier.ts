@@ -1,6 +1,6 @@
 /**
- * The common part of SMS carriers with an HTTP API. Each carrier has a file of its own. That file builds the requests
- * and reads the answers and callbacks.
+ * The common part of SMS carriers with an HTTP API. Each carrier has a file of its own, which builds the requests and
+ * reads the answers and callbacks.
  */
 
 import type {
@@ -24,7 +24,10 @@ export interface ApiAnswer {
   readonly body: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** `own` means that the operator must fix the account, its credentials or its credit. It affects all messages. */
+/**
+ * What an answer means. `own`: the operator must fix the account, its credentials or its credit. This affects all
+ * messages.
+ */
 export type ApiOutcome = SubmitOutcome | { readonly kind: 'own'; readonly reason: string };
 
 /** The API of one carrier. */
@@ -33,13 +36,13 @@ export interface HttpCarrierApi {
   readonly kind: string;
   readonly name: string;
   readonly baseUrl: string;
-  /** Set if callbacks do not prove who sent them: a warning that names the risk and the setting that removes it. */
+  /** Set if nobody can tell who sent a callback. A warning that names the risk, and the setting that removes it. */
   readonly openCallbacks?: string | undefined;
   /** Time limit of one request in ms. */
   readonly timeoutMs?: number | undefined;
   /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
-  /** Returns the path, the headers besides the content type, and the fields of the form. */
+  /** Returns the request: the path, the fields of the form, and the headers other than the content type. */
   request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
     readonly form: Readonly<Record<string, string>>;
   };

@@ -47,7 +47,8 @@ export class SimulatorCarrier implements Provider<Submission> {
     if (signal.aborted || this.#isStopped) {
       return { kind: 'unavailable', reason: 'the gateway is stopping', definitelyNotSent: true };
     }
-    // About as short as the sids of real carriers. The last half of an id is random, so it is used.
+    // The sid is about as short as the sids of real carriers. The last half of a message id is random, so that half is
+    // used.
     const sid = `sim-${submission.messageId.replaceAll('-', '').slice(-16)}-${submission.position}`;
     switch (submission.to.slice(-4)) {
       case '0001':
@@ -88,7 +89,7 @@ export class SimulatorCarrier implements Provider<Submission> {
     return { name: this.name, state: 'up', inFlight: 0 };
   }
 
-  /** Sends a report about a second later. A restart loses the report, as may happen with any carrier. */
+  /** Sends a report about a second later. A restart loses the report, as can happen with a real carrier. */
   #report(report: DeliveryReport, afterMs = REPORT_AFTER_MS): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);

@@ -14,10 +14,10 @@ import {
   parseCarrierUrl,
 } from './http-carrier.ts';
 
-/** The longest time that a message may wait in Twilio's queue. */
+/** The longest time in seconds that a message may wait in Twilio's queue. */
 const MAX_VALIDITY_SECONDS = 36_000;
 const LEAST_VALIDITY_SECONDS = 5;
-/** Twilio's error code if the queue of the sender is full. */
+/** Twilio's error code for a full queue of the sender. */
 const QUEUE_FULL = 21611;
 const CALLBACK_PATH = '/callbacks/sms/twilio';
 

@@ -1,12 +1,12 @@
 /**
- * The path of a webhook receiver that the gateway itself serves outside production, so that newcomers can try webhooks.
- * Its own URLs may be webhook targets although their IP address is private.
+ * The path of a webhook receiver that the gateway itself serves outside production. Newcomers can use it to try
+ * webhooks. The receiver's own URLs may be webhook targets although their IP address is private.
  */
 export const RECEIVER_PATH = '/simulator/webhook/';
 /** The last segment of the receiver's URL. The user chooses it. */
 const RECEIVER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const SHOWN_NAME = 'first-webhook';
-/** A server that listens on all addresses is reached at these instead. */
+/** If the server listens on all addresses, these addresses reach it. */
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
 /** True if `text` can be the last segment of a receiver's URL. */
@@ -31,8 +31,8 @@ export class OwnReceiver {
   }
 
   /**
-   * True only for a URL of the receiver, compared before any decoding or normalising. Any other spelling, path, port or
-   * host is false.
+   * True only for a URL of the receiver, compared before decoding or normalising. False for any other spelling, path,
+   * port or host.
    */
   admits(url: string): boolean {
     const prefix = this.#prefix;

@@ -12,7 +12,7 @@ import type { OwnReceiver } from './own-receiver.ts';
 
 export interface WebhookTransportOptions {
   readonly client: GuardedClient;
-  /** The gateway's own receiver, and a client that may reach it. Absent in production. */
+  /** The gateway's own receiver, and a client that may reach it. Undefined in production. */
   readonly own?: { readonly receiver: OwnReceiver; readonly client: GuardedClient } | undefined;
   /** SERVICE_NAME. It is the middle part of the header names and the beginning of the user agent. */
   readonly serviceName: string;
@@ -43,7 +43,8 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
   const fixed = { 'User-Agent': `${serviceName}-Webhooks/1.0`, 'Content-Type': 'application/json' };
 
-  // The client is chosen when a URL is registered and again at each attempt. The stored URL is the one that is used.
+  // Returns the client for a URL. It is called when a URL is registered and again at each attempt, both with the stored
+  // text of the URL.
   const clientFor = (url: string) => (own?.receiver.admits(url) ? own.client : client);
 
   const check = async (by: GuardedClient, url: string): Promise<string> => {
@@ -98,8 +99,8 @@ function toResult(exchange: HttpExchange): AttemptResult {
     return { ok: false, httpStatus: null, responseBody: null, errorMessage: exchange.message, durationMs };
   }
   const { status, body, incomplete } = exchange;
-  // A 2xx answer whose body breaks off or times out is a failure, which is retried (R163). A receiver can drop a
-  // repeated event but cannot recover a lost one. A body that was cut at the limit counts as complete, because the
+  // A 2xx answer whose body breaks off or times out counts as a failure and is retried (R163). A receiver can drop a
+  // repeated event, but cannot recover a lost one. A body that was cut at the limit counts as complete, because the
   // gateway itself stopped reading.
   const ok = status >= 200 && status < 300 && incomplete === null;
   return {

@@ -9,11 +9,14 @@ import { meaningOf, readError } from './cloud-api-errors.ts';
 export interface CloudApiCallbackOptions {
   /** Name of the provider to which the statuses belong. */
   readonly provider: string;
-  /** Messages to other numbers of the same app are ignored. Undefined: messages to all numbers are accepted. */
+  /**
+   * Only messages to this number are read; others of the same app are ignored. Undefined: messages to all numbers are
+   * read.
+   */
   readonly phoneNumberId: string | undefined;
-  /** Undefined: no callback is accepted. */
+  /** The secret that signs callbacks. Undefined: no callback is accepted. */
   readonly appSecret: string | undefined;
-  /** Undefined: no handshake succeeds. */
+  /** The token of the handshake. Undefined: no handshake succeeds. */
   readonly verifyToken: string | undefined;
 }
 
@@ -53,7 +56,7 @@ export function createCloudApiCallbacks(options: CloudApiCallbackOptions): Whats
   };
 }
 
-/** Compares digests, so that the time reveals neither content nor length. */
+/** Compares digests, so that the time of the comparison reveals neither content nor length. */
 function isSame(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(expected));
@@ -77,8 +80,8 @@ function isFor(value: Json, phoneNumberId: string | undefined): boolean {
 }
 
 /**
- * Returns the report in a status. The status `sent` is ignored, because the answer to the submission has told it
- * already.
+ * Returns the report in a status. The status `sent` is ignored, because the answer to the submission already meant the
+ * same.
  */
 function reportOf({ id, status, recipient_id, errors }: Json): DeliveryReport[] {
   if (typeof id !== 'string' || id === '') return [];

@@ -29,7 +29,7 @@ const NAMED: Readonly<Record<number, string>> = {
 const THROTTLED = new Set([4, 80007, 130429, 131048]);
 const THROTTLED_PAIR = 131056;
 const TEMPORARY = new Set([1, 2, 131000, 131016, 131057, 133004]);
-/** Errors with the token, permissions, payment or a locked account. */
+/** Codes of errors with the token, the permissions, the payment or a locked account. Only the operator can fix them. */
 const OWN = new Set([0, 3, 10, 33, 190, 368, 131005, 131031, 131042, 133010]);
 
 /** Reads an error object. Undefined if it is not one. */

@@ -1,7 +1,8 @@
 /**
- * Reads the requests that a carrier sends by itself (`deliver_sm`, `data_sm`). A **receipt** is a delivery report for
- * one part of a message. **MO** is a message from a subscriber. A PDU counts as a receipt only because of its esm_class
- * or TLVs, which a subscriber cannot set. The text does not count: anybody could send a text that looks like a receipt.
+ * Reads the requests that a carrier sends without being asked (`deliver_sm`, `data_sm`). A **receipt** is a delivery
+ * report for one part of a message. **MO** is a message from a subscriber. A PDU counts as a receipt only because of
+ * its esm_class or TLVs, which a subscriber cannot set. The text does not count: anybody could send a text that looks
+ * like a receipt.
  */
 import type { PduFields } from 'smpp';
 import type { DeliveryReport } from '../../../domain/ports/provider.ts';
@@ -94,7 +95,8 @@ function field(text: string, pattern: RegExp): string | undefined {
 }
 
 function fieldPattern(name: string): RegExp {
-  // The value of an empty field ("id: sub:001") must not be the name of the next field.
+  // Finds the value of a field. If a field is empty ("id: sub:001"), the name of the next field must not be taken as
+  // its value.
   return new RegExp(`(?:^|[\\s,;])${name}:(?:([^\\s,;]+)|\\s+([^\\s:,;]+)(?=[\\s,;]|$))`, 'i');
 }
 

@@ -1,8 +1,8 @@
 import type { SmppTiming } from './smpp-settings.ts';
 
 /**
- * Sends enquire_link to an SMSC at intervals. While its answer is missing, any other PDU counts as a sign of life. A
- * carrier that answers in order but slowly also answers enquire_link late.
+ * Sends enquire_link to an SMSC at intervals. While the answer is missing, any other PDU also proves that the SMSC
+ * works. A slow carrier that answers in order answers enquire_link late, too.
  */
 export class EnquireLink {
   readonly #timing: Pick<SmppTiming, 'enquireIntervalMs' | 'enquireTimeoutMs'>;
@@ -13,8 +13,8 @@ export class EnquireLink {
   #isStopped = false;
 
   /**
-   * `ask` sends enquire_link and resolves with the answer. `onSilence` is called if nothing arrived for
-   * enquireTimeoutMs.
+   * `ask` sends enquire_link and resolves with the answer. `onSilence` is called if nothing arrives for
+   * `enquireTimeoutMs`.
    */
   constructor(timing: SmppTiming, ask: () => Promise<unknown>, onSilence: (reason: string) => void) {
     this.#timing = timing;

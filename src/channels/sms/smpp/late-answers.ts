@@ -1,11 +1,11 @@
 import type { Submission } from '../../../domain/ports/provider.ts';
 
-/** Number of messages whose late answers are remembered. When there are more, the oldest are dropped. */
+/** Number of messages whose late answers are kept in memory. Above it, the oldest are dropped. */
 const MAX_KEPT = 10_000;
 
 /**
- * The sids of messages that the carrier accepted only after the gateway had given up waiting. Such a message must not
- * be sent again.
+ * Keeps the sids of messages that the carrier accepted only after the gateway had stopped waiting. Such a message must
+ * not be sent again.
  */
 export class LateAnswers {
   readonly #sids = new Map<string, string>();

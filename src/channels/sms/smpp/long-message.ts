@@ -2,10 +2,10 @@ import type { SubmitOutcome } from '../../../domain/ports/provider.ts';
 import { notSent, unavailable } from './smpp-link.ts';
 
 /**
- * Number of partly sent messages whose reference is remembered. When there are more, the oldest is dropped.
+ * Number of partly sent messages whose reference is kept in memory. Above it, the oldest is dropped.
  *
- * The 8-bit concatenation reference tells a handset which parts belong to one message. A message whose parts may have
- * been sent in part keeps its reference when it is retried. The handset then joins old and new parts into one message.
+ * The 8-bit concatenation reference tells a handset which parts belong to one message. A message of which some parts
+ * may have been sent keeps its reference when it is retried. The handset then joins old and new parts into one message.
  */
 const MAX_KEPT = 1_000;
 
@@ -40,7 +40,9 @@ export class LongMessageReferences {
 /** The outcome of one part. `throttled` means that the carrier will accept it a little later. */
 export type PartOutcome = SubmitOutcome & { readonly throttled?: true };
 
-/** Returns the outcome of the whole message: the first refusal of a part, else the first failure, else accepted. */
+/**
+ * Returns the outcome of the whole message: the first refusal of a part, or else the first failure, or else accepted.
+ */
 export function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutcome {
   const place = (index: number) => `part ${index + 1} of ${total}`;
   const others = outcomes.length > 1 ? '; other parts may have left' : '';

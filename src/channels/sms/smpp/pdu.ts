@@ -7,8 +7,8 @@
  */
 import smpp, { type Pdu, type PduFields } from 'smpp';
 
-// Remove the package's filters, because they change texts and times. They read ASCII receipts as GSM-7 (`_` in a
-// message id becomes `§`), and reject a PDU with a short callback_num or validity.
+// Remove the package's filters, because they change texts and times. They read ASCII receipts as GSM-7, so that `_` in
+// a message id becomes `§`. They also reject a PDU with a short callback_num or validity.
 for (const definition of [
   ...Object.values(smpp.commands).flatMap((command) => Object.values(command.params ?? {})),
   ...Object.values(smpp.tlvs),
@@ -17,9 +17,9 @@ for (const definition of [
 }
 
 const HEADER_OCTETS = 16;
-/** Enough for a message_payload of 64 KB, which SMPP 3.4 allows, and the other fields of a PDU. */
+/** Largest PDU in octets: a message_payload of 64 KB, which SMPP 3.4 allows, and the other fields. */
 const MAX_PDU_OCTETS = 128 * 1024;
-// The package's own limit is only a quarter of such a payload.
+// The package's own limit is only a quarter of such a payload. Raise it.
 smpp.PDU.maxLength = MAX_PDU_OCTETS;
 const RESPONSE_BIT = 0x8000_0000;
 

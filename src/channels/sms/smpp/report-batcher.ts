@@ -9,7 +9,7 @@ import { OutageLog } from '../../../runtime/outage-log.ts';
 import { ESME_RMSGQFUL, ESME_ROK, ESME_RX_T_APPN } from './command-status.ts';
 
 const MAX_BATCH = 500;
-/** The most reports that may wait. It is several times what an SMSC sends before it waits for answers. */
+/** Number of reports that may wait. It is several times what an SMSC sends before it waits for answers. */
 const MAX_WAITING = 5_000;
 
 interface Waiting {
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Does not use `Batcher`, which starts a batch one turn of the event loop later. Some reports arrive before the answer
- * to their submit_sm. They would then be recorded after it.
+ * Records reports in batches. Does not use `Batcher`, because that starts a batch one turn of the event loop later. A
+ * report that arrives before the answer to its submit_sm would then be recorded after the answer.
  */
 export class ReportBatcher {
   readonly #provider: string;
@@ -43,9 +43,9 @@ export class ReportBatcher {
   }
 
   /**
-   * Adds a report to the next batch. `acknowledge` is called with ESME_ROK when the sink has resolved. It is called
-   * with ESME_RX_T_APPN if the sink rejects, and most SMSCs then repeat the report. It is called at once with
-   * ESME_RMSGQFUL if too many reports wait.
+   * Adds a report to the next batch. Calls `acknowledge` with ESME_ROK when the sink has stored it, or with
+   * ESME_RX_T_APPN if the sink rejects. Most SMSCs then send the report again. If too many reports wait, calls it at
+   * once with ESME_RMSGQFUL.
    */
   add(report: DeliveryReport, acknowledge: (status: number) => void): void {
     if (this.#waiting.length >= MAX_WAITING) {
@@ -68,7 +68,7 @@ export class ReportBatcher {
   }
 
   async #run(): Promise<void> {
-    // Wait for one microtask, so that all reports of one read from the socket form one batch.
+    // Wait for one microtask, so that all reports of one read from the socket are in one batch.
     await undefined;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MAX_BATCH);

@@ -3,8 +3,8 @@
  * again. Messages are submitted over the first session.
  *
  * A **part** is one submit_sm. The first part of a long message is sent alone. When it is accepted, the others follow
- * on the same session without waiting for each other. A refusal nearly always concerns the whole message, and this way
- * nothing is half sent then. If a later part fails, the whole message fails (`rejected`, `unavailable`), although parts
+ * on the same session without waiting for each other. A refusal nearly always concerns the whole message, so it comes
+ * before any part was sent. If a later part fails, the whole message fails (`rejected`, `unavailable`), although parts
  * of it may have been delivered. The reason says so, and a retry uses the same concatenation reference.
  */
 import type { Pdu } from 'smpp';
@@ -34,11 +34,11 @@ import type { Answer, SmppSession } from './smpp-session.ts';
 import { type BindRole, parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './submit-sm.ts';
 
-/** How often a later part is sent while the carrier throttles it. Then the whole message fails. */
+/** How often a later part is sent while the carrier throttles it. After that, the whole message fails. */
 const LATER_PART_TRIES = 3;
 /**
- * A skipped message (see smpp-session.ts) waits this many times submitTimeoutMs before its retry. It occupied a place
- * in the window for a long time, and other messages need the place.
+ * The retry of a skipped message (see smpp-session.ts) waits this many times `submitTimeoutMs`. The message held a
+ * place in the window for a long time, and other messages need the place.
  */
 const SKIPPED_PAUSE = 5;
 
@@ -81,7 +81,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   readonly #now: () => Date;
   readonly #references: LongMessageReferences;
   readonly #lateAnswers = new LateAnswers();
-  /** The links that keep the sessions bound. Messages are submitted over the first one. */
+  /** One link for each session, which keeps it bound. Messages are submitted over the first one. */
   readonly #links: readonly [SmppLink, ...SmppLink[]];
   #reports: ReportBatcher | undefined;
   #stopped: Promise<void> | undefined;
@@ -127,9 +127,9 @@ class SmppCarrier implements Provider<SmsSubmission> {
         if ('kind' in session) return session;
         if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
         if (signal.aborted) return notSent('the SMPP window was full');
-        // Another carrier can send the message sooner than the next session of this one.
+        // Do not wait for the next session of this carrier. Another carrier can send the message sooner.
         if (session.isRetired) return notSent('the SMSC does not answer earlier messages');
-        // The session has ended or is stopping. The next round waits for a new session.
+        // The session has ended or is stopping. The next turn of the loop waits for a new session.
       }
     } catch (error) {
       this.#logger.error(
@@ -230,7 +230,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   }
 
   /**
-   * Sends a later part. A partly sent message should be completed, so this waits while the carrier throttles, and
+   * Sends a later part. It is better to complete a partly sent message. So this waits while the carrier throttles, and
    * ignores the caller's signal.
    */
   async #sendLaterPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
@@ -250,7 +250,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
       if (this.#now() >= submission.expiresAt)
         return { ...notSent('the message expired before it could be sent'), onlyThis: true };
       const answer = await session.submit(partFields(message, index, reference), (messageId) => {
-        // Only for messages of one part. The parts of a long message are sent again together, under the same reference.
+        // Remember the late answer only for a message of one part. A long message is sent again with all its parts and
+        // the same reference.
         if (message.text.parts.length <= 1)
           this.#lateAnswers.note(submission, sidOf(messageId, submission, index));
       });

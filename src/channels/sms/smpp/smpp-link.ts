@@ -55,7 +55,7 @@ export class SmppLink {
     }
   }
 
-  /** Rejects waiting submissions. A message whose first part was sent may be completed. */
+  /** Rejects submissions that wait for a session. A message whose first part was sent may still be completed. */
   refuseNew(): void {
     this.#stopping = true;
     this.#waiting.rejectAll();
@@ -105,7 +105,7 @@ export class SmppLink {
 
   async #sleep(delayMs: number): Promise<void> {
     this.#nextAttemptAt = performance.now() + delayMs;
-    // Wake the waiting submissions, so that they check whether this pause is too long for them.
+    // Wake the submissions that wait, so that each checks whether this pause is too long for it.
     this.#waiting.wakeAll();
     await this.#pause.wait(undefined, delayMs);
     this.#nextAttemptAt = undefined;
@@ -127,12 +127,12 @@ export class SmppLink {
   }
 }
 
-/** The outcome of a message that certainly was not sent. A retry before `retryAfterMs` would fail. */
+/** Returns the outcome of a message that was certainly not sent. A retry before `retryAfterMs` would fail. */
 export function notSent(reason: string, retryAfterMs?: number): Unavailable {
   return { ...unavailable(reason, retryAfterMs), definitelyNotSent: true };
 }
 
-/** The outcome of a message that may be retried. A retry before `retryAfterMs` would fail. */
+/** Returns the outcome of a message that may be retried. A retry before `retryAfterMs` would fail. */
 export function unavailable(reason: string, retryAfterMs?: number): Unavailable {
   return retryAfterMs === undefined
     ? { kind: 'unavailable', reason }

@@ -24,7 +24,7 @@ import { SubmitWindow } from './submit-window.ts';
 const INTERFACE_VERSION = 0x34;
 const MAX_SEQUENCE = 0x7fff_ffff;
 const UNBIND_TIMEOUT_MS = 1_000;
-/** The most skipped submissions whose late answers are awaited. It equals the largest window. */
+/** Number of skipped submissions whose late answers are expected. It equals the largest window. */
 const MAX_SKIPPED = 1_000;
 
 export interface SessionOptions {
@@ -39,7 +39,7 @@ export interface SessionOptions {
   readonly onIncoming: (pdu: Pdu, acknowledge: (status: number) => void) => void;
 }
 
-/** Called with the message_id of a skipped submission that the carrier accepted later. */
+/** Called with the message_id if the carrier accepts a skipped submission later. */
 type OnLate = (messageId: string | undefined) => void;
 
 export class SmppSession {
@@ -175,7 +175,7 @@ export class SmppSession {
       return;
     }
     socket.once('close', () => this.#resolveEnded(reason));
-    // Lets a last answer be sent. A peer that does not read must not keep the socket open.
+    // Close the socket after the last answer was sent. If the peer does not read, close it after a timeout.
     socket.destroySoon();
     const timer = setTimeout(() => socket.destroy(), UNBIND_TIMEOUT_MS);
     socket.once('close', () => clearTimeout(timer));
@@ -212,8 +212,8 @@ export class SmppSession {
       this.#options.logger.warn({ reason: this.#overdueReason }, 'SMPP session takes no more messages');
     }
     if (!this.#isRetired || this.#awaited > 0) return;
-    // Do it a little later: the first part of a long message may just have been answered, and its other parts must be
-    // sent first.
+    // Wait for the next turn of the event loop. The first part of a long message may just have been answered, and its
+    // other parts must be sent first.
     setImmediate(() => {
       if (this.#awaited === 0) void this.unbind(this.#overdueReason);
     });
@@ -255,7 +255,7 @@ export class SmppSession {
       return;
     }
     this.#pending.delete(pdu.sequence_number);
-    // Some carriers send generic_nack with status 0. It is a refusal anyway.
+    // Some carriers send generic_nack with status 0. Treat it as a refusal all the same.
     const status = pdu.command === 'generic_nack' ? pdu.command_status || ESME_RINVCMDID : pdu.command_status;
     settle({ kind: 'answered', status, messageId: pdu.message_id });
   }
@@ -283,7 +283,7 @@ export class SmppSession {
         break;
       case 'alert_notification':
       case 'outbind':
-        // SMPP 3.4 defines no answer for these.
+        // For these requests SMPP 3.4 defines no answer.
         break;
       default:
         this.#write(
@@ -305,12 +305,12 @@ export class SmppSession {
   }
 }
 
-/** The result of a request. */
+/** How a request ended. */
 export type Answer =
   | { readonly kind: 'answered'; readonly status: number; readonly messageId: string | undefined }
-  /** The session ended first. It is unknown whether the request arrived. */
+  /** The session ended before the answer. It is unknown whether the request arrived. */
   | { readonly kind: 'closed'; readonly reason: string }
-  /** The carrier answered later requests. It is unknown whether it has this one. */
+  /** The carrier answered later requests and not this one. It is unknown whether it received this one. */
   | { readonly kind: 'skipped'; readonly reason: string }
   /** The session had ended before. Nothing was sent. */
   | { readonly kind: 'unsent' };

@@ -15,27 +15,27 @@ export interface SmppSettings {
   readonly systemId: string;
   readonly password: string;
   readonly systemType: string;
-  /** The most submit_sm PDUs without an answer. */
+  /** Number of submit_sm PDUs that may be unanswered. */
   readonly window: number;
   readonly sourceTon?: number;
   readonly sourceNpi?: number;
-  /** True if validity_period is sent. */
+  /** True if the gateway sends validity_period. */
   readonly validity: boolean;
   readonly timing: SmppTiming;
 }
 
-/** Timeouts, all in ms. */
+/** Time limits and intervals, all in ms. */
 export interface SmppTiming {
   /** Limit for connecting and for the answer to the bind. */
   readonly bindTimeoutMs: number;
-  /** A submission without an answer for this long is overdue (see `SmppSession`). */
+  /** A submission is overdue if it has no answer after this time (see `SmppSession`). */
   readonly submitTimeoutMs: number;
   readonly enquireIntervalMs: number;
   /** How long the SMSC may send nothing while an enquire_link is unanswered. */
   readonly enquireTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
-  /** How long a submission waits for a bound session. */
+  /** How long a submission waits until a session is bound. */
   readonly boundWaitMs: number;
   readonly throttlePauseMs: number;
   /** How long `stop` waits for submissions in flight and for reports to be recorded. */

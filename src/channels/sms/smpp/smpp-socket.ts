@@ -3,7 +3,7 @@ import tls from 'node:tls';
 import type { SmppSettings } from './smpp-settings.ts';
 
 const KEEP_ALIVE_MS = 30_000;
-/** The most octets that may wait until the peer reads them. A whole window of submissions has fewer. */
+/** Number of octets that may wait because the peer does not read. A whole window of submissions is smaller. */
 const MAX_UNREAD_OCTETS = 1024 * 1024;
 
 /** Starts connecting to an SMSC. `tlsCa` (PEM) is trusted instead of the system's certificates. */
@@ -12,7 +12,7 @@ export function openSocket({ host, port, tls: isEncrypted }: SmppSettings, tlsCa
   const socket = isEncrypted
     ? tls.connect({ host, port, servername, ca: tlsCa })
     : net.connect({ host, port });
-  // Without this, each small write waits for the previous ACK, which costs 97 % of the throughput.
+  // Without this, each small write waits for the previous ACK. That costs 97 % of the throughput.
   socket.setNoDelay(true);
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
   return socket;
@@ -20,7 +20,8 @@ export function openSocket({ host, port, tls: isEncrypted }: SmppSettings, tlsCa
 
 /**
  * Returns a function that writes PDUs to a socket. PDUs of one turn of the event loop are sent in one system call. If
- * the peer does not read, reading from it stops too. Otherwise the answers to its requests would pile up.
+ * the peer does not read, the gateway stops reading from it. Otherwise its own answers to the peer's requests would
+ * pile up.
  */
 export function pduWriter(socket: net.Socket): (bytes: Buffer) => void {
   let isCorked = false;

@@ -62,9 +62,9 @@ export function partFields({ fields, text }: SmppMessage, index: number, referen
 }
 
 /**
- * Returns the time in SMPP's absolute format in UTC, `YYMMDDhhmmsst00+`. From 48 h ahead, which many carriers refuse,
- * it is empty, so the carrier's default applies. It is at least a minute ahead, so that a carrier whose clock is fast
- * still accepts the message.
+ * Returns the time in SMPP's absolute format in UTC, `YYMMDDhhmmsst00+`. It is at least a minute ahead, so that a
+ * carrier whose clock is fast still accepts the message. Many carriers refuse a time 48 h ahead or later. For such a
+ * time it is empty, and the carrier's default applies.
  */
 function validityPeriod(expiresAt: Date, now: Date): string {
   const aheadMs = expiresAt.getTime() - now.getTime();
@@ -135,9 +135,9 @@ export interface WireText {
 }
 
 /**
- * Returns the octets of the text's parts. GSM-7, unpacked: 160 septets alone, or 153 in each of several parts. UCS-2,
- * big-endian: 70 code units alone, or 67 in each part. Neither an extension character nor a surrogate pair is split. If
- * the text cannot be sent, returns a string that says why.
+ * Returns the octets of the text's parts. GSM-7, unpacked: 160 septets in a single part, or 153 in each of several
+ * parts. UCS-2, big-endian: 70 code units in a single part, or 67 in each of several. Neither an extension character
+ * nor a surrogate pair is split. If the text cannot be sent, returns a string that says why.
  */
 export function toWireText(text: string, encoding: SmsEncoding): WireText | string {
   const wire = encoding === 'GSM-7' ? gsm7(text) : ucs2(text);

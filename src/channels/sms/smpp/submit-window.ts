@@ -1,8 +1,8 @@
 /**
- * The submit window of one SMPP session: how many submit_sm may be unanswered at the same time. The carrier changes the
- * limit. When it throttles a PDU, the limit is halved and submission pauses. After as many successes as the limit, the
- * limit grows by one, up to the configured maximum. It is not a `Semaphore`, because it has two queues and a pause
- * (ADR-0022).
+ * The submit window of one SMPP session: how many submit_sm may be unanswered at the same time. The carrier's answers
+ * change this limit. When it throttles a PDU, the limit is halved and submission pauses. After as many successes as the
+ * limit, the limit grows by one, up to the configured maximum. It is not a `Semaphore`, because it has two queues and a
+ * pause (ADR-0022).
  */
 import { WaitQueue } from '../../../runtime/wait-queue.ts';
 
@@ -11,7 +11,7 @@ const MAX_PAUSE_MS = 5_000;
 export class SubmitWindow {
   readonly #max: number;
   readonly #pauseMs: number;
-  /** Later parts of messages go first, so that few messages are half sent. */
+  /** Later parts of messages get a place first, so that few messages are partly sent. */
   readonly #laterParts = new WaitQueue();
   readonly #newMessages = new WaitQueue();
   #limit: number;
@@ -38,8 +38,8 @@ export class SubmitWindow {
   }
 
   /**
-   * Waits for a place for the first part of a message. After each true, call `release` once. False if aborted, refused
-   * or closed.
+   * Waits for a place for the first part of a message. Resolves with true if it got one; then call `release` once.
+   * Resolves with false if it was aborted, refused or closed.
    */
   async acquire(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted || this.#newRefused) return false;
@@ -71,7 +71,7 @@ export class SubmitWindow {
   /** Call this when the carrier throttled a PDU. Halves the limit and pauses. Returns the rest of the pause in ms. */
   throttled(): number {
     if (this.#closed) return this.#pauseMs;
-    // The carrier throttles all PDUs on the wire together. So halve the limit once, not once for each PDU.
+    // The carrier throttles all PDUs that are in flight. So halve the limit once for all of them.
     if (this.#pauseTimer !== undefined) return Math.max(0, this.#pausedUntil - performance.now());
     this.#limit = Math.max(1, this.#limit / 2);
     const pauseMs = Math.min(MAX_PAUSE_MS, this.#pauseMs * 2 ** Math.min(this.#pauses++, 16));
@@ -83,7 +83,7 @@ export class SubmitWindow {
     return pauseMs;
   }
 
-  /** From now on, only later parts of messages whose first part was sent get a place. */
+  /** From now on, only later parts get a place, so that messages in progress can be completed. */
   refuseNew(): void {
     this.#newRefused = true;
     this.#newMessages.rejectAll();
@@ -98,8 +98,7 @@ export class SubmitWindow {
   }
 
   /**
-   * Takes a place if there is one. It need not check the queues, because `#admit` leaves no place free while anybody
-   * waits.
+   * Takes a place if there is one. It need not check the queues: while somebody waits, `#admit` leaves no place free.
    */
   #take(): boolean {
     if (!this.#hasRoom()) return false;
