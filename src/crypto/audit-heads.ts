@@ -6,7 +6,7 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { sealedUnder } from './secret-box.ts';
 
-/** A part of the encrypted text, so that no other encrypted text can be used as a head. */
+/** Text inside each encrypted head. So no other encrypted text can be used as a head. */
 const PURPOSE = 'audit-head';
 
 /**
@@ -22,7 +22,7 @@ export function createAuditHeads(
 ): AuditHeads {
   const path = join(dataDir, 'audit-head');
   const currentKey = sealedUnder(secrets.seal(''));
-  // Writes run one after another, so that an older head never replaces a newer one. Of the heads that wait, only the
+  // Writes run one after another, so that an older head never replaces a newer one. If several heads wait, only the
   // newest is written.
   let writing: Promise<void> = Promise.resolve();
   let waiting: AuditHead | undefined;

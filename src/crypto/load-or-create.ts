@@ -21,10 +21,10 @@ export async function loadOrCreate(path: string, make: () => string): Promise<st
     await link(draft, path);
   } catch (error) {
     const { code = '', syscall } = error as NodeJS.ErrnoException;
-    // Some file systems, such as Windows shares, have no hard links. If two processes start together there, the text of
-    // the last one stays.
+    // Some file systems, such as Windows shares, have no hard links. If two processes start together there, both write
+    // the file, and the text of the last one stays.
     if (syscall === 'link' && NO_LINKS.has(code)) await rename(draft, path);
-    // Another process created it first.
+    // Another process was faster and created the file.
     else if (code !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });

@@ -8,13 +8,16 @@ type Authentication = Parameters<typeof verifyAuthenticationResponse>[0]['respon
 
 const encoded = (bytes: Buffer) => bytes.toString('base64url');
 const decoded = (text: unknown) => Buffer.from(typeof text === 'string' ? text : '', 'base64url');
-/** A copy that owns its memory, as the library wants it. */
+/** Returns a copy of the bytes with memory of its own. The library's types require it. */
 const bytesOf = (bytes: Buffer): Uint8Array<ArrayBuffer> => Uint8Array.from(bytes);
 
-/** Loaded when it is needed: most processes never do, and it makes Node warn of what it tries. */
+/**
+ * Loads the library on its first use. Most processes never need it, and loading it prints a warning of Node about an
+ * experimental feature.
+ */
 const library = () => import('@simplewebauthn/server');
 
-/** Passkeys of the origin of `publicUrl`, by @simplewebauthn/server. */
+/** Creates passkeys for the origin of `publicUrl`, with @simplewebauthn/server. */
 export function createPasskeys(publicUrl: () => string, serviceName: string): Passkeys {
   const place = () => {
     const { origin, hostname } = new URL(publicUrl());
@@ -59,7 +62,7 @@ export function createPasskeys(publicUrl: () => string, serviceName: string): Pa
     },
     async verifyCreation(answer, challenge) {
       const { verifyRegistrationResponse } = await library();
-      // It throws for every answer that does not hold, and for shapes that it cannot read.
+      // The library throws for an answer that is not valid, and for JSON that it cannot read.
       const found = await verifyRegistrationResponse({
         response: answer as unknown as Registration,
         expectedChallenge: encoded(challenge),

@@ -4,10 +4,10 @@ import type { PasswordHasher } from '../domain/ports/system.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 
 const derive = promisify(argon2);
-/** Cost of a hash: 19 MiB of memory, two passes, one thread. That takes about 20 ms. */
+/** Cost of a hash: 19,456 KiB of memory, two passes, one thread. A hash takes about 20 ms. */
 const COST = { parallelism: 1, memory: 19_456, passes: 2, tagLength: 32 };
 
-/** At most four hashes run at the same time. Each takes 19 MiB and a thread of libuv. */
+/** Limits the hashes that run at the same time. Each takes 19 MiB and one of libuv's threads. */
 const running = new Semaphore(4);
 
 type Settings = Omit<Argon2Parameters, 'message'>;

@@ -3,7 +3,7 @@ import type { Totp } from '../domain/ports/system.ts';
 
 const PERIOD_SECONDS = 30;
 
-/** Codes of six digits, a period of 30 seconds and SHA-1, because every authenticator app supports these (RFC 6238). */
+/** Codes of six digits, a period of 30 seconds and SHA-1: every authenticator app supports these (RFC 6238). */
 export const totp: Totp = {
   newSecret: () => generateSecret(),
   uri: (secret, label, issuer) => generateURI({ strategy: 'totp', issuer, label, secret }),
@@ -12,7 +12,7 @@ export const totp: Totp = {
       secret,
       token: code,
       epoch: Math.floor(now.getTime() / 1000),
-      // Also accept the codes before and after, because a phone's clock may be wrong and people type slowly.
+      // Also accept the previous and the next code, because a phone's clock may be wrong and people type slowly.
       epochTolerance: PERIOD_SECONDS,
       afterTimeStep: afterStep,
     });

@@ -5,11 +5,11 @@ import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../domain/conta
 import { validationError } from '../domain/errors.ts';
 import type { CsvReader, CsvRow } from '../domain/ports/csv-reader.ts';
 
-/** Number of characters to parse before other events get a turn: 1 to 2 ms of work. */
+/** Number of characters that are parsed before other work of the process gets a turn. Parsing them takes 1 to 2 ms. */
 const CHUNK = 16_384;
-/** The longest row, in characters. A longer row is not a contact but has a quote that is never closed. */
+/** The longest row in characters. A longer row is not a contact: it has a quote that is never closed. */
 const MAX_ROW_LENGTH = 256 * 1024;
-/** The most rows without text. Spreadsheets leave some of them below the last row. */
+/** Number of rows without text that a file may have. Spreadsheets write some below the last row. */
 const MAX_EMPTY_ROWS = 100_000;
 const LINE_BREAK = /\r\n|\r|\n/g;
 
@@ -60,8 +60,8 @@ export const csvReader: CsvReader = {
 
 /**
  * Makes the parser accept rows of any width. csv-parse creates an error with a stack for each row that is not as wide
- * as the first one. `relax_column_count` then ignores that error. That takes 20 µs for each row, and files may have
- * millions of rows.
+ * as the first one. With `relax_column_count` it then ignores that error. Creating it takes 20 µs for each row, and
+ * files may have millions of rows.
  */
 function takeAnyWidth(parser: Parser): void {
   const { state } = parser as Parser & { readonly state: { readonly record: readonly string[] } };

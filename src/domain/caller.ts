@@ -25,7 +25,7 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 
 /**
  * The rows that a caller may read and change: those of one account and one environment. If `environment` is undefined,
- * the rows of both environments (R199–R201). The caller gets `not_found` for any other row, and no list shows it.
+ * the rows of both environments (R199–R201). For any other row the caller gets `not_found`, and lists leave it out.
  *
  * Stores that serve API keys take a `Visibility` or an `AccountEnvironment` instead of an account id, so that no
  * operation can forget the environment.
@@ -91,8 +91,8 @@ export type Caller = ApiKeyCaller | MemberCaller | OperatorCaller | SystemCaller
 export type AccountCaller = ApiKeyCaller | MemberCaller;
 
 /**
- * The access that an operation requires. It refuses a kind of caller that it does not mention. It never refuses
- * `system`.
+ * The access that an operation requires. It refuses each kind of caller that it does not mention, except `system`,
+ * which it never refuses.
  */
 export interface Access {
   /** An API key needs one of these scopes or FULL_ACCESS. `any` allows every valid key. */
@@ -165,8 +165,8 @@ function refusalOfRole(access: Access, caller: Caller): DomainError | undefined 
 }
 
 /**
- * Returns the scope of a key that gives the access. A narrow scope is preferred to FULL_ACCESS. Undefined if no scope
- * gives it or none is needed.
+ * Returns the scope of a key that gives the access, a narrow one rather than FULL_ACCESS. Undefined if no scope gives
+ * it or none is needed.
  */
 export function admittingScope({ scopes: wanted }: Access, own: readonly Scope[]): Scope | undefined {
   if (wanted === undefined || wanted === 'any') return undefined;
@@ -202,8 +202,8 @@ export function visibilityOf(caller: Caller): Visibility {
 }
 
 /**
- * Returns the environment of the objects that a caller creates. For a key it is the key's own, for a person the chosen
- * one, by default production.
+ * Returns the environment of the objects that a caller creates. A key creates them in its own environment. A person may
+ * choose one. Default: production.
  */
 export function environmentOf(caller: Caller, chosen?: Environment): Environment {
   return caller.kind === 'api-key' ? caller.environment : (chosen ?? 'production');
@@ -218,8 +218,8 @@ export function accountEnvironmentOf(caller: Caller, chosen?: Environment): Acco
 }
 
 /**
- * Returns the environment to show, for lists that show one environment. Undefined if the caller may not see the
- * requested environment. The list is then empty.
+ * Returns the environment that a list shows, if the list shows only one. Undefined if the caller may not see the
+ * requested environment: the list is then empty.
  */
 export function listedEnvironment(
   caller: Caller,
@@ -231,8 +231,8 @@ export function listedEnvironment(
 }
 
 /**
- * Returns the rows to show, for lists that show both environments unless one is requested. Undefined if the caller may
- * not see the requested environment.
+ * Returns the rows that a list shows, if the list shows both environments unless one is requested. Undefined if the
+ * caller may not see the requested environment: the list is then empty.
  */
 export function listedVisibility(caller: Caller, asked: Environment | undefined): Visibility | undefined {
   return asked === undefined ? visibilityOf(caller) : listedEnvironment(caller, asked);

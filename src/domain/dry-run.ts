@@ -1,6 +1,6 @@
 /**
- * A **dry run** executes an operation in a transaction that is always rolled back (R273). All checks and writes of the
- * operation happen. Later reads of the same dry run see the writes. Nobody else ever sees them.
+ * A **dry run** executes an operation in a transaction that is always rolled back (R273). The operation makes all its
+ * checks and writes. Later reads of the same dry run see the writes. Nobody else ever sees them.
  */
 
 import { operationsOf } from './accounts/permission-operations.ts';
@@ -22,7 +22,7 @@ export interface DryRun {
   end(): Promise<void>;
 }
 
-/** Runs a job that an operation created, if its result is a part of the operation's answer. */
+/** Runs a job that an operation has created. Needed if the result of the job is a part of the operation's answer. */
 type RunJob = (job: NewJob, parts: Pick<Dependencies, 'stores' | 'uow'>) => Promise<void>;
 
 /** Opens dry runs. */
@@ -40,8 +40,8 @@ export class DryRuns {
   }
 
   /**
-   * Opens a dry run. It may hold locks of its account for `maxMs` (R331). Afterwards, its operations throw
-   * `service_unavailable`, as `open` does if too many dry runs are open.
+   * Opens a dry run. It may hold locks of its account for `maxMs` (R331). After that time, its operations throw
+   * `service_unavailable`. `open` throws the same error if too many dry runs are open.
    */
   async open(holder: string, maxMs: number): Promise<DryRun> {
     const transaction = await this.#transactions.open(holder, maxMs);
@@ -85,7 +85,7 @@ function tookTooLong(maxMs: number) {
   );
 }
 
-/** A cache without caching: a value read in this transaction must not reach other requests. */
+/** A cache that never keeps a value: a value that was read in this transaction must not reach other requests. */
 function uncached<Value>(_kind: unknown, load: (id: string) => Promise<Value>): Cache<Value> {
   return { get: load, renew: load };
 }

@@ -36,10 +36,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/**
- * Path of the pages that explain error codes. Each code has a page. Its name is the code as GraphQL spells it, in lower
- * case.
- */
+/** Path of the pages that explain error codes. Each code has a page, whose name is the GraphQL code in lower case. */
 export const ERROR_DOCS_PATH = '/docs/errors';
 
 /** Why the gateway answers 503. The operator sees the reason in the log, the metrics and the readiness check. */
@@ -68,7 +65,7 @@ export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
-  /** Seconds after which the caller may retry, for 429 and 503. */
+  /** Number of seconds after which the caller may retry, for 429 and 503. */
   readonly retryAfterSeconds: number | undefined;
   /** The reason of a `service_unavailable`. Like `cause`, it is for the operator and is never sent to the caller. */
   readonly kind: UnavailableReason | undefined;
@@ -90,7 +87,8 @@ export class DomainError extends Error {
   }
 
   /**
-   * The faulty members of the input. They come from `details.fields`, from the given `faults`, or from `details.field`.
+   * The faulty members of the input. They are in `details.fields`, or were given as `faults`, or are in
+   * `details.field`.
    */
   get faults(): readonly FieldFault[] {
     const { fields, field } = (this.details ?? {}) as { fields?: readonly FieldFault[]; field?: string };
@@ -108,8 +106,8 @@ interface Reasons {
 
 /**
  * Runs all checks of an input and returns their results by name. Errors that name a member of the input are collected
- * and thrown as one (R270). If all of them are `validation_error`, so is the thrown one. Otherwise it has the code and
- * the details of the first, with all faults in `details.fields`. Any other error is thrown at once.
+ * and thrown as one error (R270). It is a `validation_error` if all of them are. Otherwise it has the code and details
+ * of the first one. `details.fields` lists all faults. Any other error is thrown at once.
  */
 export function checkAll<Checks extends Readonly<Record<string, () => unknown>>>(
   checks: Checks,
@@ -159,8 +157,8 @@ export const insufficientBalance = (balance: number, required: number, currency:
     { balance, required, currency },
   );
 /**
- * It is unknown whether a change was made, so a repeated request could make it twice (R217). `details` names the object
- * to look up.
+ * Returns the error for a change of unknown outcome. Repeating the request could make the change twice (R217).
+ * `details` names the object to look up.
  */
 export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(
@@ -171,8 +169,8 @@ export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, caus
     cause === undefined ? {} : { kind: 'database_unreachable', cause },
   );
 /**
- * A change was made, but its result could not be read. A repeated request would make it twice. `details` names the
- * object to look up.
+ * Returns the error for a change that was made, but whose result could not be read. Repeating the request would make
+ * the change twice. `details` names the object to look up.
  */
 export const doneButUnread = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(

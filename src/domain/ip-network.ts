@@ -13,7 +13,7 @@ export interface IpNetwork {
 const ADDRESS_MAX_LENGTH = 100;
 const IPV4_OFFSET = 96;
 const IPV4_MAPPED = 0xffffn;
-/** Prefix length, in bits, of the smallest network that an IPv6 client gets. */
+/** Prefix length in bits of the smallest network that providers give to an IPv6 client. */
 const IPV6_CLIENT_BITS = 64n;
 
 /** Parses IPv4 with dots and without leading zeros, or IPv6 without its zone. Returns undefined for anything else. */
@@ -64,7 +64,7 @@ export function holdsIpNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
 
 /**
  * Returns a key that is the same for all requests of a client: its IPv4 address or its IPv6 /64 network. A client can
- * use any address in its /64. All IP addresses that cannot be parsed share one key.
+ * use every address of its /64. All IP addresses that cannot be parsed share one key.
  */
 export function clientOf(text: string | undefined): string {
   const address = text === undefined ? undefined : parseForwardedAddress(text);

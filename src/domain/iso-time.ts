@@ -1,7 +1,7 @@
 const ISO_TIME =
   /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::(\d\d))?)$/;
 
-/** The earliest time that is accepted: PostgreSQL has no year 0, because 1 BC comes before the year 1. */
+/** The earliest time that is accepted. PostgreSQL has no year 0: the year before 1 is 1 BC. */
 const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
@@ -48,8 +48,8 @@ let lastSecond = Number.NaN;
 let beginning = '';
 
 /**
- * Returns the same as `toISOString`. It is several times as fast for times in the same second, because it caches the
- * text of the last second. Use it where thousands of rows are written. Throws RangeError for an invalid date.
+ * Returns the same text as `toISOString`. It is several times as fast for times in the same second, because it caches
+ * the text of the last second. Use it where thousands of rows are written. Throws RangeError for an invalid date.
  */
 export function isoTime(at: Date): string {
   const second = Math.floor(at.getTime() / 1_000);

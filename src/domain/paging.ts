@@ -12,10 +12,7 @@ export interface SliceInput {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
 }
-/**
- * The rows that a store returns for a slice. `limit` is `first + 1`, because the extra row shows whether there are
- * more.
- */
+/** The rows that a store returns for a slice. `limit` is `first + 1`: the extra row shows whether there are more. */
 export interface KeyRange {
   readonly limit: number;
   readonly after: string | undefined;

@@ -166,7 +166,7 @@ export function accountOperations(deps: Dependencies) {
       const { name, openingMinor } = checkAll({
         email: () => checkEmail(input.email),
         name: () => checkName(input.name ?? input.email.slice(0, NAME_MAX_LENGTH)),
-        // The currency is checked first, because it decides how many decimals the balance may have.
+        // Check the currency first, because it decides how many decimals the balance may have.
         openingMinor: () => {
           if (!isCurrency(input.currency)) {
             throw validationError([{ path: 'currency', message: 'must be an ISO 4217 code such as UGX' }]);
@@ -322,8 +322,8 @@ export function accountOperations(deps: Dependencies) {
 }
 
 /**
- * Returns the id of the account that a caller named, by default the caller's own. Throws `not_found` for another
- * account. Throws `validation_error` if a caller without an account names none.
+ * Returns the account that the request names, or else the caller's own. Throws `not_found` for another account. Throws
+ * `validation_error` if a caller without an account names none.
  */
 export function namedAccountId(caller: Caller, named: string | null | undefined): string {
   const ownId = caller.kind === 'api-key' || caller.kind === 'member' ? caller.accountId : undefined;

@@ -8,8 +8,8 @@ import { type Actor, OPERATOR_NAME, parseActor } from './actor.ts';
 export function actorOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
     /**
-     * Returns the actor that each text names. A person or key of another account is shown as the system named
-     * `operator`. Members see an operator in the same way.
+     * Returns the actor behind each text. For members, an operator and a person or key of another account are shown as
+     * the system `operator`.
      */
     find: operation(
       'actor.find',

@@ -1,7 +1,7 @@
 /**
- * An **actor** is a person, key or system that did something. The audit log, the ledger, keys and messages record it as
- * `user:…`, `key:…` or `system:…` (`actorOf`). People and keys can still be found after they were removed or have
- * ended.
+ * An **actor** is the person, key or system that did something. The audit log, the ledger, keys and messages record it
+ * as a text: `user:…`, `key:…` or `system:…` (`actorOf`). The text still finds a person who was removed and a key that
+ * has ended.
  */
 import type { ApiKey } from '../api-keys/api-key.ts';
 import type { User } from './user.ts';

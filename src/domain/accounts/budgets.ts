@@ -1,7 +1,7 @@
 /**
- * A **budget** is a number of requests in any 60 seconds and, if set, in any second (R11, R12). Each key, each session,
- * each client without a key or session, and the sends of each person have one. All processes share the budgets. A
- * budget of points limits GraphQL queries (R280).
+ * A **budget** is a number of requests that are allowed in any 60 seconds and, if set, in any second (R11, R12). Each
+ * of these has a budget: a key, a session, a client without a key or session, and the sends of a person. All processes
+ * share the budgets. Points limit GraphQL queries in a budget of their own (R280).
  */
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import { DomainError } from '../errors.ts';
@@ -30,7 +30,10 @@ interface CountedSession {
   readonly caller: MemberCaller | OperatorCaller;
 }
 
-/** Whose budget a query uses: the session's or, if there is none, the client's. `client` is what `clientOf` returns. */
+/**
+ * The session or client whose budget a query uses. Without a session it is the client's. `client` is what `clientOf`
+ * returns.
+ */
 export interface Payer {
   readonly session: CountedSession | undefined;
   readonly client: string;
@@ -45,8 +48,8 @@ const bucketOf = ({ session, client }: Payer) =>
   session ? bucketOfSession(session) : bucketOfClient(client);
 
 /**
- * Returns the error for a request that the limiter refused; undefined if it was allowed. `what` names the things that
- * are counted.
+ * Returns the error for a request that the limiter refused. Undefined if it was allowed. `what` names in the error what
+ * the limit counts.
  */
 export function rateRefusal(
   verdict: RateVerdict,
@@ -86,7 +89,7 @@ export class Budgets {
     });
   }
 
-  /** Counts a request without a session against the budget of its client (R11). */
+  /** Counts a request without a session against the budget of its client's IP address (R11). */
   async countAnyone(client: string): Promise<void> {
     await this.#take(bucketOfClient(client), this.#defaults, 'requests');
   }
@@ -115,7 +118,7 @@ export class Budgets {
     await this.#take(`sends:${userId}`, { perMinute, perSecond }, 'messages of one person');
   }
 
-  /** Points that a session or client has per minute. The minute begins with its first query. */
+  /** Number of points that a session or client has in a minute. The minute begins with its first query. */
   get pointsPerMinute(): number {
     return this.#defaults.pointsPerMinute;
   }

@@ -18,12 +18,12 @@ import { INVITATIONS_MAX, invitationExpiresAt, ONE_TIME_HOURS, type User } from 
 export interface ChangePasswordInput {
   readonly current: string;
   readonly new: string;
-  /** The session of the request, which stays. All other sessions of the person end. */
+  /** The session of the request. It stays, and all other sessions of the person end. */
   readonly sessionHash: Buffer;
   readonly client: Client;
 }
 
-/** What happens to a person's API keys when the person's role changes. */
+/** Says whether a person's API keys keep working when the person's role changes. */
 interface KeepKeys {
   /** If true, keys that exceed the new role keep working. By default they are revoked (R204). */
   readonly keepKeys?: boolean | undefined;
@@ -47,8 +47,8 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
   }
 
   /**
-   * Locks people and keys in the same order as changes of keys do, so that there is no deadlock. Call it before any
-   * change.
+   * Locks people and keys in the same order as changes of keys do, so that there is no deadlock. Call this before any
+   * other statement of the change.
    */
   async function lockPeopleAndKeys(tx: Tx, caller: Caller, accountId: string): Promise<readonly User[]> {
     const members = await tx.users.lockMembers(accountId);
@@ -289,7 +289,7 @@ function goesBeyondRole({ scopes }: ApiKey, role: AccountRole | null): boolean {
 }
 
 function keepAnOwner(members: readonly User[], leaving: User): void {
-  // A pending invitation may never be accepted, so it does not count as an owner.
+  // An invitation that is pending may never be accepted. So the invited person does not count as an owner yet.
   const stays = members.some(
     ({ id, role, acceptedAt }) => role === 'OWNER' && id !== leaving.id && acceptedAt !== null,
   );

@@ -32,8 +32,8 @@ export async function newUser(
 }
 
 /**
- * Returns a random one-time password with its hash. The hash uses the salt of other hashes for the same email address.
- * So a sign-in computes one hash and takes the same time, however many people have the email address.
+ * Returns a random one-time password and its hash. The hash uses the same salt as other hashes for the email address.
+ * So a sign-in computes one hash, and takes the same time however many people have the email address.
  */
 export async function oneTimePassword(
   { ids, passwords, stores }: Pick<Dependencies, 'ids' | 'passwords' | 'stores'>,
@@ -67,8 +67,8 @@ export async function refuseTakenEmail(
 
 /** Throws `validation_error` for an invalid email address. */
 export function checkEmail(email: string): void {
-  // Refuse an email address that parsing changes, such as one with an international domain: nobody could type it at
-  // sign-in.
+  // Refuse an email address that parsing changes, such as one with an international domain. The stored form would be
+  // another than what the person types at sign-in.
   if (parseEmailAddress(email)?.toLowerCase() !== email.toLowerCase()) {
     const message =
       'must be an email address such as name@example.com: its domain has a dot, and other letters in their xn-- form';

@@ -3,7 +3,7 @@ import { type Operation, operation, refusalOf } from '../operation.ts';
 
 type Nouns = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/** Returns every operation of these nouns. */
+/** Returns every operation in `nouns`. */
 export function operationsOf(nouns: Nouns): readonly Operation<never, unknown>[] {
   return Object.values(nouns).flatMap((noun) => Object.values(noun));
 }

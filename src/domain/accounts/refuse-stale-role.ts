@@ -4,7 +4,7 @@ import type { Tx } from '../ports/stores.ts';
 
 /**
  * Reads a member's role again within the transaction. The member may have been removed or have another role, and this
- * process may not know it yet. Without this check, members could grant rights that they have lost. Throws
+ * process may not have learned it yet. Without this check, members could grant rights that they have lost. Throws
  * `unauthorized` or `forbidden`.
  */
 export async function refuseStaleRole(tx: Tx, caller: Caller): Promise<void> {

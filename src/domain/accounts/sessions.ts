@@ -26,19 +26,19 @@ import { hasExpiredPassword, ONE_TIME_HOURS, type PersonFacts, type User } from 
 
 export const SESSION_MS = 12 * 3_600_000;
 const SESSION_MOST_MS = 7 * 24 * 3_600_000;
-/** After a password or code was checked, operations with step-up are allowed for this time, in milliseconds (R253). */
+/** How long operations with step-up are allowed after a password or code was checked, in ms (R253). */
 const VERIFIED_MS = 10 * 60_000;
 /**
- * A session is extended and read again at most once in this time, to save reads and writes. So a change that was not
- * announced takes effect within a minute.
+ * A session in use is read again and extended at most once in this time, in ms. This saves reads and writes. So a
+ * change that was not announced takes effect within a minute.
  */
 const EXTEND_EVERY_MS = 60_000;
-/** Largest number of passwords that wait for a check in one process. */
+/** Number of passwords that may wait for a check in one process. */
 const CHECKS_WAITING_MAX = 200;
 const USER_AGENT_MAX_LENGTH = 300;
 /** Largest number of devices that are stored for a person. */
 const DEVICES_MAX = 40;
-/** A mail about a new device is not sent later than this after the sign-in. */
+/** A mail about a new device must not be sent later than this after the sign-in, in ms. */
 const NEW_DEVICE_MAIL_MS = 24 * 3_600_000;
 const WRONG_PASSKEY = 'The passkey was not accepted. Begin again.';
 const WRONG_CODE = 'is wrong, or was used before';
@@ -50,7 +50,7 @@ interface StoredUser {
 /** A session or an access token, as it was read from the store. */
 interface CachedSession {
   readonly caller: MemberCaller | OperatorCaller;
-  /** Using a session moves its `expiresAt`. Using an access token does not. */
+  /** When the session or token ends. Each use of a session moves this time, the use of an access token does not. */
   expiresAt: Date;
   readonly endsAt: Date;
   readonly verifiedAt: Date | undefined;
@@ -110,8 +110,8 @@ type SessionDependencies = Pick<
 };
 
 /**
- * Largest number of people with failed sign-ins that are kept in memory, so that a lockout is reported without a query.
- * Also the largest number of sessions in `#givenDevices`.
+ * Number of people with failed sign-ins that are kept in memory. For them a lockout is reported without a query. It
+ * also limits the sessions in `#givenDevices`.
  */
 const FAILED_MAX = 1_000;
 /** The actor of events that happen before the person is authenticated. */
@@ -125,7 +125,7 @@ export class Sessions {
   readonly #cache: Cache<CachedSession>;
   /** People with failed sign-ins by email address in lower case, the oldest failure first. */
   readonly #failed = new Map<string, User>();
-  /** Sessions that got a device cookie from this process, the oldest first. */
+  /** Sessions to which this process has given a device cookie, the oldest first. */
   readonly #givenDevices = new Set<string>();
   #unknownHash: Promise<string> | undefined;
 
@@ -174,7 +174,7 @@ export class Sessions {
     } else if (!(await this.#takesCode(found.user, shown.code ?? '', client))) {
       throw unauthorized(`The code ${WRONG_CODE}.`);
     }
-    // If two answers arrive at the same time, only one of them signs in.
+    // Two answers may arrive at the same time. Only the one that removes the challenge signs in.
     if (!(await stores.secondFactors.removeChallenge(tokenHash)))
       throw unauthorized('The sign-in was answered already. Begin again with your password.');
     return this.#open(found, client);
@@ -236,10 +236,7 @@ export class Sessions {
     throw unauthorized(WRONG_PASSKEY);
   }
 
-  /**
-   * True if the answer comes from a passkey of this person and signs a challenge for which `takeChallenge` returns
-   * true.
-   */
+  /** True if the answer comes from a passkey of this person and signs a challenge that `takeChallenge` accepts. */
   async #takesPasskey(
     user: User,
     passkey: PasskeyJson,
@@ -258,8 +255,8 @@ export class Sessions {
   }
 
   /**
-   * Stores a challenge after the right password was given. Returns the error that carries the challenge to the client.
-   * A passkey signs the same challenge.
+   * Stores a challenge after the right password was given. Returns the error that tells the challenge to the client. A
+   * passkey must sign this challenge.
    */
   async #challenge({ user, passwordHash }: StoredUser): Promise<DomainError> {
     const { stores, clock, ids, passkeys } = this.#deps;
@@ -330,7 +327,8 @@ export class Sessions {
       userAgent: client.userAgent.slice(0, USER_AGENT_MAX_LENGTH),
     };
     await uow.run(async (tx) => {
-      // Refuse if the password was replaced during the check: the old one may have been stolen.
+      // The insert fails if the password was replaced during the check. Refuse then, because the old password may have
+      // been stolen.
       if (!(await tx.sessions.insert(row))) throw unauthorized('The email or the password is wrong.');
       await this.#noteDevice(tx, user.id, client, now);
     });
@@ -354,7 +352,7 @@ export class Sessions {
   /** Stores the device of a sign-in, and mails the person if the device is new (R302). */
   async #noteDevice(tx: Tx, userId: string, client: Client, now: Date): Promise<void> {
     const address = shownClient(client.address);
-    // Recognize clients without cookies by their User-Agent and IP address.
+    // Clients without cookies are recognized by their User-Agent and IP address.
     const hashes = [hashToken(`${client.userAgent}\n${address}`)];
     if (client.device !== undefined) hashes.push(hashToken(client.device));
     const seen = await tx.knownDevices.see(userId, hashes, now, DEVICES_MAX);
@@ -421,13 +419,13 @@ export class Sessions {
     }) => {
       hashes ??= this.#hashesOf(email, password);
       const found = await users.findByPassword(email, await hashes, people);
-      // Compare again: the store ignores more spelling differences of an email address than the count of failures does.
-      // Without this check, each spelling would allow ten more guesses.
+      // Compare again. The store ignores more differences in the spelling of an email address than the count of
+      // failures does. Without this check, each spelling would allow ten more guesses.
       return found?.user.email.toLowerCase() === email.toLowerCase() ? found : undefined;
     };
     const forgives = ({ user }: StoredUser) => this.#forgives(user, userId);
     if (deviceHash !== undefined && known.length > 0) {
-      // Count these people separately, so that guesses from other devices cannot lock them out.
+      // Count attempts from a known device separately, so that guesses from other devices cannot lock its people out.
       const subject = { kind: 'device', value: `${email} ${deviceHash.toString('hex')}` } as const;
       const check = () => checkAmong({ among: known });
       const found = await this.#attempts.attempt(subject, undefined, check, forgives);
@@ -443,8 +441,9 @@ export class Sessions {
     try {
       return await this.#attempts.attempt({ kind: 'email', value: email }, address, check, forgives);
     } catch (error) {
-      // The person of a known device has mistyped the password. Other people may have the email address, too. An answer
-      // that names the limit would reveal them, and would be wrong for this person, who may try again at once.
+      // A person of this known device may have mistyped the password. Do not answer that the limit is reached: other
+      // people may have the email address, and the answer would reveal them. It would also be wrong for this person,
+      // who may try again at once.
       if (known.length === 0 || !isRateLimited(error)) throw error;
       await noteFailure();
       return undefined;
@@ -452,9 +451,10 @@ export class Sessions {
   }
 
   /**
-   * Any account can invite any email address and knows the one-time password. If each of its sign-ins removed a
-   * failure, it could set that password to a guess and sign in: whoever else has the email address and this password
-   * would be found, without a limit. So among several people only one whom an operator added is forgiven.
+   * Returns which failures are removed after a right password. If several people have the email address, only a person
+   * whom an operator added gets any removed. The reason: any account can invite any email address and then knows that
+   * person's one-time password. Each sign-in with it would remove a failure. The account could set that password to a
+   * guess before each sign-in, and so test the passwords of the other people without a limit.
    */
   async #forgives(user: User, userId: string | undefined): Promise<Forgiven> {
     if (user.invitedAt === null) return 'bucket';
@@ -470,8 +470,8 @@ export class Sessions {
 
   /**
    * Returns the person in whose account a failed sign-in is recorded (R206). An account must not learn about sign-ins
-   * to other accounts. So it is the person whom an operator added, otherwise the only person who has accepted,
-   * otherwise nobody.
+   * to other accounts. So this is the person whom an operator added, or else the only person who has accepted an
+   * invitation, or else nobody.
    */
   async #reportedPerson(email: string, userId: string | undefined): Promise<User | undefined> {
     const people = await this.#peopleWith(email);
@@ -540,7 +540,8 @@ export class Sessions {
     const readAt = clock.now();
     if (isToken) {
       const [found] = await stores.accessTokens.findLiving([tokenHash], readAt);
-      // Throw, so that the cache stores nothing: otherwise guessed tokens would evict the sessions that are in use.
+      // Throw, so that the cache stores nothing. Otherwise guessed tokens would push the sessions in use out of the
+      // cache.
       if (!found) throw new SessionNotFound();
       const { user, token } = found;
       const { expiresAt, permissions, lastUsedAt } = token;
@@ -562,8 +563,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the only thing that a session may do before the person has set a password or added a second factor (R250,
-   * R252). An access token with a restriction may do nothing.
+   * Returns what a session is restricted to until the person has set a password or added a second factor (R250, R252).
+   * An access token with a restriction may do nothing.
    */
   #restrictionOf({ user, hasFactor, accountRequiresFactor }: PersonFacts): { restriction?: Restriction } {
     const { secondFactorPolicy, restrictsOneTimePasswords } = this.#deps.settings;
@@ -656,7 +657,7 @@ function roleOf(caller: MemberCaller | OperatorCaller): string {
   return caller.kind === 'member' ? `${caller.accountId} ${caller.role}` : `operator ${caller.isReadOnly}`;
 }
 
-/** Reasons of failed sign-ins, as the log has them. */
+/** The reason of a failed sign-in that the log shows, by kind. */
 const FAILURE_REASONS = {
   password: (user: User | undefined) => (user ? 'wrong password' : 'unknown email'),
   second_factor: () => 'wrong code',

@@ -19,13 +19,13 @@ const FAILURES_MAX = 10;
  */
 const MAILS_MAX = { email: 5, address: 20 } as const;
 export const FAILURES_WINDOW_MS = 15 * 60_000;
-/** Largest number of attempts in a process that wait for pending ones, and how often each of them may wait. */
+/** Number of attempts in a process that may wait for pending ones, and how often each of them may wait. */
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
 /**
- * What is guessed. `email`: the password of an email address. `device`: the passwords of the people with an email
- * address who have used the device before. `code`: the codes of a person, with the person's id as `value`.
+ * What somebody tries to guess. `email`: the password of an email address. `device`: the passwords of the people with
+ * an email address who have used the device before. `code`: the codes of a person; `value` is the person's id.
  */
 interface AttemptSubject {
   readonly kind: 'email' | 'code' | 'device';
@@ -33,8 +33,8 @@ interface AttemptSubject {
 }
 
 /**
- * What is removed after a right password or code. `attempt`: this attempt. `bucket`: also the other failures of the
- * subject. `nothing`: the attempt still counts as a failure.
+ * Which failures are removed after a right password or code. `attempt`: that of this attempt. `bucket`: also the other
+ * failures of the subject. `nothing`: none, so the attempt still counts as a failure.
  */
 export type Forgiven = 'nothing' | 'attempt' | 'bucket';
 
@@ -53,7 +53,7 @@ export class SignInAttempts {
    * Runs `check`, which returns undefined for a wrong password. After a right password, `forgives` says which failures
    * are removed. Throws `rate_limit_exceeded` after ten failures in 15 minutes in one of the buckets.
    *
-   * If pending attempts fill the limit, waits for their results. If too many attempts wait, throws
+   * If pending attempts use up the limit, waits for their results. If too many attempts wait, throws
    * `rate_limit_exceeded` with a retry after one second.
    */
   async attempt<T>(
@@ -115,7 +115,7 @@ export class SignInAttempts {
     try {
       found = await check();
     } catch (error) {
-      // The check itself failed, so it is unknown whether the password was right. Do not count the attempt.
+      // The check itself failed, so nobody knows whether the password was right. Do not count the attempt.
       await signInFailures.forget(id);
       throw error;
     }

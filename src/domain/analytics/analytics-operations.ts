@@ -19,20 +19,20 @@ import { percentileMs } from './latency.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const SLOT_MS = 15 * 60_000;
-/** Longest time span of a query in days, so that it does not have too many intervals. */
+/** Longest time span of a query in days, by interval. It keeps the number of intervals small. */
 const LONGEST_DAYS: Readonly<Record<AnalyticsInterval, number>> = {
   hour: 32,
   day: 367,
   week: 3_660,
   month: 3_660,
 };
-/** Largest number of intervals that are requested. The longest span has fewer. */
+/** Number of intervals that the store is asked for. The longest span has fewer. */
 const INTERVALS_MAX = 800;
 /** Largest number of buckets in an answer. */
 const BUCKETS_MAX = 10_000;
 /**
- * Largest number of rows that are read for an answer. It is larger, because the rows of several phone number prefixes
- * make up one country.
+ * Number of rows that may be read for an answer. It is larger than the number of buckets, because several phone number
+ * prefixes (rows) make up one country (bucket).
  */
 const ROWS_MAX = 50_000;
 /**
@@ -56,8 +56,8 @@ export interface AnalyticsInput {
 }
 
 /**
- * Median and 95th percentile of the times to submission and to the delivery report, in ms. They are at most 9 % from
- * the true ones, because times are counted in classes (latency.ts).
+ * Median and 95th percentile of the times to submission and to the delivery report, in ms. They differ by at most 9 %
+ * from the true values, because times are counted in a histogram (latency.ts).
  */
 export interface AnalyticsTimes {
   readonly submitP50Ms: number | null;
@@ -71,12 +71,12 @@ export interface AnalyticsBucket extends AnalyticsFigures, AnalyticsValues {
   /** The counted part of the interval. `to` is not included. */
   readonly from: Date;
   readonly to: Date;
-  /** Number of the last ledger entry that the figures contain. Null if later changes are not counted yet. */
+  /** Number of the last ledger entry that the figures contain. Null if some later changes are not counted yet. */
   readonly ledgerSeq: number | null;
   readonly previous: AnalyticsFigures | null;
   /**
-   * Returns the times of the bucket. It reads them from the database only when it is called. Undefined if the buckets
-   * are grouped by status or error, because times are not counted by these.
+   * Returns the times of the bucket. It reads them from the database when it is called. Undefined if the buckets are
+   * grouped by status or error, because times are not counted by these.
    */
   readonly times: (() => Promise<AnalyticsTimes>) | undefined;
 }
@@ -89,7 +89,7 @@ interface Interval extends Span {
 
 /** Operations that return figures of an account. */
 export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
-  /** Returns the intervals of the span. The first begins at the start of the span, and the last ends at its end. */
+  /** Returns the intervals of the span. The first one is cut at the start of the span, and the last one at its end. */
   const intervalsOf = async (
     span: Span,
     { interval, timeZone }: Pick<AnalyticsInput, 'interval' | 'timeZone'>,

@@ -49,7 +49,9 @@ export interface AnalyticsFigures {
   readonly costMinor: number;
   readonly refundMinor: number;
 }
-/** A row as the store counts it, with the beginning of the phone numbers. The country follows from that beginning. */
+/**
+ * A row as the store counts it: for each beginning of phone numbers. The country of a row follows from that beginning.
+ */
 export interface AnalyticsRow extends AnalyticsFigures {
   readonly values: Omit<AnalyticsValues, 'country'> & { readonly prefix: string | null };
 }

@@ -23,7 +23,7 @@ const DAY_MS = 24 * 3_600_000;
 /** Errors that abort the whole call. Any other error concerns one key only. */
 const ENDS_ALL: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'step_up_required']);
 
-/** Absent members leave the properties of the keys unchanged. */
+/** A change of several keys. A member that is absent leaves that property unchanged. */
 export interface UpdateApiKeysInput {
   readonly keyIds: readonly string[];
   readonly addScopes?: readonly string[] | undefined;
@@ -35,7 +35,7 @@ export interface UpdateApiKeysInput {
 export interface ApiKeyChange {
   readonly before: ApiKey;
   readonly after: ApiKey;
-  /** Requests of the last 30 days that the changed key would be refused and the unchanged key would not. */
+  /** Past requests (of the last 30 days) that the changed key would refuse, although the unchanged key would not. */
   readonly refusedRequests: readonly RefusedRequests[];
 }
 /** Why one item of a list was not changed. */

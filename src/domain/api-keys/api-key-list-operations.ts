@@ -11,7 +11,7 @@ const READ_ANY = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 
 export interface KeyUsageInput {
   readonly keyIds: readonly string[];
-  /** First and last day, both included. */
+  /** The first and the last day. Both are included. */
   readonly from: Date;
   readonly to: Date;
 }

@@ -33,7 +33,9 @@ import {
 import { formatKey, hashSecret, isKeyId } from './key-format.ts';
 
 export interface CreateApiKeyInput {
-  /** Required from operators and the system. Other callers may name only their own account. */
+  /**
+   * The account of the new key. Operators and the system must name one. Other callers may name only their own account.
+   */
   readonly accountId?: string | null | undefined;
   readonly name: string;
   readonly scopes: readonly string[];
@@ -44,7 +46,7 @@ export interface CreateApiKeyInput {
   /** Only operators and the system may set the rate limit. */
   readonly rateLimit?: ApiKey['rateLimit'] | undefined;
 }
-/** Absent members leave the properties of the key unchanged. */
+/** A change of a key. A member that is absent leaves that property unchanged. */
 export interface UpdateApiKeyInput {
   readonly keyId: string;
   readonly name?: string | undefined;
@@ -66,12 +68,12 @@ export interface RevokedTree {
   /** The keys that this call revoked. Keys that had ended before are not included. */
   readonly revokedKeys: readonly ApiKey[];
 }
-/** The caller of a change, with the limits that it may grant. It is read again in the transaction. */
+/** The caller of a change, read again in the transaction, with the limits of what it may grant. */
 interface Granter {
   readonly caller: Caller;
   /**
-   * Set if the caller is an API key. `key` is the key itself. `plan` has the rate limits that apply to keys without
-   * their own.
+   * Set if the caller is an API key. `key` is that key. `plan` has the rate limits that apply to keys without their
+   * own.
    */
   readonly own?: { readonly key: ApiKey; readonly plan: PlannedRate };
 }
@@ -229,9 +231,9 @@ export function apiKeyOperations(deps: Dependencies) {
     ),
 
     /**
-     * Revokes a key and its descendants (R204). These are the keys that it created or rotated, the keys that those
-     * created or rotated, and so on. Successors count as descendants, also if somebody else rotated the key. A sandbox
-     * key cannot revoke production keys.
+     * Revokes a key and its descendants (R204): the keys that it created or rotated, the keys that those created or
+     * rotated, and so on. The successor of a key is its descendant even if somebody else rotated it. A sandbox key
+     * cannot revoke production keys.
      */
     revokeWithDescendants: operation(
       'apiKey.revokeWithDescendants',
@@ -312,7 +314,7 @@ export async function lockKey(
   return { apiKey, granter };
 }
 
-/** True for callers who may change every account. */
+/** True for callers who may change every account: operators and the system. */
 export function isAboveAccounts(caller: Caller): boolean {
   return caller.kind === 'operator' || caller.kind === 'system';
 }
@@ -402,7 +404,7 @@ export async function revokeActive(
   return revoked;
 }
 
-/** Returns the properties of a key that the audit log stores: everything that can change, without secrets. */
+/** Returns what the audit log stores of a key: everything that can change, without secrets. */
 function auditView(key: ApiKey) {
   const { name, scopes, environment, enableHmac, ipAllowlist, rateLimit, expiresAt, rotatedAt, revokedAt } =
     key;

@@ -13,7 +13,7 @@ export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
 /** Largest rate limit of a key or a plan, in requests per minute or per second. */
 export const RATE_LIMIT_MAX = 1_000_000;
 
-/** Longest part of a value that an error message quotes, in UTF-16 code units. */
+/** Length of the part of a value that an error message quotes, in UTF-16 code units. */
 const QUOTED_MAX_LENGTH = 100;
 
 export type KeyLimits = Pick<ApiKey, 'scopes' | 'environment' | 'ipAllowlist' | 'expiresAt' | 'rateLimit'>;
@@ -113,7 +113,7 @@ export function checkOverlap(overlapSeconds: number): number {
 }
 
 /**
- * Throws `forbidden` if a key with the limits `own` would grant a key with the limits `given` that exceed them. The
+ * Throws `forbidden` if a key with the limits `own` may not grant the limits `given`, because they exceed its own. The
  * text names the exceeded limit. A key without its own rate limit may grant any rate limit. If `given` has no rate
  * limit, the limit of `plan` is compared.
  */

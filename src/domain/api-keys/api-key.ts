@@ -16,26 +16,26 @@ export interface ApiKey {
   readonly enableHmac: boolean;
   /** Networks in CIDR notation from which the key may be used. Empty allows every IP address. */
   readonly ipAllowlist: readonly string[];
-  /** Replaces the rate limits of the account's plan. Null uses the plan's limit. */
+  /** Rate limits that replace those of the account's plan. Null: the plan's limit applies. */
   readonly rateLimit: { readonly perMinute: number | null; readonly perSecond: number | null };
   readonly createdAt: Date;
   /** The creator, in the form that `actorOf` returns. A rotation keeps it. */
   readonly createdBy: string;
-  /** The person or key that received the secret: the creator of the key, or who rotated its predecessor (R204). */
+  /**
+   * The person or key that received the present secret. That is the creator, or whoever rotated the key's predecessor
+   * (R204).
+   */
   readonly issuedBy: string;
   /** Id of the key that this key replaced by rotation. Null if this key was created. */
   readonly replaces: string | null;
-  /** When another key replaced this one. After that, the key can only be made to end sooner. */
+  /** When another key replaced this one. From then on its end can only be moved to an earlier time. */
   readonly rotatedAt: Date | null;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly revokedAt: Date | null;
 }
 
-/**
- * A request that used a key. `scope` is the scope that allowed the request. Null records a use of the key, independent
- * of scopes.
- */
+/** A request that used a key. `scope` is the scope that allowed the request. Null stands for any use of the key. */
 export interface ApiKeyUse {
   readonly keyId: string;
   readonly scope: Scope | null;

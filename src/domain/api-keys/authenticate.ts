@@ -82,7 +82,7 @@ export class Authenticator {
     this.#spentSignatures = parts.spentSignatures;
     this.#keys = parts.createCache('api-key', async (keyId) => {
       const credentials = await this.#store.findCredentials(keyId);
-      // Throw, so that the cache stores nothing: otherwise guessed key ids would evict the keys that are in use.
+      // Throw, so that the cache stores nothing. Otherwise guessed key ids would push the keys in use out of the cache.
       if (!credentials) throw invalidKey('unknown');
       const networks = credentials.key.ipAllowlist.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
       return { ...credentials, networks };
@@ -110,7 +110,7 @@ export class Authenticator {
   /**
    * Checks the signature of a request and returns its body (R10, R131–R134). Returns undefined if the key does not sign
    * requests. A valid signature can be used once, even if the request fails later. The body is read only if the headers
-   * are plausible. Throws `unauthorized`, and what reading throws.
+   * can belong to a genuine request. Throws `unauthorized`, and the errors of reading the body.
    */
   async checkSignature(
     authenticated: AuthenticatedKey,

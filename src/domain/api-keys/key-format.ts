@@ -2,7 +2,7 @@
  * **Key**: `msg_<key id>_<secret half>`, sent whole in `X-Api-Key`. **Key id**: 16 hex digits, safe to log. **Secret
  * half**: 40 hex digits, which are 160 random bits. It is shown once and stored as a hash.
  *
- * Invariant. A key has exactly one spelling, in lower case. Any other spelling is an unknown key.
+ * Invariant. A key has exactly one spelling, in lower case. A key in any other spelling is unknown.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 
@@ -34,8 +34,8 @@ export function formatKey(keyId: string, secret: string): string {
 }
 
 /**
- * Returns the hash of the secret half that is stored: SHA-256. A slow hash is not needed: it protects secrets that can
- * be guessed, and 160 random bits cannot. It would also slow every request.
+ * Returns the SHA-256 of the secret half, which is stored. A slow hash is not needed. It protects secrets that can be
+ * guessed, and 160 random bits cannot. It would also slow down every request.
  */
 export function hashSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');

@@ -8,8 +8,8 @@ import type { ApiKey } from './api-key.ts';
 
 export const KEY_REQUESTS_DAYS = 30;
 /**
- * Largest number of different pairs of operation and IP address that are counted for one key per day, and in memory
- * between two writes. Requests of further pairs are counted without their IP address.
+ * Number of pairs of operation and IP address that are counted for one key on a day, and in memory between two writes.
+ * Requests of further pairs are counted without their IP address.
  */
 export const KEY_REQUESTS_MAX = 200;
 

@@ -11,7 +11,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 const MAX_SKEW_SECONDS = 120;
 
 // Exactly ten digits. The signed fields have no separator. With another length, a digit could move between path and
-// timestamp without changing the signature (…/x + 1700… or …/x1 + 700…).
+// timestamp without changing the signature: `…/x` and `1700…`, or `…/x1` and `700…`.
 const TIMESTAMP = /^\d{10}$/;
 const SIGNATURE = /^[0-9a-f]{64}$/;
 
@@ -73,8 +73,8 @@ export function signatureHeadersFault(
 }
 
 /**
- * Returns the time from which this timestamp is refused as too old. From then on the stored signature may be deleted
- * (R10).
+ * Returns the time from which a request with this timestamp is refused as too old. From then on the stored signature
+ * may be deleted (R10).
  */
 export function signatureRetainedUntil(timestamp: string): Date {
   return new Date((Number(timestamp) + MAX_SKEW_SECONDS + 1) * 1000);

@@ -12,8 +12,8 @@ export interface ScopeInfo {
   /** Other scopes that allow all of these operations. */
   readonly impliedBy: readonly Scope[];
   /**
-   * The damage that a thief of a key with this scope could do. `low`: read little. `medium`: read people's data or
-   * spend money. `high`: take over the account.
+   * The damage that somebody could do with a stolen key of this scope. `low`: read little. `medium`: read people's data
+   * or spend money. `high`: take over the account.
    */
   readonly risk: (typeof SCOPE_RISKS)[number];
 }

@@ -23,7 +23,7 @@ export function nextLink(last: AuditLink, entry: AuditEntry): AuditLink {
   return { seq, hash: createHash('sha256').update(last.hash).update(said).digest() };
 }
 
-/** Sorts the members of all objects, because the database does not keep their order and the hash depends on it. */
+/** Sorts the members of all objects. The hash depends on their order, and the database does not keep it. */
 function sorted(value: unknown): unknown {
   const plain = value instanceof Date ? value.toISOString() : value;
   if (Array.isArray(plain)) return plain.map(sorted);

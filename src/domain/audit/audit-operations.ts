@@ -46,8 +46,8 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
       'audit.verify',
       { operator: 'reading' },
       async (_caller, _input: Record<string, never>): Promise<AuditCheck> => {
-        // Read the stored head first. Entries committed after this read only make the log longer, so the head stays
-        // valid.
+        // Read the stored head before the entries. If entries are committed meanwhile, the log only becomes longer, and
+        // the head is still valid.
         const before = await stores.audit.heads();
         const kept = await auditHeads.kept(before.logId);
         const { end, signed, logId } = await stores.audit.heads();
@@ -79,7 +79,10 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** Lines of an export (R303) after entry `seq`: at most 1,000, none at the end. `seq` is 0 or of an entry. */
+    /**
+     * Returns up to 1,000 lines of an export (R303) after the entry `seq`. Empty at the end. `seq` is 0 or the number
+     * of an entry.
+     */
     exportAfter: operation(
       'audit.export',
       { operator: 'reading' },
@@ -93,7 +96,7 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
 
     /**
      * Lists the account's entries, newest first. An operator sees the entries of all accounts and of the platform.
-     * Webhook URLs are masked here, because old entries hold whole URLs and entries are never rewritten (R212).
+     * Webhook URLs are masked when they are read: old entries hold whole URLs, and entries are never rewritten (R212).
      */
     list: operation(
       'audit.list',

@@ -2,7 +2,9 @@ import { actorOf, type Caller } from '../caller.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 
-/** Changes of how people sign in. Their audit entries also hold where the request came from. */
+/**
+ * Actions that change how people sign in. Their audit entries also hold the IP address and the device of the request.
+ */
 const OF_SIGN_IN =
   /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|accept)$|^account\.setSecurityPolicy$/;
 

@@ -3,11 +3,12 @@ import type { Stores } from '../ports/stores.ts';
 
 /**
  * Runs when the process starts. A signed head is the number and hash of the last audit entry, signed with the master
- * key. After the call, the log has a head signed with the current key, and this process has stored it outside the
- * database.
+ * key. After the call, the log has a head that is signed with the current key, and this process has stored it outside
+ * the database.
  *
- * A head that cannot be opened stays, so that `audit verify` reports it, unless its key was declared lost. A missing
- * head is not replaced if this process has stored a head of the same log: somebody may have removed it.
+ * If a head cannot be opened, it is not replaced, so that `audit verify` reports it. The exception is a head whose key
+ * was declared lost. A missing head is not replaced if this process has stored a head of the same log: somebody may
+ * have removed it.
  */
 export async function keepSignedHead({ audit }: Pick<Stores, 'audit'>, heads: AuditHeads): Promise<void> {
   const { logId, signed, end } = await audit.heads();

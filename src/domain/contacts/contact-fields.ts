@@ -10,7 +10,7 @@ import {
   type Contact,
 } from './contact.ts';
 
-/** An absent member leaves the contact's value unchanged. Null removes the value. */
+/** The fields of a contact in a request. Absent: the value is not changed. Null: the value is removed. */
 export interface ContactInput {
   readonly name?: string | null | undefined;
   readonly phone?: string | null | undefined;

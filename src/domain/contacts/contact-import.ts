@@ -70,7 +70,7 @@ export const IMPORT_MAX_COLUMNS = 100;
 export const IMPORT_VALUE_MAX_LENGTH = 100;
 /** Largest number of unfinished imports of an account. */
 export const IMPORTS_AT_ONCE = 3;
-/** An import that is unfinished after this time has lost its job. It is then ended as failed. */
+/** An import that is unfinished after this time, in ms, has lost its job. It is then ended as failed. */
 export const IMPORT_DEADLINE_MS = 24 * 3_600_000;
-/** Ended imports are deleted after this time. */
+/** Ended imports are deleted after this time, in ms. */
 export const IMPORT_RETENTION_MS = 30 * 24 * 3_600_000;

@@ -3,9 +3,9 @@
  * Spreadsheets write commas or semicolons, depending on the country. Copied cells have tabs.
  */
 
-/** The delimiter is searched in this many characters at the beginning of the text. */
+/** Number of characters at the beginning of the text in which the delimiter is searched. */
 const LOOKED_AT = 16_384;
-/** The possible delimiters. If two are equally frequent, the first of them is used. */
+/** The possible delimiters. If two are equally frequent, the one that comes first in this list is used. */
 const DELIMITERS = [',', ';', '\t'] as const;
 export type Delimiter = (typeof DELIMITERS)[number];
 

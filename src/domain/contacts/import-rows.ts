@@ -56,7 +56,7 @@ export class RowReader {
     }
   }
 
-  /** Converts the error of a refused row to row faults. Rethrows any other error. */
+  /** Converts the error that refuses a row into row faults. Throws any other error again. */
   faultsOf({ line, cells }: CsvRow, error: unknown): readonly RowFault[] {
     if (!(error instanceof DomainError)) throw error;
     if (error.code === 'validation_error') {
@@ -69,8 +69,8 @@ export class RowReader {
   }
 
   /**
-   * Records the identifying values of a valid row. If an earlier row has one of them, returns a duplicate fault
-   * instead.
+   * Records the identifying values of a valid row. If an earlier row has one of them, records nothing and returns a
+   * duplicate fault.
    */
   #claim(row: ReadRow): RowFault | undefined {
     const { phone, externalId, emailAlone } = row;

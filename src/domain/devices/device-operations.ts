@@ -28,7 +28,7 @@ export interface RegisterDeviceInput {
   readonly platform: Platform;
   readonly userId: string;
   readonly keys?: DeviceKeys | undefined;
-  /** For members, by default production. An API key registers in its own environment. */
+  /** The environment that a member chooses. Default: production. An API key always registers in its own environment. */
   readonly environment?: Environment | undefined;
 }
 /** The environment of the devices. The default is the environment of the API key, and production for members. */
@@ -42,7 +42,7 @@ export const DEVICE_USER_ID_MAX_LENGTH = 128;
 const WRITE = { scopes: ['SEND_PUSH'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 const READ = { scopes: ['SEND_PUSH'], roles: ACCOUNT_ROLES } as const;
 
-/** ASCII without spaces, because tokens become part of URLs and headers. */
+/** The allowed characters of a token: ASCII without spaces, because tokens become part of URLs and headers. */
 const TOKEN = /^[\x21-\x7e]+$/;
 const P256DH_BYTES = 65;
 const UNCOMPRESSED_POINT = 4;

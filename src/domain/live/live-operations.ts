@@ -15,13 +15,13 @@ import { type Pace, REFETCH, type Shown, type Watch } from './watch.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 /**
- * Pace of subscriptions to objects: at most 500 objects a second, which a dashboard can still show. Each delivery needs
- * one query. If more than that changes for long, the client gets `REFETCH` instead.
+ * How fast changed objects are delivered: at most 50 every 100 ms, which is 500 a second. A dashboard can still show
+ * that many. Each delivery needs one query. If more objects change for a long time, the client gets `REFETCH` instead.
  */
 const OBJECTS: Pace = { most: 50, everyMs: 100 };
 const TICKS: Pace = { most: Number.POSITIVE_INFINITY, everyMs: 1_000 };
 
-/** The subscription ends when `signal` aborts. */
+/** Input of every subscription. The subscription ends when `signal` aborts. */
 interface Until {
   readonly signal: AbortSignal;
 }
@@ -131,7 +131,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
           const query = { from: day, to: at, interval: 'day', groupBy: ['status'], environment } as const;
           const account = await stores.accounts.find(accountId);
           if (!account) throw notFound('Account');
-          // Read the usage last: the query resolves only when everything read before it is on the disk.
+          // Read the usage last. This query resolves only when everything that was read before it is on the disk.
           const counts = await stores.usage.query(accountId, query);
           return { at, day, counts, balanceMinor: account.balanceMinor, currency: account.currency };
         }
@@ -159,7 +159,7 @@ async function* deliverTicks(
 ): AsyncGenerator<readonly UsageTick[]> {
   const contentOf = (tick: UsageTick) => JSON.stringify({ ...tick, at: null });
   let last = contentOf(first);
-  // A reading includes all changes, so changes during the pause need no reading of their own.
+  // Each read includes all changes so far. So changes during the pause need no read of their own.
   for await (const _ of watch.changes(TICKS)) {
     const tick = await read();
     const content = contentOf(tick);

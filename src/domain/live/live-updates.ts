@@ -8,8 +8,8 @@ interface Watcher {
 }
 
 /**
- * All subscriptions of this process, by account. Passes each change to the subscriptions that it concerns. While there
- * is a subscription, also receives the changes of other processes.
+ * All subscriptions of this process, by account. Passes each change to the subscriptions that want it. While there is a
+ * subscription, also listens to the changes of other processes.
  */
 export class LiveUpdates {
   readonly #feed: LiveFeed;
@@ -36,8 +36,8 @@ export class LiveUpdates {
   }
 
   /**
-   * Subscribes to an account's objects of some kinds, or to a single one with `id`, until `signal` aborts. After the
-   * promise resolves, no commit is missed.
+   * Subscribes to some kinds of an account's objects, or to the single object `id`, until `signal` aborts. Changes that
+   * are committed after the promise has resolved are not missed.
    */
   async watch(
     accountId: string,
@@ -62,7 +62,10 @@ export class LiveUpdates {
     return watch;
   }
 
-  /** Starts or stops listening to other processes, as needed. Resolves when done. */
+  /**
+   * Starts or stops listening to other processes, depending on whether there are subscriptions. Resolves when that is
+   * done.
+   */
   #startOrStopListening(): Promise<void> {
     this.#listening = this.#listening.then(async () => {
       const stop = this.#stopListening;

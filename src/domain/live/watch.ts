@@ -1,6 +1,6 @@
 import type { Timers } from '../ports/system.ts';
 
-/** If more changed objects than this wait, they are dropped and the subscriber must refetch everything. */
+/** Number of changed objects that may wait. Above it, they are dropped, and the subscriber must refetch everything. */
 const PENDING_MAX = 1_000;
 /** Shortest time between two refetches, in milliseconds. */
 const REFETCH_EVERY_MS = 1_000;
@@ -11,8 +11,8 @@ export const REFETCH = Symbol('refetch');
 export type Shown<T> = T | typeof REFETCH;
 
 /**
- * `most` is the largest number of objects in one delivery. `everyMs` is the pause after a delivery, in milliseconds.
- * Changes of one object during the pause are merged.
+ * How fast changes are delivered. `most` is the largest number of objects in one delivery. `everyMs` is the pause after
+ * a delivery, in ms. Changes of one object during the pause are merged.
  */
 export interface Pace {
   readonly most: number;

@@ -8,9 +8,9 @@ import type { Message } from './message.ts';
 import { announceMessages } from './message-events.ts';
 
 /**
- * Records in `tx` that recipients read their message, each once, with its event (R25). Before the call, lock `messages`
- * and apply the changes to status `delivered`. `timeOf` returns the time at which a report arrived. Events are recorded
- * at `now`. Returns the reports that changed something.
+ * Records in `tx` that recipients have read their message, once for each recipient, and records the event (R25). The
+ * caller must first lock `messages` and change the recipients to `delivered`. `timeOf` returns the time at which a
+ * report arrived. Events are recorded at `now`. Returns the reports that changed something.
  */
 export async function applyReads(
   tx: Tx,

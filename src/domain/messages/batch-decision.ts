@@ -1,6 +1,6 @@
 import type { Channel, PreparedMessage } from './message.ts';
 
-/** A refused message: its cost exceeds the balance that the messages before it in the batch left. */
+/** A message that is refused, because its cost exceeds what the messages before it have left of the balance. */
 interface UnaffordableMessage {
   readonly prepared: PreparedMessage;
   readonly balanceMinor: number;
@@ -31,7 +31,7 @@ export function decideBatch(
   return { affordable, refused };
 }
 
-/** The sums that a batch adds to one account. */
+/** What a batch adds to one account. */
 export interface AccountShare {
   readonly accountId: string;
   costMinor: number;
@@ -39,26 +39,26 @@ export interface AccountShare {
   entries: number;
   /** Number of messages by channel. */
   readonly messages: Record<Channel, number>;
-  /** The latest `createdAt` of its messages. None of them is accepted before this time. */
+  /** The latest `createdAt` of the account's messages in the batch. They are accepted at this time or later. */
   askedAt: Date;
 }
 
-/** A message with its positions among the messages of its account in the batch. Positions count from 1. */
+/** A message with its positions in the batch. Positions count from 1, and only messages of the same account count. */
 export interface PlacedMessage {
   readonly prepared: PreparedMessage;
   readonly share: AccountShare;
-  /** Position among the account's messages of the same channel. */
+  /** Position among the messages of the same account and channel. */
   readonly place: number;
   /**
-   * Position among the account's ledger entries, and the sum of the charges up to this one. Undefined for a message
-   * without cost.
+   * Position among the ledger entries of the account, and the sum of the charges up to this one. Undefined for a
+   * message without cost.
    */
   readonly charge: { readonly place: number; readonly totalMinor: number } | undefined;
 }
 
 /**
- * Numbers the messages of a batch in the order of arrival. The numbers are relative: they do not depend on what the
- * accounts have stored before.
+ * Gives each message of a batch its positions, in the order of arrival. They count from the start of the batch, so they
+ * do not depend on what the accounts have stored before.
  */
 export function placeBatch(batch: readonly PreparedMessage[]): {
   readonly placed: PlacedMessage[];

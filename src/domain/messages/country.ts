@@ -2,19 +2,21 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 
 /**
- * Number of characters at the beginning of a phone number that identify its country: `+`, and the calling code with an
- * area code.
+ * Number of characters at the beginning of a phone number that identify its country: `+`, the calling code and an area
+ * code.
  */
 export const PREFIX_LENGTH = 5;
-/** Digits that complete a prefix to a number of the North American plan (+1) or the Russian plan (+7). */
+/**
+ * Digits that make a complete phone number out of a prefix, for the North American plan (+1) and the Russian plan (+7).
+ */
 const REST = '2345678';
 /** Calling codes whose area codes belong to different countries. */
 const BY_AREA = ['1', '7'];
 const known = new Map<string, string | null>();
 
 /**
- * Returns the country (ISO 3166) of the phone numbers that begin with `prefix`. Null if no country has them. If
- * countries share a calling code, the result for +1 and +7 is the country of the area code. For the others it is the
+ * Returns the country (ISO 3166) of the phone numbers that begin with `prefix`. Null if no country has such numbers.
+ * Several countries share a calling code. With +1 and +7, the area code decides. With any other code, the result is the
  * largest of the countries.
  */
 export function countryOf(prefix: string): string | null {

@@ -10,21 +10,24 @@ export interface Mailbox {
   readonly address: string;
 }
 
-/** Excludes `!`, `%` and `|`, because old mail servers use them to forward mail. Also excludes encoded words (`=?`). */
+/**
+ * The part before the @. It excludes `!`, `%` and `|`, because old mail servers forward mail because of them. It also
+ * excludes encoded words (`=?`).
+ */
 const LOCAL_PART = /^(?!.*=\?)[A-Za-z0-9#$&'*+/=?^_{}~-]+(\.[A-Za-z0-9#$&'*+/=?^_{}~-]+)*$/;
 const LOCAL_MAX = 64;
 const DOMAIN_MAX = 253;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const NAME_MAX = 200;
 /**
- * Length of the longest mailbox: a name in which each character is escaped, and an address. Longer text is refused
+ * Length of the longest mailbox: a name with an escape before each character, and an address. A longer text is refused
  * without parsing.
  */
 const MAILBOX_MAX = 2 * NAME_MAX + LOCAL_MAX + DOMAIN_MAX + 10;
 /** Control characters, invisible line separators, and marks that change the writing direction. */
 const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-/** True if `text` can be a header value: it has no line ends and no other control characters. */
+/** True if `text` can be the value of a header: it has no line ends and no other control characters. */
 export function isOneLine(text: string): boolean {
   return !CONTROL.test(text);
 }
@@ -66,10 +69,7 @@ export function mailboxText({ name, address }: Mailbox): string {
   return `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
 }
 
-/**
- * Largest size of a list of email addresses, in UTF-16 code units and in elements. Longer lists are refused without
- * parsing.
- */
+/** Limits on a list of email addresses: UTF-16 code units and elements. A longer list is refused without parsing. */
 const LIST_MAX_LENGTH = 100_000;
 const LIST_MAX_ELEMENTS = 1_000;
 
@@ -78,7 +78,7 @@ export function listFault(list: string | readonly string[]): string | undefined 
   if (typeof list === 'string' && list.length > LIST_MAX_LENGTH) {
     return `must have at most ${LIST_MAX_LENGTH} characters`;
   }
-  // Limit the number of elements, too: parsing an address costs 150 times as much as skipping its characters.
+  // The length alone is not enough: parsing an email address takes 150 times as long as skipping its characters.
   const elements = typeof list === 'string' ? list.split(',').length : list.length;
   return elements > LIST_MAX_ELEMENTS ? `must have at most ${LIST_MAX_ELEMENTS} elements` : undefined;
 }
@@ -130,13 +130,13 @@ function parseName(text: string): string | undefined {
   const isQuoted = text.length >= 2 && text.startsWith('"') && text.endsWith('"');
   const name = isQuoted ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
   const isClean = isQuoted ? /^(?:[^"\\]|\\.)*$/.test(text.slice(1, -1)) : !/[<>@,;:"\\]/.test(name);
-  // Refuse encoded words (`=?`): some mail readers decode them even inside quotes, and they could hide an address.
+  // Refuse encoded words (`=?`). Some mail readers decode them even inside quotes, so they could hide an email address.
   return isClean && name.length <= NAME_MAX && isOneLine(name) && !name.includes('=?') ? name : undefined;
 }
 
 function parseDomain(raw: string): string | undefined {
-  // URL converts international names to ASCII. ASCII names skip it, because URL would turn a plain number into an IP
-  // address.
+  // `URL` converts international names to ASCII. It is not used for ASCII names, because it would turn a plain number
+  // into an IP address.
   const isAscii = /^[\x21-\x7e]*$/.test(raw);
   const domain = isAscii
     ? raw.toLowerCase()

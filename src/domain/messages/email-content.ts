@@ -26,7 +26,7 @@ export interface EmailContentInput {
   readonly replyTo?: string | undefined;
   readonly cc?: string | readonly string[] | undefined;
   readonly bcc?: string | readonly string[] | undefined;
-  /** Any JSON, because GraphQL does not check it. `checkHeaders` does. */
+  /** May be any JSON, because GraphQL does not check it. `checkHeaders` checks it. */
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly attachments?:
     | readonly {
@@ -100,7 +100,7 @@ function mailbox(path: string, raw: string | undefined, fault: Fault): string | 
   return parsed && mailboxText(parsed);
 }
 
-/** Checks the addresses in `cc` or `bcc`. An invalid one is refused, unlike in `to`, where it is skipped. */
+/** Checks the email addresses in `cc` or `bcc`. An invalid one refuses the email. In `to` it would only be skipped. */
 function copies(path: string, list: string | readonly string[] = [], fault: Fault): readonly string[] {
   const wrong = listFault(list);
   if (wrong !== undefined) {

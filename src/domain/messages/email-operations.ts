@@ -47,7 +47,7 @@ async function priceEmail(
   const { from, preview, payload, body } = content;
   const { valid, invalid, duplicatesRemoved } = to;
   const price = await unitPriceOf(context, accountId, 'email', '');
-  // Remove recipients from cc and bcc, because each of them gets a mail already.
+  // Remove recipients from cc and bcc. Each of them gets a mail of their own already.
   const seen = new Set(valid.map((address) => address.toLowerCase()));
   const copyOnly = (addresses: readonly string[]) =>
     addresses.filter((address) => !seen.has(address.toLowerCase()) && seen.add(address.toLowerCase()));

@@ -38,7 +38,7 @@ export const MESSAGE_ACTIONS = [
   'redeliver_webhook',
 ] as const;
 
-/** Something that happened to a message and supports the explanation. */
+/** Something that happened to a message. It supports the explanation. */
 export interface Evidence {
   readonly at: Date;
   /**
@@ -71,7 +71,7 @@ export interface MessageExplanation {
   readonly actions: readonly Advice[];
 }
 
-/** The stored data from which a message is explained. */
+/** The stored data that explains a message. */
 export interface KnownOfMessage {
   readonly message: Message;
   readonly recipients: readonly Recipient[];
@@ -95,7 +95,10 @@ const PROVIDER: Readonly<Record<Channel, string>> = {
   whatsapp: 'platform',
 };
 
-/** Explains a message as of `now`. Pure: it reads no store, so the caller adds the cost of sending again. */
+/**
+ * Explains a message as of `now`. The function is pure and reads no store. So the caller adds the cost of sending
+ * again.
+ */
 export function explainMessage(known: KnownOfMessage, now: Date): MessageExplanation {
   const { message, recipients } = known;
   const groups = Map.groupBy(recipients, (recipient) => causeOf(message, recipient, now));

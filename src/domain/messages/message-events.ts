@@ -25,7 +25,8 @@ export function messageEvent(
 }
 
 /**
- * Returns the failure members of a `failed` event (R16). Undefined for other changes of status and for cancellations.
+ * Returns the members of a `failed` event that describe the failure (R16). Undefined for other changes of status and
+ * for cancellations.
  */
 export function failureData(move: RecipientMove) {
   if (move.to !== 'failed' || !move.error || move.error.code === 'canceled') return undefined;

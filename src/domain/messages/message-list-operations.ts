@@ -13,7 +13,7 @@ import { timelineOf } from './message-operations.ts';
 import { searchedDigits } from './msisdn.ts';
 
 const SEARCH_MAX_LENGTH = 100;
-/** The form of a cursor. It holds one position for each channel, because the list merges the lists of four channels. */
+/** The form of a cursor. The list merges the lists of four channels, so a cursor holds a position for each channel. */
 const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
 export const MESSAGE_ORDERS = ['time', 'cost'] as const;
 export type MessageOrder = (typeof MESSAGE_ORDERS)[number];
@@ -52,8 +52,8 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
 
   return {
     /**
-     * Lists the messages of all channels, newest first, or those with the highest cost first. Ordered by cost, the list
-     * has only one page (R294).
+     * Lists the messages of all channels, newest first, or those with the highest cost first. The list by cost has only
+     * one page (R294).
      */
     list: operation(
       'message.list',
@@ -214,8 +214,8 @@ function onlyChannels(positions: Positions, channels: readonly Channel[] | undef
 }
 
 /**
- * Merges the channels' lists and returns the newest `limit` messages. Within a channel, messages keep the order of
- * `seq`. So the cursor's position of a channel never skips a message.
+ * Merges the channels' lists and returns the newest `limit` messages. Messages of the same channel stay in the order of
+ * `seq`. So the position in the cursor never skips a message of that channel.
  */
 function merge(keys: readonly MessageKey[], limit: number): MessageKey[] {
   const lists = [...Map.groupBy(keys, (key) => key.channel).values()];

@@ -58,7 +58,8 @@ export function messageOperations(deps: Dependencies) {
       async (caller, input: { id: string }): Promise<MessageDetails> => {
         await cancelMessage(deps, caller, input.id);
         return detailsOf(visibilityOf(caller), input.id).catch((error) => {
-          // The cancellation is committed. A plain error from this read would look as if the cancellation had failed.
+          // The cancellation is committed, and only this read has failed. A plain error would look as if the
+          // cancellation had failed.
           throw doneButUnread({ messageId: input.id }, error);
         });
       },
@@ -123,8 +124,8 @@ export async function readDetails(
 async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
   const known = isUuid(id) ? await deps.stores.messages.find(visibilityOf(caller), id) : undefined;
   if (!known) throw notFound('Message');
-  // The operation accepts a key with the scope of any channel, so check the scope of this channel. The roles of members
-  // are the same on all channels.
+  // Check the scope of this message's channel, because the operation admits a key with the scope of any channel. The
+  // roles of members are the same on all channels.
   if (caller.kind === 'api-key') {
     const refused = refusal({ scopes: [SEND_SCOPES[known.channel]] }, caller);
     if (refused) throw refused;

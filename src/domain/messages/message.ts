@@ -51,8 +51,8 @@ export interface Message {
 }
 
 /**
- * Numbers of a message's recipients. `reached`: accepted by a provider, which includes `delivered`. `unregistered`:
- * failed because the device is no longer registered (R24), which is included in `failed`.
+ * Counts of a message's recipients. `reached`: accepted by a provider; this includes `delivered`. `unregistered`:
+ * failed because the device is no longer registered (R24); these are also in `failed`.
  */
 export interface RecipientTally {
   readonly reached: number;
@@ -98,7 +98,8 @@ export interface Recipient {
   /** Number of submissions that got no answer, or an answer that asks for a retry. */
   readonly attempts: number;
   /**
-   * When a failed recipient is refunded whose submission had an unknown outcome (R218). Null without a deferred refund.
+   * When the deferred refund of a failed recipient is due (R218). A refund is deferred if it is unknown whether a
+   * submission succeeded. Null without a deferred refund.
    */
   readonly refundDueAt: Date | null;
 }
@@ -111,7 +112,7 @@ export function refundedMinor({ status, sentAt, refundDueAt, costMinor }: Recipi
   return status === 'failed' && sentAt === null && refundDueAt === null ? costMinor : 0;
 }
 
-/** The members of a message that its submission needs. They never change after acceptance. */
+/** The members of a message that its submission needs. They do not change after the message was accepted. */
 export type OutgoingMessage = Pick<
   Message,
   'id' | 'channel' | 'from' | 'content' | 'payload' | 'createdAt' | 'scheduledFor' | 'expiresAt'
@@ -144,13 +145,13 @@ export interface PricedMessage {
   /** Price of one billing unit to the first recipient. */
   readonly unitPriceMinor: number;
   readonly currency: string;
-  /** Recipients that are left out: invalid addresses and, for push, devices without a provider. */
+  /** Recipients that the message leaves out: invalid addresses and, for push, devices without a provider. */
   readonly skipped: readonly string[];
   readonly duplicatesRemoved: number;
   readonly scheduledFor: Date | null;
   /**
-   * Longest time in milliseconds after the send time during which a submission is still useful. The deadline of R14
-   * applies if it is shorter.
+   * How long after the send time a submission is still useful, in ms. If the deadline of R14 is earlier, that one
+   * applies.
    */
   readonly maxDelayMs?: number | undefined;
 }
@@ -168,7 +169,7 @@ export interface IdempotencyClaim {
   readonly key: string;
 }
 
-/** A message that is ready for intake, which only has to charge and store it. */
+/** A message that is ready for intake. Intake only charges and stores it. */
 export interface PreparedMessage {
   readonly id: string;
   readonly accountId: string;

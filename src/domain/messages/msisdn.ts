@@ -69,7 +69,8 @@ export function parseMsisdn(raw: string): Msisdn | undefined {
   if (number === undefined) return undefined;
   if (number.charCodeAt(0) === PLUS) {
     if (!number.startsWith(UGANDA, 1)) return parseForeign(number as Msisdn);
-    // Do not ask the library: it would accept and drop a trunk 0 (+256 0700…), which R96 does not allow.
+    // Do not ask the library about Ugandan numbers: it would accept and drop a trunk 0 (+256 0700…), which R96 does not
+    // allow.
     return number.length === 1 + UGANDA.length + UGANDAN_NATIONAL_DIGITS ? (number as Msisdn) : undefined;
   }
   switch (number.length) {
@@ -113,16 +114,17 @@ function possibleLengths(): ReadonlyMap<string, number> {
     }
     lengths.set(callingCode, bits);
   }
-  // The plans of satellite and freephone codes cannot be read here. Allow every length for them (all bits are set), so
-  // that the library decides.
+  // The library has no readable lengths for satellite and freephone codes. Allow every length for them (set all bits),
+  // so that the library decides.
   for (const callingCode of Object.keys(metadata.nonGeographic)) lengths.set(callingCode, -1);
   return lengths;
 }
 
 /**
- * Parses a number outside Uganda. The library decides, but it also repairs numbers: it drops trunk prefixes and carrier
- * codes and adds area codes. Only a dropped trunk 0 is accepted (+44 (0)20… is +44 20…). Any other repair would send to
- * a number that the caller did not write. In that case the number stays as given if its length is possible.
+ * Parses a number outside Uganda. The library decides whether it is valid. But the library also repairs numbers: it
+ * drops trunk prefixes and carrier codes, and adds area codes. Only a dropped trunk 0 is accepted (+44 (0)20… is +44
+ * 20…). Any other repair would send to a number that the caller did not write. In that case the number is used as given
+ * if its length is possible.
  */
 function parseForeign(number: Msisdn): Msisdn | undefined {
   const codeEnd = callingCodeEnd(number);
@@ -132,12 +134,12 @@ function parseForeign(number: Msisdn): Msisdn | undefined {
   const nationalDigits = number.length - codeEnd;
   const possibleAsGiven = ((lengths >> nationalDigits) & 1) === 1;
   const possibleWithoutTrunk = trunkZero && ((lengths >> (nationalDigits - 1)) & 1) === 1;
-  // Check the length first: the library throws for a bad number, which is slow for a list of them.
+  // Check the length before calling the library. It throws for a bad number, and throwing is slow for a long list.
   if (!possibleAsGiven && !possibleWithoutTrunk) return undefined;
   const parsed = possibleNumber(number);
   if (parsed === undefined || parsed === number) return parsed;
   const withoutTrunk: Msisdn = `+${number.slice(1, codeEnd)}${number.slice(codeEnd + 1)}`;
-  // Accept the result only if the library would not repair it again.
+  // Accept the number without its trunk 0 only if the library does not repair the result again.
   if (trunkZero && parsed === withoutTrunk && possibleNumber(withoutTrunk) === withoutTrunk)
     return withoutTrunk;
   return possibleAsGiven ? number : undefined;
@@ -159,9 +161,9 @@ function callingCodeEnd(number: Msisdn): number | undefined {
 
 /**
  * Splits the `to` of a request at its commas and parses each element (R34, R96–R98). Elements that consist of spaces
- * are ignored. `valid.length + invalid.length + duplicatesRemoved` is the number of the other elements read.
+ * are ignored. The other elements that were read are counted in `valid.length + invalid.length + duplicatesRemoved`.
  *
- * Stops after the first valid number over `limit`, so a longer `valid` means too many recipients. Also stops after more
+ * Stops after the first valid number over `limit`. So a longer `valid` means too many recipients. Also stops after more
  * than twice `limit` different spellings with a `+`. The library takes 20 µs for each of them, and a request body has
  * room for 100,000.
  */

@@ -3,9 +3,12 @@ import { operation } from '../operation.ts';
 import type { ProviderHealthStore, Routing } from '../ports/routing.ts';
 import type { Clock } from '../ports/system.ts';
 
-/** An unchanged status is published again after this time, so that other processes see that this one still runs. */
+/**
+ * A status that has not changed is published again after this time, in ms. So other processes see that this one still
+ * runs.
+ */
 const REPEAT_MS = 30_000;
-/** A status that was not published again for this long is ignored: its process has probably died. */
+/** A status older than this, in ms, is ignored, because its process has probably died. */
 const STALE_MS = 75_000;
 
 /** Publishes the status of this process's providers, so that all processes can read it. */

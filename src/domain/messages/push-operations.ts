@@ -19,7 +19,10 @@ import {
 export const PUSH_MAX_DEVICES = 1000;
 /** Largest number of users and devices that one request names. */
 const MAX_NAMED = 1000;
-/** A push message may be submitted for at least this long, even if its time to live is shorter. */
+/**
+ * Shortest time in ms in which a push message may be submitted. It applies if the message's own time to live is
+ * shorter.
+ */
 const MIN_DELAY_MS = 60_000;
 
 export interface PushRequest extends PushContentInput, SendRequest {
@@ -78,8 +81,8 @@ async function pricePush(
 }
 
 /**
- * Splits the devices' addresses by whether their platform has a provider. If no platform has one, all addresses count
- * as routable, so that `prepareMessage` refuses the message.
+ * Splits the devices' addresses into those whose platform has a provider and the others. If no platform has a provider,
+ * all count as routable. `prepareMessage` then refuses the message.
  */
 function splitByRoute(
   { routing }: SendContext,

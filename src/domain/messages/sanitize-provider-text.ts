@@ -1,11 +1,11 @@
 /**
- * Makes texts from providers storable by limiting them. If storing failed, the message would be submitted again, or the
- * provider would repeat its report, without end.
+ * Limits texts from providers, so that they can be stored. If storing a text failed, the message would be submitted
+ * again and again, or the provider would send its report again and again.
  */
 import type { DeliveryReport, SubmitOutcome } from '../ports/provider.ts';
 import { storable } from '../text.ts';
 
-/** Longest texts, in UTF-16 code units. A sid is in an index, whose rows have room for 2,700 bytes. */
+/** Longest texts in UTF-16 code units. A sid is in an index, and a row of the index has room for 2,700 bytes. */
 const MAX_SID = 500;
 const MAX_CODE = 100;
 const MAX_REASON = 1_000;
@@ -31,7 +31,10 @@ export function sanitizeOutcome(outcome: SubmitOutcome): SubmitOutcome {
   }
 }
 
-/** Makes a report storable. Its sid still equals the sid of the submission's outcome. */
+/**
+ * Makes a report storable. Its sid is changed in the same way as the sid of the submission's outcome, so both stay
+ * equal.
+ */
 export function sanitizeReport(report: DeliveryReport): DeliveryReport {
   const { sid, to, code, reason } = report;
   return {

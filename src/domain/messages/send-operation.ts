@@ -28,7 +28,7 @@ export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
 export const SENDER_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 
 /**
- * A message may be scheduled at most this far ahead. A time that has passed by at most the grace time means now (R18).
+ * How far ahead a message may be scheduled, in ms. A time that has passed by at most the grace time means now (R18).
  */
 const SCHEDULE_AHEAD_MS = 30 * 24 * 3_600_000;
 const SCHEDULE_GRACE_MS = 60_000;
@@ -163,7 +163,7 @@ export function prepareMessage(
 
 function routeFor(routing: Routing, channel: Channel, address: string): string {
   const route = routing.routeFor(channel, address);
-  // Refuse here, before anything is charged (R26).
+  // Refuse the message before anything is charged (R26).
   if (route === undefined) {
     throw serviceUnavailable(
       `No ${channel} provider is configured on this gateway. Ask its operator.`,

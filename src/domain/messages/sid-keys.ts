@@ -9,12 +9,13 @@ export function sidKey(sid: string): string {
   return trimmed.replace(/^0+(?=.)/, '');
 }
 
-// Numbers of at most 64 bits: 2^64 has 20 decimal and 16 hexadecimal digits. Longer ids are not converted.
+// Matches numbers of at most 64 bits: 2^64 has 20 decimal and 16 hexadecimal digits. Longer ids are not converted.
 const DECIMAL = /^[0-9]{1,20}$/;
 const HEXADECIMAL = /^[0-9a-f]{1,16}$/;
 
 /**
- * Returns every form in which the `sid` of a report may be stored. The first one is its own stored form, not converted.
+ * Returns every form in which the `sid` of a report may be stored. The first one is the sid itself, without a
+ * conversion between hexadecimal and decimal.
  */
 export function sidCandidates(sid: string): string[] {
   const key = sidKey(sid);

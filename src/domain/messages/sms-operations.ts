@@ -73,8 +73,8 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
     ),
 
     /**
-     * Returns the cost of a send without sending. It takes the same steps except intake, and throws the same refusals
-     * (R21).
+     * Returns the cost of a send without sending. It makes the same checks as a send, and throws the same refusals, but
+     * does not call intake (R21).
      */
     quoteSms: operation(
       'message.quoteSms',

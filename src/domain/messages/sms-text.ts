@@ -3,7 +3,7 @@
  * which the carrier sends a text. A single segment holds 160 septets in GSM-7 or 70 code units in UCS-2. Each of
  * several segments holds 153 or 67. **Billing unit**: 160 UTF-16 code units (R193).
  *
- * The carrier sends segments, but accounts pay for billing units. Never use one for the other.
+ * The carrier sends segments, but accounts pay for billing units. Never use one instead of the other.
  */
 export type SmsEncoding = 'GSM-7' | 'UCS-2';
 
@@ -35,8 +35,8 @@ const GSM_BASIC =
 const GSM_EXTENSION = '\f^{}\\[~]|€';
 
 /**
- * Number of septets by UTF-16 code unit: 1, 2, or 0 for a character that GSM-7 does not have. The euro sign has the
- * highest code unit of GSM-7, so it is the last entry.
+ * Number of septets by UTF-16 code unit: 1, 2, or 0 for a character that GSM-7 does not have. The table ends with the
+ * euro sign, because no other character of GSM-7 has a higher code unit.
  */
 const SEPTETS = septetTable();
 
@@ -76,7 +76,7 @@ function countSeptets(text: string): number | undefined {
 
 function gsmSegments(text: string, septets: number): number {
   if (septets <= GSM.single) return septets === 0 ? 0 : 1;
-  // Without extension characters, no character can cross the end of a segment, so a division is enough.
+  // Each character is one septet, so no character can cross the end of a segment. A division is enough.
   if (septets === text.length) return Math.ceil(septets / GSM.part);
   let segments = 1;
   let used = 0;

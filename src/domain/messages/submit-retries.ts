@@ -12,8 +12,8 @@ const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingM
 };
 
 /**
- * Largest delay in milliseconds if an earlier submission may have arrived. A carrier that works again gets the next
- * submission within this time.
+ * Largest delay in ms if an earlier submission may have arrived. So a carrier that works again gets the next submission
+ * within this time.
  */
 const UNKNOWN_CEILING_MS = 3_600_000;
 

@@ -29,7 +29,7 @@ type Refund = Parameters<Tx['accounts']['credit']>[0][number];
 interface Applied {
   /** The locked messages, as they were before the changes of status. */
   readonly messages: ReadonlyMap<string, LockedMessage>;
-  /** The moves (changes of a recipient's status) that were applied. The others came too late. */
+  /** The changes of status that were made. The others came too late. */
   readonly done: ReadonlySet<RecipientMove>;
   /** Delivery reports that arrived before the sids of these moves were stored (R15). The caller applies them now. */
   readonly early: readonly KeptReport[];
@@ -40,8 +40,8 @@ interface Applied {
  * `tx` it locks the messages and changes the status of recipients and messages. It refunds recipients that no carrier
  * accepted (R17), stores the sids, and records the events with their webhook deliveries.
  *
- * Events and refunds get the time `now`, not the time of the move. Otherwise a client that polls by time would miss an
- * event with a time in the past.
+ * Events and refunds get the time `now`, not the time of the change. Otherwise a client that polls by time would miss
+ * an event with a time in the past.
  */
 export async function transitionRecipients(
   tx: Tx,
@@ -132,8 +132,8 @@ async function deferRefunds(tx: Tx, refunds: readonly DeferredRefund[]): Promise
 }
 
 /**
- * Cancels the deferred refunds of recipients that failed first and that a carrier reported as accepted later. Returns
- * the moves whose refund was canceled.
+ * Cancels deferred refunds. A recipient had failed, and then a carrier reported that it had accepted the message.
+ * Returns the changes of status whose refund was canceled.
  */
 async function keepCharges(
   tx: Tx,
@@ -191,7 +191,7 @@ function sidRows({ provider, sids, messageId, position }: RecipientMove): SidRow
   return sids.map((sid, part) => ({ provider, sid, messageId, position, part, parts }));
 }
 
-/** Keeps the first of several moves of the same recipient. The others came too late. */
+/** If several changes concern the same recipient, keeps the first. The others came too late. */
 function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
   const taken = new Set<string>();
   return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));

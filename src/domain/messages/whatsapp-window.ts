@@ -1,10 +1,10 @@
 /**
- * The **session window** of a number: the 24 hours after its last inbound message, in which free text may be sent to it
- * (R25). A window belongs to one account (R205).
+ * The **session window** of a number: the 24 hours after its last inbound message. In this time, free text may be sent
+ * to the number (R25). A window belongs to one account (R205).
  *
- * An inbound message belongs to the account that last wrote to its sender before it arrived, and opens only the window
- * of that account. It stays with this account even if another account writes later. A message from a number that no
- * account wrote to belongs to no account.
+ * An inbound message belongs to the account that last wrote to its sender before it arrived. It opens only the window
+ * of that account. It stays with this account even if another account writes later. If no account wrote to the number,
+ * the message belongs to no account.
  *
  * Only messages that the platform accepted count as written. Scheduled, failed and sandbox messages do not count.
  */

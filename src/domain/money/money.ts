@@ -30,14 +30,18 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
   BY_DECIMALS.flatMap(([decimals, codes]) => codes.split(' ').map((code) => [code, decimals] as const)),
 );
 
-/** Up to this number of minor units, an amount fits into 15 significant digits, so a double represents it exactly. */
+/**
+ * Number of minor units up to which an amount has at most 15 significant digits. A double represents such an amount
+ * exactly.
+ */
 const ALWAYS_EXACT_MINOR = 10 ** 15;
 /** Largest balance in minor units. Sums of smaller values are exact. */
 export const BALANCE_MAX_MINOR = ALWAYS_EXACT_MINOR;
 const REFERENCE_MAX_LENGTH = 200;
 
 /**
- * True if `code` is an ISO 4217 currency in use, in capitals. Metals, test codes and funds without decimals are not.
+ * True if `code` is an ISO 4217 currency in use, in capitals. False for metals, test codes and funds, which have no
+ * decimals.
  */
 export function isCurrency(code: string): boolean {
   return DECIMALS.has(code);
@@ -53,7 +57,8 @@ export function toMinor(amount: number, currency: string): number {
   if (!Number.isFinite(amount)) throw new RangeError('The amount is not a finite number');
   const match = /^(-?\d+)(?:\.(\d+))?$/.exec(String(amount));
   const [, whole = '', fraction = ''] = match ?? [];
-  // Numbers below 1e-6 or from 1e21 print with an exponent and do not match. They are out of range for every currency.
+  // `String` writes numbers below 1e-6 and from 1e21 on with an exponent, and these do not match. They are out of range
+  // for every currency.
   if (!match || fraction.length > decimals) {
     throw new RangeError(`The amount has more than ${decimals} decimals or is too large for ${currency}`);
   }
@@ -70,7 +75,7 @@ export function toMinor(amount: number, currency: string): number {
 export function fromMinor(minor: number, currency: string): number {
   const decimals = decimalsOf(currency);
   if (!Number.isSafeInteger(minor)) throw new RangeError('Minor units are safe integers');
-  // Adding 0 turns -0 into 0.
+  // Adding 0 changes -0 to 0.
   const amount = minor / 10 ** decimals + 0;
   if (Math.abs(minor) > ALWAYS_EXACT_MINOR && toMinor(amount, currency) !== minor) {
     throw new RangeError(`The amount is too large for ${currency}`);

@@ -86,7 +86,7 @@ function checkPrice(input: SetPriceInput): PriceRow {
       if (/^[0-9]{0,15}$/.test(prefix)) return;
       throw refuse('prefix', 'must be the leading digits of a number, without +');
     },
-    // The currency is checked first, because it decides how many decimals the amount may have.
+    // Check the currency first, because it decides how many decimals the amount may have.
     amountMinor: () => {
       if (!isCurrency(currency)) throw refuse('currency', 'must be an ISO 4217 code such as UGX');
       return checkAmount('amount', amount, currency, [0, PRICE_MAX_MINOR]);

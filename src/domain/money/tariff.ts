@@ -22,7 +22,7 @@ interface PriceList {
 const E164_PREFIX = /^\d{0,15}$/;
 
 /**
- * The prices in force. Of the rows that match a destination, the one with the longest prefix applies (R17). A look-up
+ * The prices in force. If several rows match a destination, the one with the longest prefix applies (R17). A look-up
  * reads a map at most once for each digit of the longest prefix, and once for the empty prefix.
  */
 export class Tariff {

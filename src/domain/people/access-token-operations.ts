@@ -25,7 +25,10 @@ export interface CreateAccessTokenInput {
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 const DAY_MS = 24 * 3_600_000;
-/** Operations that only a session may run. A token must not create or change what people sign in with. */
+/**
+ * Operations that a session may run and an access token may not. A token must not create or change what people sign in
+ * with.
+ */
 const OF_SESSIONS = /^(session|secondFactor|accessToken)\.|^member\.changePassword$/;
 
 /** Operations on the caller's access tokens (R254). `all` are the operations that a token may be allowed. */

@@ -1,6 +1,7 @@
 /**
- * Common passwords of 12 characters or more. Shorter passwords are refused anyway. The list is taken from the 49,233
- * most common passwords in `src/passwords.json` of the npm package @zxcvbn-ts/language-common 4.1.3, in its order.
+ * Common passwords of 12 characters or more. Shorter passwords are refused anyway. The list contains those of the
+ * 49,233 most common passwords in `src/passwords.json` of the npm package @zxcvbn-ts/language-common 4.1.3, in its
+ * order.
  *
  * MIT licence, Copyright (c) 2012-2016 Dan Wheeler and Dropbox, Inc., Copyright (c) 2021 @zxcvbn-ts.
  */

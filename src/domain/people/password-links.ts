@@ -64,8 +64,8 @@ export class PasswordLinks {
     checkNewPassword(password, user.email, 'password');
     const hash = await passwords.hash(password, knownHash);
     await uow.run(async (tx) => {
-      // If the link is used twice at the same time, the second use fails here, because the first has replaced the
-      // password.
+      // If the link is used twice at the same time, the second use fails here, because the password is no longer the
+      // known one.
       const isChanged = await replacePassword(
         tx,
         this.#deps,

@@ -4,7 +4,10 @@ import { COMMON_PASSWORDS } from './common-passwords.ts';
 /** Shortest and longest password, in UTF-16 code units. The maximum limits the cost of hashing. */
 const PASSWORD_MIN_LENGTH = 12;
 export const PASSWORD_MAX_LENGTH = 256;
-/** The shortest name, from an email address, that a password must not contain. Shorter names occur in other words. */
+/**
+ * Shortest part of an email address that a password must not contain, in UTF-16 code units. A shorter part may occur in
+ * other words by chance.
+ */
 const NAME_MIN_LENGTH = 5;
 
 /** Throws `validation_error` with the field `path` if a person may not choose this password (R301). */

@@ -35,7 +35,7 @@ export interface RecoveryCodes {
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
-/** Access for adding a factor. It includes sessions that are restricted until a factor is added. */
+/** Access for adding a factor. Sessions that are restricted until a factor is added may do it, too. */
 const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor'] } as const;
 
 /** Operations on a person's second factors (R250), and on lost ones of other people (R251). */
@@ -276,9 +276,9 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Removes all second factors of a person and ends the person's sessions. An owner may reset the other members of
-     * the account, and an operator any member. An operator's factors are reset only on the command line, so that no
-     * operator can take over the sign-in of another.
+     * Removes all second factors of a person and ends the person's sessions. An owner may do this for other members of
+     * the account, an operator for any member. For an operator it is possible only on the command line, so that no
+     * operator can take over another operator's sign-in.
      */
     reset: operation(
       'secondFactor.reset',

@@ -23,7 +23,7 @@ export const CHALLENGE_MS = 5 * 60_000;
 /** Largest number of factors of a person. It limits the cost of checking a code. */
 export const FACTORS_MAX = 5;
 const RECOVERY_CODES = 10;
-/** 80 random bits. That is enough that a code cannot be guessed from its hash. */
+/** Length of a recovery code in random bytes: 80 bits. Nobody can find a code from its hash by guessing. */
 const RECOVERY_CODE_BYTES = 10;
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 

@@ -3,9 +3,8 @@ import type { Clock, SecretBox, Totp } from '../ports/system.ts';
 import { bare, hashRecoveryCode } from './second-factor.ts';
 
 /**
- * Checks a code of the person and marks it as used. It is a code of a confirmed TOTP app, or a recovery code. Returns
- * undefined for a wrong or used code. Locks the person's factors, so that a code is accepted once even in concurrent
- * requests.
+ * Checks a code of a confirmed TOTP app, or a recovery code, and marks it as used. Returns undefined for a wrong or
+ * used code. Locks the person's factors, so that concurrent requests cannot use the same code twice.
  */
 export async function takeCode(
   tx: Tx,

@@ -6,8 +6,8 @@ import { CHALLENGE_MS } from './second-factor.ts';
 
 /**
  * Checks `answer` and returns the person whose passkey gave it. `takeChallenge` marks the challenge as used, and
- * returns false if it is not open. Returns undefined for an answer that is not valid: of another origin, without user
- * verification, used before, or with a counter that has not grown.
+ * returns false if there is no such open challenge. Returns undefined for an answer that is not valid: of another
+ * origin, without user verification, used before, or with a counter that has not grown.
  */
 export async function takePasskey(
   { stores, uow, passkeys, clock }: Pick<Dependencies, 'stores' | 'uow' | 'passkeys' | 'clock'>,
@@ -21,8 +21,8 @@ export async function takePasskey(
   const { factorId, credential, ...person } = found;
   const counter = await passkeys.verifyRequest(answer, read.challenge, credential);
   if (counter === undefined) return undefined;
-  // Of two concurrent answers with the same counter, only one is accepted. If the counter always is 0, the challenge
-  // prevents a second use.
+  // If two answers with the same counter arrive at the same time, only one is accepted. For a passkey whose counter is
+  // always 0, the challenge prevents a second use.
   const isCounted = await uow.run((tx) =>
     tx.secondFactors.countPasskey(factorId, credential.counter, counter, clock.now()),
   );

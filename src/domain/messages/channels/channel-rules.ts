@@ -10,7 +10,7 @@ export interface ResourceMembers {
   readonly [member: string]: unknown;
 }
 
-/** Look-ups of data that a submission needs and that the outgoing message does not contain. */
+/** Reads data that a submission needs and that the outgoing message does not contain. */
 export interface Directory {
   device(id: string): Promise<Device | undefined>;
   /** Returns the large content of a message; undefined if it has none. */
@@ -21,9 +21,7 @@ export interface Directory {
 export interface ChannelRules {
   /** Returns the members of the message resource that only this channel has. */
   resource(message: Message): ResourceMembers;
-  /**
-   * Returns the recipients that the resource shows. Defined only on channels where they are not the stored addresses.
-   */
+  /** Returns the recipients that the message resource shows. Undefined on channels that show the stored addresses. */
   shownTo?(message: Message): readonly string[];
   /** Builds the submission to the provider for one recipient. Undefined if the device of the recipient was removed. */
   submission(
@@ -38,13 +36,13 @@ export interface ChannelRules {
    */
   moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient, at: Date): NewEvent | undefined;
   /**
-   * Builds the event of the whole message, once no recipient is pending (R24). Only on channels with an event per
-   * message.
+   * Builds the event of the whole message. Called when no recipient is pending any more (R24). Only on channels with
+   * one event per message.
    */
   settledEvent?(message: Message, recipients: readonly Recipient[], at: Date): NewEvent | undefined;
   /** Builds the event of a read message, on channels that report reading (R25). */
   readEvent?(message: Message, recipient: MovedRecipient, at: Date): NewEvent | undefined;
-  /** Makes further changes that follow from changes of status, in the same transaction. */
+  /** Makes other changes that a change of status requires, in the same transaction. */
   afterMoves?(
     tx: Tx,
     messages: ReadonlyMap<string, Message>,

@@ -5,7 +5,7 @@ import { failureData, messageEvent } from '../message-events.ts';
 import { whatsAppContent } from '../whatsapp-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** WhatsApp (R25): no event says that the platform accepted a message. Events follow its later reports. */
+/** WhatsApp (R25). There is no event when the platform accepts a message. Events come from its later reports. */
 export const whatsAppRules: ChannelRules = {
   resource(message) {
     return {
@@ -50,8 +50,8 @@ export const whatsAppRules: ChannelRules = {
   },
 
   /**
-   * Stores the messages that the platform accepted. When their recipient answers, the answer opens the session window
-   * of the account that wrote last (whatsapp-window.ts).
+   * Records which account wrote to a number. When the recipient answers, the session window opens for the account that
+   * wrote last (whatsapp-window.ts).
    */
   async afterMoves(tx, messages, moved) {
     const writes: WhatsAppWrite[] = [];
