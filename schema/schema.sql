@@ -640,6 +640,7 @@ CREATE TABLE prices (
   prefix text NOT NULL,
   amount_minor bigint NOT NULL,
   updated_at timestamp with time zone NOT NULL,
+  is_confirmed boolean NOT NULL DEFAULT true,
   CONSTRAINT prices_amount_minor_check CHECK ((amount_minor >= 0)),
   CONSTRAINT prices_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text, 'push'::text, 'whatsapp'::text]))),
   CONSTRAINT prices_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -776,6 +777,55 @@ END),
 CREATE UNIQUE INDEX second_factors_credential_id_key ON second_factors USING btree (credential_id);
 CREATE UNIQUE INDEX second_factors_pkey ON second_factors USING btree (id);
 CREATE INDEX second_factors_user ON second_factors USING btree (user_id);
+
+CREATE TABLE send_limit_keys (
+  key_id text NOT NULL,
+  limit_id uuid NOT NULL,
+  CONSTRAINT send_limit_keys_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(key_id) ON DELETE CASCADE,
+  CONSTRAINT send_limit_keys_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES send_limits(id) ON DELETE CASCADE,
+  CONSTRAINT send_limit_keys_pkey PRIMARY KEY (key_id, limit_id)
+);
+CREATE INDEX send_limit_keys_limit ON send_limit_keys USING btree (limit_id);
+CREATE UNIQUE INDEX send_limit_keys_pkey ON send_limit_keys USING btree (key_id, limit_id);
+
+CREATE TABLE send_limit_numbers (
+  limit_id uuid NOT NULL,
+  hour timestamp with time zone NOT NULL,
+  messages integer NOT NULL,
+  address text NOT NULL,
+  CONSTRAINT send_limit_numbers_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES send_limits(id) ON DELETE CASCADE,
+  CONSTRAINT send_limit_numbers_pkey PRIMARY KEY (limit_id, address)
+) WITH (fillfactor=70);
+CREATE INDEX send_limit_numbers_hour ON send_limit_numbers USING btree (hour);
+CREATE UNIQUE INDEX send_limit_numbers_pkey ON send_limit_numbers USING btree (limit_id, address);
+
+CREATE TABLE send_limits (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  key_id text,
+  spend_per_hour_minor bigint,
+  spend_per_day_minor bigint,
+  hour timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  day timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  hour_minor bigint NOT NULL DEFAULT 0,
+  day_minor bigint NOT NULL DEFAULT 0,
+  day_recipients bigint NOT NULL DEFAULT 0,
+  recipients_per_day integer,
+  per_number_per_hour integer,
+  allowed_prefixes text[],
+  opened_prefixes text[] NOT NULL DEFAULT '{}'::text[],
+  CONSTRAINT send_limits_check CHECK (((key_id IS NULL) = (id = account_id))),
+  CONSTRAINT send_limits_per_number_per_hour_check CHECK ((per_number_per_hour >= 0)),
+  CONSTRAINT send_limits_recipients_per_day_check CHECK ((recipients_per_day >= 0)),
+  CONSTRAINT send_limits_spend_per_day_minor_check CHECK ((spend_per_day_minor >= 0)),
+  CONSTRAINT send_limits_spend_per_hour_minor_check CHECK ((spend_per_hour_minor >= 0)),
+  CONSTRAINT send_limits_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT send_limits_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(key_id),
+  CONSTRAINT send_limits_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50);
+CREATE INDEX send_limits_account ON send_limits USING btree (account_id);
+CREATE UNIQUE INDEX send_limits_key ON send_limits USING btree (key_id) WHERE (key_id IS NOT NULL);
+CREATE UNIQUE INDEX send_limits_pkey ON send_limits USING btree (id);
 
 CREATE TABLE sessions (
   token_hash bytea NOT NULL,

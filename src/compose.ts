@@ -71,6 +71,7 @@ import { checkLedgers } from './workers/ledgers/check-ledgers.ts';
 import { PersonMails } from './workers/people/person-mails.ts';
 import { DeliveryReports } from './workers/reports/delivery-reports.ts';
 import { forgetOldEvents } from './workers/retention/event-retention.ts';
+import { forgetNumberCounts } from './workers/retention/number-counts.ts';
 import { Retention } from './workers/retention/retention.ts';
 import { startWorkers } from './workers/start-workers.ts';
 import { SubmitMessages } from './workers/submit/submit-messages.ts';
@@ -304,6 +305,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     clock,
     ids,
     settings: {
+      isProduction: config.isProduction,
       defaultSenderId: config.defaultSenderId,
       keyRate: config.rateLimits,
       emailFrom: config.emailFrom,
@@ -433,6 +435,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),
+        forgetNumberCounts: () => forgetNumberCounts(stores.sendLimits, clock),
         clock,
         usage: stores.usage,
         analytics: stores.analytics,

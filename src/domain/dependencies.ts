@@ -41,6 +41,7 @@ export interface Dependencies {
   readonly clock: AgreedClock;
   readonly ids: Ids;
   readonly settings: {
+    readonly isProduction: boolean;
     readonly defaultSenderId: string;
     /** Default rate limits of API keys, for accounts without a plan (R12). */
     readonly keyRate: PlannedRate;

@@ -13,6 +13,7 @@ import { contactImportOperations } from './contacts/contact-import-operations.ts
 import { contactOperations } from './contacts/contact-operations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { deviceOperations } from './devices/device-operations.ts';
+import { sendLimitOperations } from './limits/send-limit-operations.ts';
 import { liveOperations } from './live/live-operations.ts';
 import { emailOperations } from './messages/email-operations.ts';
 import { explainOperations } from './messages/explain-operations.ts';
@@ -67,6 +68,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     deliveries: deliveryListOperations(deps),
     providers: providerOperations(deps),
     prices: priceOperations(deps),
+    sendLimits: sendLimitOperations(deps),
     usage: usageOperations(deps),
     analytics: analyticsOperations(deps),
     live: liveOperations(deps),

@@ -55,6 +55,10 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
   session_window_closed: 'The recipient wrote last more than 24 hours ago, so only templates may be sent.',
   unknown_template: 'WhatsApp does not know the template.',
   unpriced_destination: 'There is no price for the destination in the currency of the account.',
+  destination_not_allowed:
+    'A limit of the key, the account or the gateway excludes a recipient. `details` names both.',
+  spend_limit_reached:
+    'A send limit of the key or the account is reached. `details` says which, and when it resets.',
   insufficient_balance: 'The balance does not cover the cost. `details` holds both.',
   not_found: 'It does not exist, or you may not see it.',
   contact_exists: 'Another contact has the phone or the externalId. `details.id` names it.',

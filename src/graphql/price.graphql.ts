@@ -23,6 +23,12 @@ class Price {
 
   @Field(() => String, { description: 'Leading digits of the destination. Empty means all destinations.' })
   prefix!: string;
+
+  @Field(() => Boolean, {
+    description:
+      'False for a shipped price that no operator has set. In production it holds for numbers that begin with 256 only.',
+  })
+  isConfirmed!: boolean;
 }
 
 @InputType({ description: 'A price.' })

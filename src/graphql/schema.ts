@@ -37,6 +37,7 @@ import { ProviderResolver } from './provider.graphql.ts';
 import { RecipientResolver } from './recipient.graphql.ts';
 import { SearchResolver } from './search.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
+import { SendLimitsResolver } from './send-limits.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';
 import {
@@ -69,6 +70,7 @@ export function createSchema(): GraphQLSchema {
       RecipientResolver,
       MessageEventResolver,
       SendResolver,
+      SendLimitsResolver,
       WebhookResolver,
       WebhookDeliveriesResolver,
       WebhookDeliveryResolver,

@@ -94,6 +94,7 @@ const OF_EACH_SEND = [
   'invalid_scheduled_time',
   'unpriced_destination',
   'insufficient_balance',
+  'spend_limit_reached',
 ] as const;
 
 /** Sends messages on behalf of the signed-in person. */

@@ -94,10 +94,20 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'There is no price for the destination.',
   },
+  destination_not_allowed: {
+    status: 400,
+    shape: 'B',
+    when: 'A limit of the key or the account, or of this gateway, excludes a recipient; `details` has `value` and `limit`.',
+  },
   insufficient_balance: {
     status: 402,
     shape: 'B',
     when: 'The balance is below the charge; `details` has `balance`, `required` and `currency`.',
+  },
+  spend_limit_reached: {
+    status: 402,
+    shape: 'B',
+    when: 'The message would exceed a send limit of the key or the account; `details` has `limit`, `of`, `maximum`, `used`, `required` and `resetsAt`.',
   },
   not_found: {
     status: 404,

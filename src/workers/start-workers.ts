@@ -80,6 +80,7 @@ interface WorkParts {
   sweeps: ExpireMessages;
   retention: Retention;
   forgetOldEvents: () => Promise<unknown>;
+  forgetNumberCounts: () => Promise<unknown>;
   clock: AgreedClock & {
     /** Describes the difference of the clocks in a sentence. Undefined if they agree. */
     fault(): string | undefined;
@@ -217,6 +218,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       logger,
       ifClocksAgree(() => authenticator.forgetOldRequests()),
     ),
+    repeat('old counts of numbers', KEY_REQUESTS_MS, logger, ifClocksAgree(parts.forgetNumberCounts)),
   ];
   return {
     async stop(timeoutMs) {

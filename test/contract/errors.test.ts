@@ -59,6 +59,7 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
     for (const codes of Object.values(byStatus)) codes.sort();
     expect(byStatus).toEqual({
       400: [
+        'destination_not_allowed',
         'idempotency_key_mismatch',
         'invalid_event_type',
         'invalid_json',
@@ -75,7 +76,7 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
         'validation_error',
       ],
       401: ['second_factor_required', 'unauthorized'],
-      402: ['insufficient_balance'],
+      402: ['insufficient_balance', 'spend_limit_reached'],
       403: ['forbidden', 'step_up_required'],
       404: ['not_found'],
       409: ['contact_exists', 'key_ended', 'message_not_cancelable', 'webhook_limit'],

@@ -94,6 +94,15 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'plan.set',
     document: 'mutation { setPlan(input: { name: "", perMinute: 1, webhooksPerMinute: 1 }) { name } }',
   },
+  sendLimits: { by: 'account.limits', document: `{ sendLimits(accountId: "${NOBODY}") { keyId } }` },
+  setKeyLimits: {
+    by: 'apiKey.setLimits',
+    document: 'mutation { setKeyLimits(keyId: "x", input: {}) { keyId } }',
+  },
+  setAccountLimits: {
+    by: 'account.setLimits',
+    document: `mutation { setAccountLimits(accountId: "${NOBODY}", input: {}) { keyId } }`,
+  },
   setAccountPlan: {
     by: 'account.setPlan',
     document: `mutation { setAccountPlan(accountId: "${NOBODY}") { id } }`,
@@ -421,6 +430,10 @@ describe('accounts cannot see each other (R224)', () => {
     'account.id': () => `{ account(id: "${ids.account}") { id } }`,
     'setRetention.accountId': () =>
       `mutation { setRetention(accountId: "${ids.account}", contentDays: 1) { contentDays } }`,
+    'sendLimits.accountId': () => `{ sendLimits(accountId: "${ids.account}") { keyId } }`,
+    'setKeyLimits.keyId': () => `mutation { setKeyLimits(keyId: "${ids.key}", input: {}) { keyId } }`,
+    'setAccountLimits.accountId': () =>
+      `mutation { setAccountLimits(accountId: "${ids.account}", input: {}) { keyId } }`,
     'createApiKey.input.accountId': () =>
       `mutation { createApiKey(input: { accountId: "${ids.account}", name: "k", scopes: [SEND_SMS], environment: SANDBOX }) { key } }`,
     'message.id': () => `{ message(id: "${ids.message}") { content } }`,

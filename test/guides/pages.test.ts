@@ -241,9 +241,10 @@ describe('the pages at /docs (R5, R244, R320)', () => {
       await eventually(async () => (await operation.locator('output').innerText()).startsWith('200 '));
       expect(await operation.locator('output').innerText()).toContain('"sandbox": true');
       await page.goto(`${gateway.url}/docs/api/account`);
-      await page.getByText('Try it').click();
-      await page.getByRole('button', { name: 'Send' }).click();
-      await eventually(async () => (await page.locator('output').innerText()).includes(account.email));
+      const ofAccount = page.locator('.operation').filter({ hasText: 'its balance and currency' });
+      await ofAccount.getByText('Try it').click();
+      await ofAccount.getByRole('button', { name: 'Send' }).click();
+      await eventually(async () => (await ofAccount.locator('output').innerText()).includes(account.email));
       expect(faults).toEqual([]);
     });
   });

@@ -108,6 +108,10 @@ describe('the TypeScript SDK', () => {
     const { keyId } = made.apiKey;
     expect((await clientOf(made.key).account.get()).currency).toBe('UGX');
     expect((await gateway.keys.update(keyId, { name: 'store' })).apiKey.name).toBe('store');
+    const { limits } = await gateway.keys.setLimits(keyId, { spendPerDay: 500, allowedPrefixes: ['256'] });
+    expect(limits).toMatchObject({ of: 'key', keyId, spendPerDay: 500, spendPerHour: null });
+    const applied = await clientOf(made.key).account.limits();
+    expect(applied.limits).toEqual([limits]);
     const rotated = await gateway.keys.rotate(keyId);
     expect(rotated.apiKey).toMatchObject({ name: 'store' });
     const revoked = await gateway.keys.revoke(rotated.apiKey.keyId, { descendants: 'true' });

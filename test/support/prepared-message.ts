@@ -26,6 +26,7 @@ export function preparedMessage(accountId: string, changes: Partial<PreparedMess
     scheduledFor: null,
     expiresAt: new Date(Date.now() + DAY_MS),
     idempotency: null,
+    limits: [],
     ...changes,
   };
 }

@@ -27,6 +27,7 @@ function prepared(accountId: string, channel: Channel, costMinor: number, at: nu
     scheduledFor: null,
     expiresAt: new Date(at + 1),
     idempotency: null,
+    limits: [],
   };
 }
 
@@ -62,7 +63,7 @@ describe('a batch of messages is charged message by message (R17, R99)', () => {
           const desk = desks.get(asked.accountId);
           if (!desk) throw new Error('no desk');
           if (desk.purse < asked.costMinor) {
-            turnedAway.push({ prepared: asked, balanceMinor: desk.purse });
+            turnedAway.push({ prepared: asked, shortage: { balanceMinor: desk.purse } });
             return [];
           }
           desk.purse -= asked.costMinor;

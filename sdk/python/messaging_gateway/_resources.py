@@ -21,6 +21,14 @@ class AccountResource:
         operation = Operation("GET", "/account", "always")
         return self._transport.call(operation)
 
+    def limits(self) -> types.AppliedLimits:
+        """The send limits that apply to the key, and what is used of them.
+
+        Any valid key may call this.
+        """
+        operation = Operation("GET", "/account/limits", "always")
+        return self._transport.call(operation)
+
 
 class SmsResource:
     def __init__(self, transport: Transport) -> None:
@@ -688,6 +696,35 @@ class KeysResource:
         operation = Operation("POST", f"/developer/keys/{segment(key_id)}/rotate", "once")
         given = {
             "overlapSeconds": overlap_seconds,
+        }
+        return self._transport.call(operation, body=given)
+
+    def set_limits(
+        self,
+        key_id: str,
+        *,
+        spend_per_hour: Union[Optional[float], Absent] = ABSENT,
+        spend_per_day: Union[Optional[float], Absent] = ABSENT,
+        recipients_per_day: Union[Optional[int], Absent] = ABSENT,
+        per_number_per_hour: Union[Optional[int], Absent] = ABSENT,
+        allowed_prefixes: Union[Optional[List[str]], Absent] = ABSENT,
+    ) -> types.KeyLimitsAnswer:
+        """Lower the send limits of an API key, with effect from the next request.
+
+        Scope: "FULL_ACCESS". Also available at "/developers/keys/{keyId}/limits".
+
+        spend_per_hour: In the currency of the account.
+        spend_per_day: In the currency of the account.
+        per_number_per_hour: Messages to one phone number.
+        allowed_prefixes: Leading digits of phone numbers, without "+": 1 to 100 prefixes.
+        """
+        operation = Operation("PUT", f"/developer/keys/{segment(key_id)}/limits", "always")
+        given = {
+            "spendPerHour": spend_per_hour,
+            "spendPerDay": spend_per_day,
+            "recipientsPerDay": recipients_per_day,
+            "perNumberPerHour": per_number_per_hour,
+            "allowedPrefixes": allowed_prefixes,
         }
         return self._transport.call(operation, body=given)
 

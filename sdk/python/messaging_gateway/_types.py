@@ -42,6 +42,14 @@ ApiKeyAnswer = TypedDict(
     total=False,
 )
 
+AppliedLimits = TypedDict(
+    "AppliedLimits",
+    {
+        "limits": "List[SendLimits]",
+    },
+    total=False,
+)
+
 Contact = TypedDict(
     "Contact",
     {
@@ -294,6 +302,26 @@ KeyChanges = TypedDict(
     total=False,
 )
 
+KeyLimits = TypedDict(
+    "KeyLimits",
+    {
+        "spendPerHour": "Optional[float]",
+        "spendPerDay": "Optional[float]",
+        "recipientsPerDay": "Optional[int]",
+        "perNumberPerHour": "Optional[int]",
+        "allowedPrefixes": "Optional[List[str]]",
+    },
+    total=False,
+)
+
+KeyLimitsAnswer = TypedDict(
+    "KeyLimitsAnswer",
+    {
+        "limits": "SendLimits",
+    },
+    total=False,
+)
+
 KeyRevocation = TypedDict(
     "KeyRevocation",
     {
@@ -435,6 +463,23 @@ RevokedApiKey = TypedDict(
     {
         "apiKey": "ApiKey",
         "revokedKeys": "List[ApiKey]",
+    },
+    total=False,
+)
+
+SendLimits = TypedDict(
+    "SendLimits",
+    {
+        "of": "str",
+        "keyId": "Optional[str]",
+        "currency": "str",
+        "spendPerHour": "Optional[float]",
+        "spendPerDay": "Optional[float]",
+        "recipientsPerDay": "Optional[int]",
+        "perNumberPerHour": "Optional[int]",
+        "allowedPrefixes": "Optional[List[str]]",
+        "openedPrefixes": "List[str]",
+        "used": "Dict[str, Any]",
     },
     total=False,
 )

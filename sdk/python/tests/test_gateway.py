@@ -176,6 +176,9 @@ class Operations(unittest.TestCase):
         key_id = made["apiKey"]["keyId"]
         self.assertEqual(client(made["key"]).account.get()["currency"], "UGX")
         self.assertEqual(gateway.keys.update(key_id, name="store")["apiKey"]["name"], "store")
+        limits = gateway.keys.set_limits(key_id, spend_per_day=500, allowed_prefixes=["256"])["limits"]
+        self.assertEqual((limits["keyId"], limits["spendPerDay"]), (key_id, 500))
+        self.assertEqual(client(made["key"]).account.limits()["limits"], [limits])
         rotated = gateway.keys.rotate(key_id, overlap_seconds=0)
         revoked = gateway.keys.revoke(rotated["apiKey"]["keyId"], descendants="true")
         self.assertIsNotNone(revoked["apiKey"]["revokedAt"])

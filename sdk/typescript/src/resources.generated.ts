@@ -6,6 +6,7 @@ import type {
   Account,
   ApiKey,
   ApiKeyAnswer,
+  AppliedLimits,
   Contact,
   ContactQuery,
   ContactToWrite,
@@ -24,6 +25,8 @@ import type {
   HistoryEntry,
   HistoryQuery,
   KeyChanges,
+  KeyLimits,
+  KeyLimitsAnswer,
   KeyRevocation,
   KeyRotation,
   KeyToCreate,
@@ -69,6 +72,15 @@ export class AccountResource {
    */
   get(options?: CallOptions): Promise<Account> {
     return this.#transport.call<Account>({ method: 'GET', path: '/account', repeat: 'always' }, {}, options);
+  }
+
+  /**
+   * The send limits that apply to the key, and what is used of them.
+   *
+   * Any valid key may call this.
+   */
+  limits(options?: CallOptions): Promise<AppliedLimits> {
+    return this.#transport.call<AppliedLimits>({ method: 'GET', path: '/account/limits', repeat: 'always' }, {}, options);
   }
 }
 
@@ -401,6 +413,15 @@ export class KeysResource {
    */
   rotate(keyId: string, body: KeyRotation = {}, options?: CallOptions): Promise<NewApiKey> {
     return this.#transport.call<NewApiKey>({ method: 'POST', path: `/developer/keys/${segment(keyId)}/rotate`, repeat: 'once' }, { body }, options);
+  }
+
+  /**
+   * Lower the send limits of an API key, with effect from the next request.
+   *
+   * Scope: `FULL_ACCESS`. Also available at `/developers/keys/{keyId}/limits`.
+   */
+  setLimits(keyId: string, body: KeyLimits, options?: CallOptions): Promise<KeyLimitsAnswer> {
+    return this.#transport.call<KeyLimitsAnswer>({ method: 'PUT', path: `/developer/keys/${segment(keyId)}/limits`, repeat: 'always' }, { body }, options);
   }
 
   /**

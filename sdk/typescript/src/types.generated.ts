@@ -30,6 +30,9 @@ interface components {
         readonly ApiKeyAnswer: {
             readonly apiKey: components["schemas"]["ApiKey"];
         };
+        readonly AppliedLimits: {
+            readonly limits: readonly components["schemas"]["SendLimits"][];
+        };
         readonly Contact: {
             readonly id: string;
             /**
@@ -387,6 +390,20 @@ interface components {
             /** @description ISO 8601 time with `Z` or an offset; null: never. */
             readonly expiresAt?: string | null;
         };
+        readonly KeyLimits: {
+            /** @description In the currency of the account. */
+            readonly spendPerHour?: number | null;
+            /** @description In the currency of the account. */
+            readonly spendPerDay?: number | null;
+            readonly recipientsPerDay?: number | null;
+            /** @description Messages to one phone number. */
+            readonly perNumberPerHour?: number | null;
+            /** @description Leading digits of phone numbers, without `+`: 1 to 100 prefixes. */
+            readonly allowedPrefixes?: readonly string[] | null;
+        };
+        readonly KeyLimitsAnswer: {
+            readonly limits: components["schemas"]["SendLimits"];
+        };
         readonly KeyRevocation: {
             /**
              * @description Also revoke the keys that it created or rotated, their descendants and their replacements. Default: false.
@@ -604,6 +621,29 @@ interface components {
             readonly apiKey: components["schemas"]["ApiKey"];
             /** @description With `descendants=true`: the keys that this request revoked, without those that had ended before. */
             readonly revokedKeys?: readonly components["schemas"]["ApiKey"][];
+        };
+        readonly SendLimits: {
+            /** @enum {string} */
+            readonly of: "account" | "key";
+            readonly keyId: string | null;
+            readonly currency: string;
+            /** @description The most to spend in an hour of UTC, in `currency`; null: no limit. */
+            readonly spendPerHour: number | null;
+            /** @description The most to spend on a day of UTC, in `currency`. */
+            readonly spendPerDay: number | null;
+            /** @description The most recipients on a day of UTC. */
+            readonly recipientsPerDay: number | null;
+            /** @description The most messages to one phone number in an hour. */
+            readonly perNumberPerHour: number | null;
+            /** @description Leading digits of the phone numbers that may be sent to; null: all. */
+            readonly allowedPrefixes: readonly string[] | null;
+            /** @description Leading digits of premium-rate, shared-cost and satellite numbers that may be sent to. */
+            readonly openedPrefixes: readonly string[];
+            readonly used: {
+                readonly spendThisHour: number;
+                readonly spendToday: number;
+                readonly recipientsToday: number;
+            };
         };
         readonly SmsDetails: {
             readonly id: string;
@@ -968,6 +1008,7 @@ interface components {
 export type Account = components['schemas']['Account'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyAnswer = components['schemas']['ApiKeyAnswer'];
+export type AppliedLimits = components['schemas']['AppliedLimits'];
 export type Contact = components['schemas']['Contact'];
 export type ContactQuery = components['schemas']['ContactQuery'];
 export type ContactToWrite = components['schemas']['ContactToWrite'];
@@ -987,6 +1028,8 @@ export type GatewayEvent = components['schemas']['GatewayEvent'];
 export type HistoryEntry = components['schemas']['HistoryEntry'];
 export type HistoryQuery = components['schemas']['HistoryQuery'];
 export type KeyChanges = components['schemas']['KeyChanges'];
+export type KeyLimits = components['schemas']['KeyLimits'];
+export type KeyLimitsAnswer = components['schemas']['KeyLimitsAnswer'];
 export type KeyRevocation = components['schemas']['KeyRevocation'];
 export type KeyRotation = components['schemas']['KeyRotation'];
 export type KeyToCreate = components['schemas']['KeyToCreate'];
@@ -999,6 +1042,7 @@ export type PushMessage = components['schemas']['PushMessage'];
 export type PushToSend = components['schemas']['PushToSend'];
 export type QueuedEvents = components['schemas']['QueuedEvents'];
 export type RevokedApiKey = components['schemas']['RevokedApiKey'];
+export type SendLimits = components['schemas']['SendLimits'];
 export type SmsDetails = components['schemas']['SmsDetails'];
 export type SmsMessage = components['schemas']['SmsMessage'];
 export type SmsQuote = components['schemas']['SmsQuote'];
@@ -1038,7 +1082,9 @@ export type GatewayErrorCode =
   | 'session_window_closed'
   | 'unknown_template'
   | 'unpriced_destination'
+  | 'destination_not_allowed'
   | 'insufficient_balance'
+  | 'spend_limit_reached'
   | 'not_found'
   | 'contact_exists'
   | 'message_not_cancelable'

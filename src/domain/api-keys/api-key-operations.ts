@@ -106,6 +106,7 @@ export function apiKeyOperations(deps: Dependencies) {
     const signingSecret = apiKey.enableHmac ? `sigsec_${ids.random(32).toString('base64url')}` : null;
     const sealed = signingSecret === null ? null : secrets.seal(signingSecret);
     await tx.apiKeys.insert(apiKey, hashSecret(secret), sealed);
+    await shareLimits(tx, caller, apiKey);
     await recordChange(tx, deps, caller, {
       accountId: apiKey.accountId,
       action: 'apiKey.create',
@@ -269,6 +270,18 @@ export function apiKeyOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+/** Lets a new key share the send limits of the key that made it and of the key that it replaces (R373). */
+async function shareLimits(tx: Tx, caller: Caller, { keyId, accountId, replaces }: ApiKey): Promise<void> {
+  const makers = new Set([
+    ...(caller.kind === 'api-key' ? [caller.keyId] : []),
+    ...(replaces ? [replaces] : []),
+  ]);
+  let isLimited = false;
+  for (const maker of makers) isLimited = (await tx.sendLimits.share(maker, keyId)) || isLimited;
+  if (replaces !== null) await tx.sendLimits.handOver(replaces, keyId);
+  if (isLimited) tx.announce('account', accountId);
 }
 
 type LockDependencies = Pick<Dependencies, 'clock' | 'settings'>;

@@ -1,30 +1,36 @@
+import { type Breach, breachOf, countIn, type OpenLimit } from '../limits/send-limits.ts';
 import type { Channel, PreparedMessage } from './message.ts';
 
-/** A message that is refused, because its cost exceeds what the messages before it have left of the balance. */
-interface UnaffordableMessage {
+/** Why a message is refused: it exceeds the balance, or a limit, that the messages before it in the batch left. */
+export type Shortage = { readonly balanceMinor: number } | { readonly breach: Breach };
+interface RefusedMessage {
   readonly prepared: PreparedMessage;
-  readonly balanceMinor: number;
+  readonly shortage: Shortage;
 }
 
 /**
  * Splits a batch into messages that are accepted and messages that are refused. It goes through the batch in the order
  * of arrival and subtracts each cost from the account's balance, in minor units. A refused message does not affect the
- * others (R99).
+ * others (R99). `limits` are the send limits by id; they count the accepted messages (R371).
  */
 export function decideBatch(
   batch: readonly PreparedMessage[],
   balances: ReadonlyMap<string, number>,
-): { readonly affordable: PreparedMessage[]; readonly refused: UnaffordableMessage[] } {
+  limits: ReadonlyMap<string, OpenLimit> = new Map(),
+): { readonly affordable: PreparedMessage[]; readonly refused: RefusedMessage[] } {
   const remaining = new Map(balances);
   const affordable: PreparedMessage[] = [];
-  const refused: UnaffordableMessage[] = [];
+  const refused: RefusedMessage[] = [];
   for (const prepared of batch) {
     const balanceMinor = remaining.get(prepared.accountId);
     if (balanceMinor === undefined) throw new Error(`account ${prepared.accountId} is not locked`);
-    if (prepared.costMinor > balanceMinor) {
-      refused.push({ prepared, balanceMinor });
+    const rows = prepared.limits.flatMap(({ id }) => limits.get(id) ?? []);
+    const breach = breachOf(prepared, rows);
+    if (breach || prepared.costMinor > balanceMinor) {
+      refused.push({ prepared, shortage: breach ? { breach } : { balanceMinor } });
       continue;
     }
+    countIn(prepared, rows);
     remaining.set(prepared.accountId, balanceMinor - prepared.costMinor);
     affordable.push(prepared);
   }

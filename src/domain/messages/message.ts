@@ -169,6 +169,13 @@ export interface IdempotencyClaim {
   readonly key: string;
 }
 
+/** A row of send limits that counts a message. */
+export interface CountedLimit {
+  readonly id: string;
+  /** True if it also counts the messages to each phone number. */
+  readonly countsNumbers: boolean;
+}
+
 /** A message that is ready for intake. Intake only charges and stores it. */
 export interface PreparedMessage {
   readonly id: string;
@@ -193,6 +200,8 @@ export interface PreparedMessage {
   readonly scheduledFor: Date | null;
   readonly expiresAt: Date;
   readonly idempotency: IdempotencyClaim | null;
+  /** The send limits that count the message (R371). */
+  readonly limits: readonly CountedLimit[];
 }
 
 /** Returns the message that intake stores for `prepared` as number `seq`. A sandbox message is `sent` at once. */

@@ -7,7 +7,8 @@ import { type AccountCaller, type Caller, type Environment, environmentOf, type 
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, serviceUnavailable } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
-import { Tariff } from '../money/tariff.ts';
+import { applying, checkDestinations, countedIn, type SharedLimitRow } from '../limits/send-limits.ts';
+import { confirmedPrices, Tariff } from '../money/tariff.ts';
 import { type Operation, operation } from '../operation.ts';
 import type { Intake, SendAnswer } from '../ports/intake.ts';
 import type { Measurements } from '../ports/measurements.ts';
@@ -48,17 +49,23 @@ export interface SendContext {
   /** Returns the prices in force. */
   tariff(): Promise<Tariff>;
   currencyOf(accountId: string): Promise<string>;
+  /** Returns the send limits that apply to a sender (R370). */
+  limitsOf(sender: AccountCaller): Promise<readonly SharedLimitRow[]>;
 }
 
 /** Builds the send context. It caches prices and currencies until a change is announced. */
 export function createSendContext(deps: Dependencies): SendContext {
   const { stores } = deps;
-  const tariffs = deps.createCache('prices', async () => new Tariff(await stores.prices.all()));
+  const tariffs = deps.createCache('prices', async () => {
+    const rows = await stores.prices.all();
+    return new Tariff(deps.settings.isProduction ? confirmedPrices(rows) : rows);
+  });
   const currencies = deps.createCache('account', async (id) => {
     const account = await stores.accounts.find(id);
     if (!account) throw notFound('Account');
     return account.currency;
   });
+  const limits = deps.createCache('account', (id) => stores.sendLimits.ofAccount(id));
   return {
     budgets: deps.budgets,
     intake: deps.intake,
@@ -71,6 +78,10 @@ export function createSendContext(deps: Dependencies): SendContext {
     emailFrom: deps.settings.emailFrom,
     tariff: () => tariffs.get('all'),
     currencyOf: (accountId) => currencies.get(accountId),
+    limitsOf: async (sender) => {
+      const rows = await limits.get(sender.accountId);
+      return rows.length === 0 ? rows : applying(rows, sender.kind === 'api-key' ? sender.keyId : null);
+    },
   };
 }
 
@@ -86,7 +97,7 @@ export interface SendRequest {
  * count against the member's budget (R207).
  *
  * `price` applies the rules of the channel and throws its refusals. The operation also throws `rate_limit_exceeded`,
- * and whatever `Intake.accept` throws. It throws `service_unavailable` if the channel has no provider (R26), or while
+ * `destination_not_allowed`, and whatever `Intake.accept` throws. It throws `service_unavailable` if the channel has no provider (R26), or while
  * this copy of the gateway is on hold after a restore (R231).
  */
 export function sendOperation<Request extends SendRequest>(
@@ -102,8 +113,12 @@ export function sendOperation<Request extends SendRequest>(
     if (sender.kind === 'member') await context.budgets.countSend(sender);
     const environment = environmentOf(sender, request.environment);
     const priced = await price(request, sender, environment);
+    const limits = await context.limitsOf(sender);
+    checkDestinations(limits, channel, priced.recipients);
     const prepared = prepareMessage(context, sender, channel, environment, priced, request.idempotencyKey);
-    const answer = await context.intake.accept(prepared);
+    const answer = await context.intake.accept(
+      environment === 'sandbox' ? prepared : { ...prepared, limits: countedIn(limits) },
+    );
     if (!answer.isReplay) context.measurements.accepted(channel, environment, prepared.recipients.length);
     return answer;
   });
@@ -158,6 +173,7 @@ export function prepareMessage(
         Math.min(SUBMIT_DEADLINE_MS, priced.maxDelayMs ?? SUBMIT_DEADLINE_MS),
     ),
     idempotency: idempotencyKey === undefined ? null : { route: channel, key: idempotencyKey },
+    limits: [],
   };
 }
 

@@ -1,6 +1,7 @@
 import { type Environment, environmentOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checkAll, DomainError, notFound, validationError } from '../errors.ts';
+import { checkDestinations } from '../limits/send-limits.ts';
 import type { Tariff } from '../money/tariff.ts';
 import { operation } from '../operation.ts';
 import { truncate } from '../text.ts';
@@ -83,6 +84,7 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
         const sender = senderOf(caller);
         const environment = environmentOf(sender, request.environment);
         const priced = await price(request, sender.accountId);
+        checkDestinations(await context.limitsOf(sender), 'sms', priced.recipients);
         const prepared = prepareMessage(context, sender, 'sms', environment, priced, request.idempotencyKey);
         const account = await stores.accounts.find(sender.accountId);
         if (!account) throw notFound('Account');

@@ -12,6 +12,26 @@ interface TariffRow {
 /** A row of the price table. */
 export interface PriceRow extends TariffRow {
   readonly channel: Channel;
+  /** False for a shipped price that no operator has set (R375). */
+  readonly isConfirmed: boolean;
+}
+
+/** The prefix for which a shipped price is confirmed. */
+const SHIPPED_PREFIX = '256';
+
+/** Returns the prices that hold in production: a shipped price counts for its own prefix only (R375). */
+export function confirmedPrices(rows: readonly PriceRow[]): readonly TariffRow[] {
+  const confirmed = rows.filter(({ isConfirmed }) => isConfirmed);
+  const shipped = rows
+    .filter(({ isConfirmed }) => !isConfirmed)
+    .map((row) => ({ ...row, prefix: SHIPPED_PREFIX }))
+    .filter(
+      ({ currency, channel, prefix }) =>
+        !confirmed.some(
+          (row) => row.currency === currency && row.channel === channel && row.prefix === prefix,
+        ),
+    );
+  return [...confirmed, ...shipped];
 }
 
 interface PriceList {

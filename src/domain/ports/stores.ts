@@ -36,6 +36,7 @@ import type {
 } from './people-stores.ts';
 import type { ReportStore } from './report-stores.ts';
 import type { ProviderHealthStore } from './routing.ts';
+import type { SendLimitStore } from './send-limit-store.ts';
 import type { RetentionStore, SweepStore } from './sweep-stores.ts';
 import type { DeliveryStore, EventStore, WebhookStore } from './webhook-stores.ts';
 import type { InboundStore } from './whatsapp.ts';
@@ -54,6 +55,7 @@ export interface Stores {
   readonly plans: PlanStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
+  readonly sendLimits: SendLimitStore;
   readonly objects: ObjectStore;
   readonly messages: MessageStore;
   readonly contacts: ContactStore;

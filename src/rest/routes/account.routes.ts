@@ -1,6 +1,40 @@
 import { z } from 'zod';
 import { accountResource } from '../../domain/accounts/account.ts';
+import type { ShownLimits } from '../../domain/limits/send-limit-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
+
+/** Send limits as the routes show them (R370). */
+export const sendLimits = z
+  .object({
+    of: z.enum(['account', 'key']),
+    keyId: z.string().nullable(),
+    currency: z.string(),
+    spendPerHour: z
+      .number()
+      .nullable()
+      .describe('The most to spend in an hour of UTC, in `currency`; null: no limit.'),
+    spendPerDay: z.number().nullable().describe('The most to spend on a day of UTC, in `currency`.'),
+    recipientsPerDay: z.int().nullable().describe('The most recipients on a day of UTC.'),
+    perNumberPerHour: z.int().nullable().describe('The most messages to one phone number in an hour.'),
+    allowedPrefixes: z
+      .array(z.string())
+      .nullable()
+      .describe('Leading digits of the phone numbers that may be sent to; null: all.'),
+    openedPrefixes: z
+      .array(z.string())
+      .describe('Leading digits of premium-rate, shared-cost and satellite numbers that may be sent to.'),
+    used: z.object({
+      spendThisHour: z.number(),
+      spendToday: z.number(),
+      recipientsToday: z.int(),
+    }),
+  })
+  .meta({ id: 'SendLimits' });
+export const limitsResource = (limits: ShownLimits) => ({
+  ...limits,
+  allowedPrefixes: limits.allowedPrefixes && [...limits.allowedPrefixes],
+  openedPrefixes: [...limits.openedPrefixes],
+});
 
 export const accountRoutes: readonly Route[] = [
   defineRoute({
@@ -20,6 +54,18 @@ export const accountRoutes: readonly Route[] = [
     async handle({ caller, operations }) {
       const account = await operations.accounts.get.run(caller, {});
       return { body: accountResource(account) };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/account/limits',
+    summary: 'The send limits that apply to the key, and what is used of them',
+    tag: 'Account',
+    operation: (operations) => operations.sendLimits.list,
+    response: z.object({ limits: z.array(sendLimits) }),
+    async handle({ caller, operations }) {
+      const limits = await operations.sendLimits.list.run(caller, {});
+      return { body: { limits: limits.map(limitsResource) } };
     },
   }),
 ];

@@ -62,7 +62,7 @@ export const emailRoutes: readonly Route[] = [
     summary: 'Send an email',
     tag: 'Email',
     operation: (operations) => operations.messages.sendEmail,
-    errors: ['invalid_scheduled_time', 'unpriced_destination', 'insufficient_balance'],
+    errors: ['invalid_scheduled_time', 'unpriced_destination', 'insufficient_balance', 'spend_limit_reached'],
     body: emailToSend,
     maxBodyBytes: MAX_BODY_BYTES,
     examples: {

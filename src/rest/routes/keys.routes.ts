@@ -9,6 +9,7 @@ import {
 import { ENVIRONMENTS, SCOPES } from '../../domain/caller.ts';
 import { type AnswerPart, defineRoute, type Route } from '../define-route.ts';
 import { envelope, isoTime, pageQuery, paginated } from '../schemas.ts';
+import { limitsResource, sendLimits } from './account.routes.ts';
 
 const TAG = 'API keys';
 /** Paths of the key routes: the documented singular, and as an alias the plural as in `/developers/…` (R7). */
@@ -162,6 +163,36 @@ export const keyRoutes: readonly Route[] = [
     examples: { overlap: { params: { keyId: aNewKey }, body: { overlapSeconds: 3600 } } },
     async handle({ caller, operations, params, body }) {
       return { body: created(await operations.apiKeys.rotate.run(caller, { ...body, keyId: params.keyId })) };
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    ...at('/:keyId/limits'),
+    summary: 'Lower the send limits of an API key, with effect from the next request',
+    tag: TAG,
+    operation: (operations) => operations.sendLimits.setOfKey,
+    params: keyParams,
+    body: z.object({
+      spendPerHour: z.number().nullable().optional().describe('In the currency of the account.'),
+      spendPerDay: z.number().nullable().optional().describe('In the currency of the account.'),
+      recipientsPerDay: z.int().nullable().optional(),
+      perNumberPerHour: z.int().nullable().optional().describe('Messages to one phone number.'),
+      allowedPrefixes: z
+        .array(z.string())
+        .nullable()
+        .optional()
+        .describe('Leading digits of phone numbers, without `+`: 1 to 100 prefixes.'),
+    }),
+    response: z.object({ limits: sendLimits }),
+    examples: {
+      shop: {
+        params: { keyId: aNewKey },
+        body: { spendPerDay: 30000, perNumberPerHour: 5, allowedPrefixes: ['256'] },
+      },
+    },
+    async handle({ caller, operations, params, body }) {
+      const limits = await operations.sendLimits.setOfKey.run(caller, { ...body, keyId: params.keyId });
+      return { body: { limits: limitsResource(limits) } };
     },
   }),
   defineRoute({

@@ -159,6 +159,7 @@ const SMS_REFUSALS = [
   'message_too_long',
   'invalid_scheduled_time',
   'unpriced_destination',
+  'destination_not_allowed',
 ] as const;
 
 export const messageRoutes: readonly Route[] = [
@@ -168,7 +169,7 @@ export const messageRoutes: readonly Route[] = [
     summary: 'Send an SMS',
     tag: 'SMS',
     operation: (operations) => operations.messages.sendSms,
-    errors: [...SMS_REFUSALS, 'insufficient_balance'],
+    errors: [...SMS_REFUSALS, 'insufficient_balance', 'spend_limit_reached'],
     body: smsToSend,
     examples: {
       one: { summary: 'To one number', body: { to: '+256700123456', message: 'Your code is 482913' } },

@@ -198,7 +198,13 @@ export const pushRoutes: readonly Route[] = [
     summary: 'Send a push message',
     tag: TAG,
     operation: (operations) => operations.messages.sendPush,
-    errors: ['no_target_devices', 'invalid_scheduled_time', 'unpriced_destination', 'insufficient_balance'],
+    errors: [
+      'no_target_devices',
+      'invalid_scheduled_time',
+      'unpriced_destination',
+      'insufficient_balance',
+      'spend_limit_reached',
+    ],
     body: pushToSend,
     examples: {
       user: {

@@ -85,7 +85,9 @@ export const whatsAppRoutes: readonly Route[] = [
       'session_window_closed',
       'invalid_scheduled_time',
       'unpriced_destination',
+      'destination_not_allowed',
       'insufficient_balance',
+      'spend_limit_reached',
     ],
     body: whatsAppToSend,
     examples: {

@@ -1,5 +1,10 @@
 import { isNativeError } from 'node:util/types';
-import { type AccountShare, type PlacedMessage, placeBatch } from '../../domain/messages/batch-decision.ts';
+import {
+  type AccountShare,
+  type PlacedMessage,
+  placeBatch,
+  type Shortage,
+} from '../../domain/messages/batch-decision.ts';
 import {
   acceptedMessage,
   CHANNELS,
@@ -11,6 +16,7 @@ import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { EARLIEST, LATEST } from './future-times.ts';
+import { countMessages } from './limit-counts.ts';
 
 /** The SQLSTATE that the SQL function `refuse_batch` raises (see migrations). */
 const REFUSED = 'MG001';
@@ -129,15 +135,11 @@ export interface NewAnswer extends SendAnswer {
   /** Number of the message within its account and channel. */
   readonly seq: number;
 }
-/** The decision about a message whose cost the balance does not cover. */
-export interface Unaffordable {
-  readonly balanceMinor: number;
-}
 /**
  * The decision about a message: accepted now, answered earlier (a repeated idempotency key), or refused for lack of
- * balance.
+ * balance or by a limit.
  */
-export type Decision = NewAnswer | SendAnswer | Unaffordable;
+export type Decision = NewAnswer | SendAnswer | Shortage;
 
 /** The decision about each message of a batch. */
 export type Answers = Map<PreparedMessage, Decision>;
@@ -149,14 +151,15 @@ interface Answered extends PlacedMessage {
 }
 
 /**
- * Writes an accepted batch in the transaction of `sql`: balances, counters, messages, recipients, ledger entries, usage
- * and stored answers. It only sends the statement and does not wait for the result. Call the returned function after
+ * Writes an accepted batch in the transaction of `sql`: balances, counters, messages, recipients, ledger entries, usage,
+ * stored answers and the counts of limits. It only sends the statements and does not wait for the result. Call the returned function after
  * the commit to get the answers, in the order of the batch.
  */
 export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): AnswersLater {
   const { placed, shares } = placeBatch(batch);
   const answered = placed.map((each): Answered => ({ ...each, body: bodyOf(each, each.share.askedAt) }));
   const written = sql.send<Before>(WRITE, valuesOf(answered, shares));
+  countMessages(sql, batch);
   return async () => {
     const before = new Map((await written).map((row) => [row.id, row]));
     return new Map(answered.map((each) => [each.prepared, answerTo(each, before.get(each.share.accountId))]));

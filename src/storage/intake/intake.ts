@@ -1,5 +1,6 @@
 import type { Environment } from '../../domain/caller.ts';
 import { insufficientBalance, outcomeUnknown, serviceUnavailable } from '../../domain/errors.ts';
+import { limitReached } from '../../domain/limits/send-limits.ts';
 import { decideBatch } from '../../domain/messages/batch-decision.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../../domain/messages/message.ts';
 import { fromMinor } from '../../domain/money/money.ts';
@@ -21,6 +22,7 @@ import {
   type NewAnswer,
   writeAccepted,
 } from './intake-write.ts';
+import { readLimits } from './limit-counts.ts';
 import { SharedAccount } from './shared-account.ts';
 import { submitJobs } from './submit-jobs.ts';
 
@@ -115,6 +117,7 @@ export class PgIntake implements Intake {
     }
     if (isAnswer(decision)) return decision;
     const { costMinor, currency } = prepared;
+    if ('breach' in decision) throw limitReached(decision.breach, currency);
     const balance = fromMinor(decision.balanceMinor, currency);
     throw insufficientBalance(balance, fromMinor(costMinor, currency), currency);
   }
@@ -226,10 +229,8 @@ export class PgIntake implements Intake {
       // that another process has committed.
       const [balances, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
       const asked = batch.filter((prepared) => !answers.has(prepared));
-      const { affordable, refused } = decideBatch(asked, balances);
-      for (const { prepared, balanceMinor } of refused) {
-        answers.set(prepared, { balanceMinor });
-      }
+      const { affordable, refused } = decideBatch(asked, balances, await readLimits(sql, asked));
+      for (const { prepared, shortage } of refused) answers.set(prepared, shortage);
       if (affordable.length === 0) return async () => answers;
       const accepted = await this.#write(sql, affordable);
       return async () => new Map([...answers, ...(await accepted())]);

@@ -27,6 +27,7 @@ import { PgRefundStore } from '../stores/refund.store.ts';
 import { PgReportStore } from '../stores/report.store.ts';
 import { PgRetentionStore } from '../stores/retention.store.ts';
 import { PgSecondFactorStore } from '../stores/second-factor.store.ts';
+import { PgSendLimitStore } from '../stores/send-limit.store.ts';
 import { PgSessionStore, PgSignInFailureStore } from '../stores/session.store.ts';
 import { PgSweepStore } from '../stores/sweep.store.ts';
 import { PgUsageStore } from '../stores/usage.store.ts';
@@ -61,6 +62,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     plans: new PgPlanStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),
+    sendLimits: new PgSendLimitStore(sql),
     objects: new PgObjectStore(sql),
     messages: new PgMessageStore(sql),
     contacts: new PgContactStore(sql),

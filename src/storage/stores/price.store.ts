@@ -2,7 +2,7 @@ import type { PriceRow } from '../../domain/money/tariff.ts';
 import type { PriceStore } from '../../domain/ports/account-stores.ts';
 import type { Sql } from '../postgres/sql.ts';
 
-type PriceColumns = Omit<PriceRow, 'amountMinor'> & { readonly amount_minor: number };
+type PriceColumns = Omit<PriceRow, 'amountMinor' | 'isConfirmed'> & { readonly amount_minor: number };
 
 /** Stores prices (R17). */
 export class PgPriceStore implements PriceStore {
@@ -13,15 +13,16 @@ export class PgPriceStore implements PriceStore {
   }
 
   async all(): Promise<readonly PriceRow[]> {
-    const rows: PriceColumns[] = await this.#sql
+    const rows: (PriceColumns & { readonly is_confirmed: boolean })[] = await this.#sql
       .table('prices')
       .orderBy(['currency', 'channel', 'prefix'])
-      .select('currency', 'channel', 'prefix', 'amount_minor');
+      .select('currency', 'channel', 'prefix', 'amount_minor', 'is_confirmed');
     return rows.map((row) => ({
       currency: row.currency,
       channel: row.channel,
       prefix: row.prefix,
       amountMinor: row.amount_minor,
+      isConfirmed: row.is_confirmed,
     }));
   }
 
@@ -34,9 +35,9 @@ export class PgPriceStore implements PriceStore {
       .first('amount_minor');
     await this.#sql
       .table('prices')
-      .insert({ id, ...key, amount_minor: row.amountMinor, updated_at: at })
+      .insert({ id, ...key, amount_minor: row.amountMinor, is_confirmed: true, updated_at: at })
       .onConflict(['currency', 'channel', 'prefix'])
-      .merge(['amount_minor', 'updated_at']);
+      .merge(['amount_minor', 'is_confirmed', 'updated_at']);
     return before?.amount_minor;
   }
 
@@ -68,6 +69,7 @@ export class PgPriceStore implements PriceStore {
         channel: row.channel,
         prefix: row.prefix,
         amountMinor: row.amount_minor,
+        isConfirmed: true,
       }
     );
   }

@@ -116,7 +116,7 @@ export type PlansQuery = { readonly plans: ReadonlyArray<{ readonly name: string
 export type PricesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type PricesQuery = { readonly prices: ReadonlyArray<{ readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number }> | null };
+export type PricesQuery = { readonly prices: ReadonlyArray<{ readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number, readonly isConfirmed: boolean }> | null };
 
 export type ProvidersQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -183,7 +183,7 @@ export const Plans: Document<PlansQuery, PlansQueryVariables> = {
 
 export const Prices: Document<PricesQuery, PricesQueryVariables> = {
   name: 'Prices',
-  text: "query Prices{prices{currency channel prefix amount}}",
+  text: "query Prices{prices{currency channel prefix amount isConfirmed}}",
 };
 
 export const Providers: Document<ProvidersQuery, ProvidersQueryVariables> = {

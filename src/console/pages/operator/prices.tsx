@@ -16,14 +16,18 @@ import { CHANNEL_NAMES, optionsOf } from '../messages/message-text.ts';
 import { type Channel, Prices, type PricesQuery, SetPrice } from './operator.generated.ts';
 
 type Price = NonNullable<PricesQuery['prices']>[number];
+type AskedPrice = Omit<Price, 'isConfirmed'>;
 
-const keyOf = ({ currency, channel, prefix }: Price) => `${currency} ${channel} ${prefix}`;
+const keyOf = ({ currency, channel, prefix }: AskedPrice) => `${currency} ${channel} ${prefix}`;
 const whereOf = (prefix: string) => (prefix === '' ? 'every destination' : `+${prefix}…`);
 
 const COLUMNS: readonly Column<Price>[] = [
   { header: 'Currency', cell: ({ currency }) => currency },
   { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel] },
-  { header: 'To', cell: ({ prefix }) => whereOf(prefix) },
+  {
+    header: 'To',
+    cell: ({ prefix, isConfirmed }) => `${whereOf(prefix)}${isConfirmed ? '' : ' (not confirmed)'}`,
+  },
   {
     header: 'Price of one unit',
     cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
@@ -69,7 +73,7 @@ function PriceTable({ of }: { of: readonly Price[] }) {
 
 function PriceForm({ prices }: { prices: readonly Price[] }) {
   const toast = useToast();
-  const [asked, setAsked] = useState<Price>();
+  const [asked, setAsked] = useState<AskedPrice>();
   const [fault, setFault] = useState<ApiError>();
   const set = useApiMutation(SetPrice, {
     refetches: [Prices],
