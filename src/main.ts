@@ -10,11 +10,11 @@ import { createQuickstart } from './start/quickstart.ts';
 import { isUnreachable } from './storage/postgres/faults.ts';
 
 /**
- * After a signal, work in progress may continue for this time, in milliseconds. Then it is stopped, and the queue
- * repeats it at the next start.
+ * After a signal, work in progress may go on for this time, in ms. Then it is stopped, and the queue repeats it after
+ * the next start.
  */
 const DRAIN_MS = 30_000;
-/** Time to close connections and PostgreSQL, in milliseconds. It also applies to a start in progress. */
+/** Time limit in ms for closing connections and PostgreSQL. It also applies if a signal arrives during the start. */
 const CLOSE_MS = 10_000;
 
 class Server {
@@ -65,8 +65,7 @@ class Server {
   async #start(): Promise<void> {
     this.#gateway = await compose(this.#config, this.#logger);
     if (this.#isStopping) return;
-    // A new hold at this time means that another database answers at the same URL. The cached state is wrong then, so
-    // stop.
+    // If the data becomes held now, another database answers at the same URL. Cached values are wrong then, so stop.
     if (this.#config.isWorker)
       this.#gateway.holdGate.onChange((hold) => hold && void this.stop(describeHold(hold), 1));
     const metrics = createMetrics(this.#gateway);
@@ -95,7 +94,8 @@ class Server {
     try {
       process.stdout.write(await createQuickstart(gateway.operations, this.#http.url));
     } catch (error) {
-      // If there is an account now, another process on the same database created it first and has printed the secrets.
+      // Another process on the same database may have created the first account meanwhile. It has printed the secrets,
+      // so this error does not matter.
       if (await gateway.stores.accounts.isEmpty()) throw error;
     }
   }

@@ -12,8 +12,8 @@ const decoded = (text: unknown) => Buffer.from(typeof text === 'string' ? text :
 const bytesOf = (bytes: Buffer): Uint8Array<ArrayBuffer> => Uint8Array.from(bytes);
 
 /**
- * Loads the library on its first use. Most processes never need it, and loading it prints a warning of Node about an
- * experimental feature.
+ * Loads the library on its first use. Most processes never use it, and it makes Node print warnings about the features
+ * that it tries.
  */
 const library = () => import('@simplewebauthn/server');
 

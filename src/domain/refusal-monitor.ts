@@ -1,14 +1,14 @@
 /**
- * Counts responses with status 503, and logs the beginning and the end of outages. **Outage**: it begins with the first
- * refusal for a reason. It ends after `QUIET_MS` without a refusal. If the database is the reason, it also lasts until
- * the database accepts writes again.
+ * Counts responses with status 503, and logs the beginning and the end of outages. An **outage** begins with the first
+ * refusal for a reason. It ends after `QUIET_MS` without a refusal. If the database is the reason, it must also accept
+ * writes again.
  */
 import type { DomainError, ErrorCode, UnavailableReason } from './errors.ts';
 import type { Logger } from './ports/logger.ts';
 
 /**
- * An outage ends after this time in milliseconds without a refusal. Shorter gaps, for example when connections run out
- * again and again, stay one outage.
+ * An outage ends after this time in ms without a refusal. Shorter gaps belong to the outage, for example if connections
+ * run out again and again.
  */
 const QUIET_MS = 5_000;
 
@@ -33,7 +33,7 @@ const isOfDatabase = (kind: UnavailableReason) => kind.startsWith('database_');
 interface Outage {
   readonly kind: UnavailableReason;
   readonly answer: string;
-  /** Monotonic time in milliseconds. `last` has the same form. */
+  /** Times in ms of a monotonic clock: of the first and the last refusal. */
   readonly since: number;
   last: number;
   refused: number;
@@ -55,8 +55,8 @@ export class RefusalMonitor {
   readonly #onDatabaseFault: () => void;
   readonly #now: () => number;
   /**
-   * Open outages. If the database is at fault, the key is the reason. Otherwise it is the message, because one reason
-   * can have several messages.
+   * Open outages. The key is the reason if the database is at fault. Otherwise the key is the message, because one
+   * reason can have several messages.
    */
   readonly #outages = new Map<string, Outage>();
   readonly #totals = new Map<UnavailableReason, number>();

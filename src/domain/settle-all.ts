@@ -1,6 +1,6 @@
 /**
  * Like `Promise.all`, but waits for every promise before it throws the first error. Use it in transactions, because no
- * query may still run after its transaction.
+ * query may run after its transaction has ended.
  */
 export async function settleAll<T extends readonly unknown[]>(
   parts: readonly [...{ [Index in keyof T]: Promise<T[Index]> }],

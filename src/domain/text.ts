@@ -1,9 +1,9 @@
 /**
- * Limits the length of texts from outside. Messages quote at most this many characters of a value, so that hostile
- * values cannot fill responses and logs (R207, R216).
+ * Limits texts from outside. A message quotes at most this many UTF-16 code units of a value, so that hostile values
+ * cannot fill responses and logs (R207, R216).
  */
 const QUOTED_MAX_LENGTH = 100;
-/** Longest shortened message of a library, in UTF-16 code units. Usual messages are not this long. */
+/** Length to which a library's message is shortened, in UTF-16 code units. Usual messages are shorter. */
 const MESSAGE_MAX_LENGTH = 1_000;
 const ELLIPSIS = '…';
 

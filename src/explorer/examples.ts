@@ -6,7 +6,7 @@ interface Example {
   readonly variables?: () => object;
 }
 
-/** What a dashboard asks, and how it follows changes. A test runs each. */
+/** Example documents: what a dashboard queries, and how it follows changes. A test runs each of them. */
 export const EXAMPLES: readonly Example[] = [
   {
     name: 'Who am I?',

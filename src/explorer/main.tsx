@@ -12,7 +12,10 @@ const URL = '/graphql';
 const queries = createGraphiQLFetcher({ url: URL });
 const streams = createClient({ url: URL, retryAttempts: 0 });
 
-/** Subscriptions are event streams; everything else is a POST. The session's cookie goes with both. */
+/**
+ * Sends an operation: a subscription as an event stream, anything else as a POST. The browser adds the session cookie
+ * to both.
+ */
 const fetcher: Fetcher = (parameters, options) => {
   const { query, operationName, variables } = parameters;
   const operation = options?.documentAST?.definitions.find(
@@ -67,7 +70,7 @@ function Explorer({ schema, email }: { schema: string; email: string | undefined
   );
 }
 
-/** The email of the person whose session the browser has. */
+/** Returns the email address of the person whose session the browser has. Undefined without a session. */
 async function viewerEmail(): Promise<string | undefined> {
   const answer = (await fetcherReturnToPromise(
     queries({ query: '{ viewer { email } }' }) as Promise<{ data?: { viewer?: { email: string } } }>,

@@ -1,5 +1,5 @@
 /**
- * Stands in for react-style-singleton, with which dialogs put a style into the page to stop it from scrolling. The
- * policy refuses such styles, and this page does not scroll.
+ * Replaces the package react-style-singleton. Dialogs use it to add a style to the page that stops scrolling. The
+ * content security policy refuses such styles, and this page does not scroll.
  */
 export const styleSingleton = () => () => null;

@@ -1,5 +1,6 @@
 /**
- * The type `Account` as a root of queries: the lists of an account, and how operators read the lists of any account.
+ * Makes the type `Account` a root of queries: it has the lists of an account. Operators read the lists of any account
+ * through it.
  */
 import { type GraphQLFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
 import type { GraphqlContext } from './context.ts';
@@ -22,8 +23,8 @@ type Resolve = GraphQLFieldResolver<unknown, GraphqlContext>;
 type Path = Parameters<Resolve>[3]['path'];
 
 /**
- * Adds the lists to `Account`. If an operator asks for `account(id)`, all fields below it are resolved with a context
- * that reads the account as its VIEWER (R290). Elsewhere the lists refuse operators.
+ * Adds the lists to `Account`. If an operator queries `account(id)`, all fields below it are resolved with a context
+ * that reads the account as its VIEWER (R290). Anywhere else the lists refuse operators.
  */
 export function makeAccountRoot(schema: GraphQLSchema): GraphQLSchema {
   const query = schema.getQueryType()?.getFields() ?? {};
@@ -51,7 +52,7 @@ function inspecting(resolve: Resolve): Resolve {
   };
 }
 
-/** Returns the name that the root field above `path` has in the answer. */
+/** Returns the response key of the root field above `path`. */
 function rootOf(path: Path): string | number {
   let root = path;
   while (root.prev) root = root.prev;

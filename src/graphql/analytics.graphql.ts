@@ -28,9 +28,12 @@ import { Arg, Field, FieldResolver, Query } from './typed.ts';
 
 const LIMIT = 1_000;
 const DAYS_MAX = 3_660;
-/** Points of a day, by the slots that are read for it: an hour is one slot, and local days need several. */
+/**
+ * Points for each day of the span, by interval. A row covers a slot of time: an hour is one slot, and days in local
+ * time need several.
+ */
 const POINTS_A_DAY: Readonly<Record<AnalyticsInterval, number>> = { hour: 24, day: 2, week: 1, month: 1 };
-/** Points grow with the slots that are read. Each slot has a row for each combination of the groups. */
+/** The points grow with the number of slots that are read. A slot has a row for each combination of the groups. */
 const COST: FieldCost = {
   each: ({ from, to, interval, compareWith }) => {
     const perDay = POINTS_A_DAY[(interval ?? 'month') as AnalyticsInterval];
@@ -38,7 +41,7 @@ const COST: FieldCost = {
     return 20 + spans * perDay * daysIn(from, to, DAYS_MAX);
   },
 };
-/** Points for the times of a bucket. They are read once for all buckets. */
+/** Points for the times of a bucket. The query reads them once for all buckets. */
 const TIMES_COST = 5;
 
 @ObjectType({ description: 'Figures of a group in an interval.', simpleResolvers: true })
@@ -209,7 +212,7 @@ class AnalyticsBucketType {
   filter!: AnalyticsFilter | null;
 }
 
-/** A bucket with its latencies. They are counted only if the query asks for them. */
+/** A bucket with its times. They are read only if the query asks for them. */
 type ShownBucket = AnalyticsBucketType & Pick<AnalyticsBucket, 'times'>;
 
 @Resolver(() => AnalyticsBucketType)

@@ -1,9 +1,8 @@
 /**
- * The form of a GraphQL response:
+ * The form of a GraphQL response. Undefined if the client accepts none of these:
  * - `json`: a single response.
  * - `event stream`: GraphQL over SSE, in distinct connections mode.
  * - `multipart`: Apollo's protocol for subscriptions over HTTP.
- * The form is undefined if the client accepts none of these.
  */
 import { getOperationAST, OperationTypeNode, parse } from 'graphql';
 import { LIMITS } from './limits.ts';
@@ -23,14 +22,13 @@ const JSON_TYPES = ['application/json', GRAPHQL_JSON];
 const EVENT_STREAM = 'text/event-stream';
 const STREAM_RANGES = [EVENT_STREAM, 'text/*'];
 const MULTIPART = 'multipart/mixed';
-/** This parameter names the protocol. Without it, `multipart/mixed` may mean the protocol of `@defer`. */
+/** The parameter that names Apollo's protocol. Without it, `multipart/mixed` may mean the protocol of `@defer`. */
 const MULTIPART_PROTOCOL = 'subscriptionspec=1.0';
 
 /**
- * Chooses the form by the kind of operation. Queries and mutations get JSON whenever the client accepts it, because
- * clients also list `text/event-stream`, which they need only for subscriptions. A subscription gets a stream only if
- * the client names one. A client that accepts anything would wait for the end of the stream. So it gets a refusal in
- * JSON.
+ * Chooses the form by the kind of operation. Queries and mutations get JSON if the client accepts it. Clients also list
+ * `text/event-stream`, but need it only for subscriptions. A subscription gets a stream only if the client names one. A
+ * client that accepts anything would wait for the end of the stream, so it gets a refusal in JSON.
  */
 export function answerFormOf(accept: string | undefined, isSubscription: boolean): AnswerForm | undefined {
   const ranges = mediaRangesOf(accept);
@@ -60,7 +58,7 @@ export function namesGraphql(accept: string | undefined): boolean {
  */
 export function isSubscription(parameters: unknown): boolean {
   const { query, operationName } = Object(parameters) as { query?: unknown; operationName?: unknown };
-  // Search for the word first, so that most requests need not be parsed here.
+  // Search for the word first. Most requests do not contain it, and then they need not be parsed here.
   if (typeof query !== 'string' || !query.includes('subscription')) return false;
   try {
     const document = parse(query, { maxTokens: LIMITS.tokens, noLocation: true });

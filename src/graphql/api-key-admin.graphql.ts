@@ -19,7 +19,7 @@ import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
 const UNUSED_DAYS = 30;
-/** Points for `unusedScopes`, which reads all keys of an account. */
+/** Points for `unusedScopes`. It reads all keys of an account. */
 const UNUSED_COST = 50;
 
 @ObjectType('ScopeInfo', { description: 'What a scope is for.', simpleResolvers: true })

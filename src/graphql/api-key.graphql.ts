@@ -8,7 +8,7 @@ import { Node } from './node.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
-/** Reads all keys at once. No account has as many keys as this limit. */
+/** A page that holds all keys. No account has more keys than this limit. */
 const ALL_KEYS = { page: 1, limit: 1000 };
 
 @ObjectType({

@@ -1,4 +1,4 @@
-/** Names the place of a fault by its path from the argument of the field, such as `input.scopes.0` (R271). */
+/** Finds the path of a fault from the argument of the field, such as `input.scopes.0` (R271). */
 import {
   type ASTNode,
   type DocumentNode,
@@ -100,7 +100,10 @@ function placed(error: DomainError, args: readonly GraphQLArgument[]): DomainErr
   });
 }
 
-/** Translates a path. The domain starts at the fields of an input, while in GraphQL the input itself is an argument. */
+/**
+ * Translates a path of the domain. It starts at the fields of an input. In GraphQL the input itself is an argument,
+ * whose name comes first.
+ */
 function pathIn(args: readonly GraphQLArgument[], path: string): string {
   const [head = ''] = path.split('.');
   if (args.some(({ name }) => name === head)) return path;

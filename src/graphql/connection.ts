@@ -28,7 +28,7 @@ interface ConnectionOf<Node> {
   readonly edges: readonly EdgeOf<Node>[];
   readonly nodes: readonly Node[];
   readonly pageInfo: PageInfo;
-  /** Counts the rows. GraphQL calls it only if the query asks for the field. */
+  /** Counts the rows. Called only if the query asks for `totalCount`. */
   readonly totalCount: () => Promise<number>;
 }
 

@@ -115,7 +115,7 @@ export class ContactImportResolver {
       csv,
       environment: environment ?? undefined,
     });
-    // Read the import again: a dry run imports the rows before the answer is made.
+    // A dry run imports the rows before it answers. So read the import again to get its result.
     return dryRun.isOpen ? run(operations.contactImports.find, { id: started.id }) : started;
   }
 

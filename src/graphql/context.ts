@@ -23,15 +23,15 @@ export interface GraphqlContext {
   readonly passwordLinks: PasswordLinks;
   readonly dryRuns: Pick<DryRuns, 'open'>;
   /**
-   * The session of the request. It is inside an object because Apollo copies the context: a new session must be visible
-   * in all copies. `mayEnter` is true if a sign-in starts its session within the same request.
+   * The session of the request. It is inside an object, because Apollo copies the context, and all copies must see a
+   * new session. `mayEnter` is true if a sign-in starts its session within the same request.
    */
   readonly auth: { session: Session | undefined; mayEnter: boolean };
   /** Aborts when the client does not wait for the answer any more. */
   readonly ended: AbortSignal;
   /** The scope in which the operation reads the database. */
   readonly reads: ReadScope;
-  /** True if the caller only wants to know what the operation would cost. It then does not run. */
+  /** True if the client only asks what the operation would cost. The operation then does not run. */
   readonly isCostOnly: boolean;
   readonly budgets: Pick<Budgets, 'pointsPerMinute' | 'requestsPerMinute'>;
   /** Counts what the operation costs. */
@@ -41,7 +41,7 @@ export interface GraphqlContext {
   readonly dryRun: RequestDryRun;
   /** Limits the total length of the lists in the response. */
   readonly allowance: ListAllowance;
-  /** Contexts in which an operator reads an account, by the name of the root field in the answer. */
+  /** The contexts in which an operator reads an account, by the response key of the root field. */
   readonly inspections: Map<string | number, GraphqlContext>;
   /** Sets the session cookie of the browser. Clears it if `signedIn` is undefined. */
   setCookie(signedIn: Pick<SignedIn, 'token' | 'expiresAt'> | undefined): void;
@@ -100,8 +100,7 @@ export function createContext(
   const allowance = new ListAllowance();
   const run: Run = async (operation, input) => dryRun.of(operation).run(callerOf(parts), input);
   const dryRun = new RequestDryRun(parts.dryRuns, () => createLoaders(run, parts.operations, allowance));
-  // Apollo copies the context. A proxy makes sure that each copy uses the loaders that are valid at the time of the
-  // call.
+  // Apollo copies the context. Through the proxy, each copy uses the loaders that are valid at the time of the call.
   const loaders = new Proxy(dryRun.loaders, {
     get: (_first, name) => dryRun.loaders[name as keyof Loaders],
   });

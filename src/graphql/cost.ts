@@ -14,18 +14,18 @@ import type { PointVerdict } from '../domain/ports/rate-limiter.ts';
 type Arguments = Readonly<Record<string, unknown>>;
 
 /**
- * What a field costs in addition to the objects of its answer, in points (R280). One point is the work for one object
- * of a page: about 0.1 ms of database time.
+ * Points that a field costs in addition to the objects of its answer (R280). One point is the work for one object of a
+ * page: about 0.1 ms of database time.
  */
 export interface FieldCost {
   /** Points for each time that the field is resolved. */
   readonly each?: (args: Arguments) => number;
   /** Points if the query asks for `totalCount` of this connection. Default: `TOTAL`. */
   readonly total?: (args: Arguments) => number;
-  /** True if a dry run may show the list: it has only what the dry run itself wrote. */
+  /** True if a dry run may show the list, because it contains only what the dry run itself wrote. */
   readonly isOfDryRun?: true;
 }
-/** Points of a dry run. It holds a connection of intake's pool, and locks. */
+/** Points of a dry run. They are many, because a dry run holds locks and a connection of the pool that intake uses. */
 const DRY_RUN = 100;
 /** Points of a `totalCount`. It is cheap, because most totals are stored or counted in blocks. */
 const TOTAL = 1;
@@ -57,8 +57,8 @@ export function eachOf(field: GraphQLField<unknown, unknown>, args: Arguments): 
 export const isDryRun = ({ dryRun }: Arguments): boolean => dryRun === true;
 
 /**
- * True if the field reads too much for a dry run, which holds locks until its fields are read (R331). These are lists in
- * pages, and fields with points of their own.
+ * True if the field reads too much for a dry run: lists in pages, and fields with points of their own. A dry run holds
+ * its locks until its fields are read (R331).
  */
 export function isBeyondDryRun(field: GraphQLField<unknown, unknown>): boolean {
   const cost = costOf(field);
@@ -101,7 +101,10 @@ export class Bill {
     if (!verdict.isAllowed) throw budgets.pointRefusal(verdict, taken);
   }
 
-  /** Gives unused points back to the budget. Returns `extensions.cost`. `remaining` is null if no budget was asked. */
+  /**
+   * Gives unused points back to the budget. Returns `extensions.cost`. `remaining` is null if no points were taken from
+   * a budget.
+   */
   settle(budgets: PointBudgets) {
     const { requested, used } = this;
     if (!this.#paid) return { requested, used, remaining: null, resetAt: null };

@@ -3,10 +3,13 @@ import { type GraphqlContext, sessionOf } from './context.ts';
 
 /** Longest time in ms for which a dry run may hold locks (R331). */
 const MAX_MS = 500;
-/** The same for mutations that may take longer, because nobody but their account waits for their locks. */
+/** Longest time in ms for mutations of kind `long`. Their locks delay only their own account. */
 const LONG_MAX_MS = 3_000;
 
-/** What `@Mutation` stores about a mutation that has the argument `dryRun`. `long` allows it more time. */
+/**
+ * What `@Mutation` stores about a mutation that has the argument `dryRun`. A mutation of kind `long` may take more
+ * time.
+ */
 export type DryRunKind = 'long' | true;
 
 /** Changes mutations, so that `dryRun: true` starts the dry run of the request (R273). */

@@ -49,7 +49,7 @@ export function badInput(faults: readonly FieldFault[], node?: ASTNode): GraphQL
   });
 }
 
-/** Returns the domain error behind an error. Undefined if the error is unexpected. */
+/** Returns the domain error that caused an error. Undefined if the error is unexpected. */
 export function domainErrorOf(
   error: unknown,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -59,7 +59,7 @@ export function domainErrorOf(
 }
 
 /**
- * Marks outages below a mutation's own field as `outcome_unknown`. The change was made, and only reading its result
+ * Changes outages below a mutation's own field to `outcome_unknown`. The change was made, and only reading its result
  * failed. So the client must not repeat the mutation.
  */
 export function markDone(
@@ -73,7 +73,7 @@ export function markDone(
   }
 }
 
-/** Returns the domain error behind an error of an operation. Undefined if the error is unexpected. */
+/** Returns the domain error that caused an error of an operation. Undefined if the error is unexpected. */
 export function refusalOf(
   error: unknown,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -105,8 +105,8 @@ function extensionsOf(error: DomainError): Record<string, unknown> {
 }
 
 /**
- * Formats an error for the caller. An expected error keeps its code and message. Of an unexpected one only a request id
- * is shown.
+ * Formats an error for the caller. An expected error keeps its code and message. For an unexpected error, only a
+ * request id is shown.
  */
 export function formatError(
   formatted: GraphQLFormattedError,

@@ -29,9 +29,9 @@ export const SERVER_SENT_EVENTS: Framing = {
 };
 
 /**
- * Apollo's protocol for subscriptions over HTTP multipart: one part for each result, and an empty object as a
- * keep-alive. A client parses a part only after it has seen the next delimiter. So the delimiter is sent with each
- * part.
+ * Apollo's protocol for subscriptions over HTTP multipart. It sends one part for each result, and an empty object as a
+ * keep-alive. A client parses a part only after it has seen the next delimiter. So the delimiter is sent together with
+ * the part.
  */
 export const MULTIPART_PARTS: Framing = {
   contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec="1.0"',
@@ -49,7 +49,7 @@ function partOf(content: object): string {
 export interface ResultStream {
   /** Aborts when nobody waits for results any more. */
   readonly closed: AbortSignal;
-  /** Tells the client that the subscription has started: from now on the client gets every change. */
+  /** Tells the client that the subscription has started. From now on it gets every change. */
   open(): void;
   /** Sends a result. Resolves when the client can read another result, or when it has disconnected. */
   next(result: FormattedExecutionResult): Promise<void>;
@@ -126,7 +126,7 @@ export class EventStream implements ResultStream {
     this.#close();
     const opening = this.#response.headersSent ? '' : this.#framing.opening;
     if (!this.#response.headersSent) this.#begin();
-    // The client has not even read the earlier data. So close the connection instead of waiting for it.
+    // The client has not read earlier data. It will not read the end either, so close the connection.
     if (this.#response.writableNeedDrain) this.#response.destroy();
     else this.#response.end(opening + text);
   }

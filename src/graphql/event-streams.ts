@@ -20,12 +20,13 @@ const STREAMS_OF_A_SESSION = 20;
 const STREAMS_OF_AN_ACCOUNT = 200;
 const STREAMS_OF_A_PROCESS = 1_000;
 /**
- * Share of the process's time that may be spent on results of subscriptions. It prevents subscribers of a busy account
- * from slowing its sends. A subscriber that misses changes is told to read everything again.
+ * Share of the process's time that may be spent on results of subscriptions. It keeps the subscribers of a busy account
+ * from slowing down its sends. A subscriber that misses changes because of this is told to read everything again.
  */
 const SHARE_OF_TIME = 0.25;
 /**
- * Interval at which sessions of open streams are checked, in ms. So a stream ends at most a second after its session.
+ * Interval in ms at which the sessions of open streams are checked. So a stream ends at most a second after its
+ * session.
  */
 const CHECK_SESSIONS_MS = 500;
 
@@ -93,7 +94,7 @@ export class EventStreams {
       if ('errors' in source) return stream.complete(tell(source));
       stream.open();
       const show = (objects: readonly unknown[]) => {
-        // Make a new context for each read, because loaders cache what they have read.
+        // Make a new context for each read, because its loaders cache what they have read.
         const contextValue = fresh();
         return this.#showing.run(() =>
           Promise.all(objects.map((rootValue) => execute({ ...asked, rootValue, contextValue }))),
@@ -102,17 +103,17 @@ export class EventStreams {
       for await (const shown of source as Source) {
         const objects = shown === REFETCH ? [REFETCH] : shown;
         for (const [index, result] of (await show(objects)).entries()) {
-          // Several objects together may exceed the list limits. In that case, read each object alone.
+          // Several objects together may exceed the limits of lists. Then read each object alone.
           const isAlone = objects.length === 1 || !isOverLimit(result);
           const [told = result] = isAlone ? [] : await show([objects[index]]);
-          // A read that failed because the client left is not a fault.
+          // The client left, and that made the read fail. Do not log it as a fault.
           if (stream.closed.aborted) return;
           await stream.next(tell(told));
         }
       }
       stream.complete();
     } catch (error) {
-      // An error that comes from the client's leaving is not a fault.
+      // The client left, and that caused the error. Do not log it as a fault.
       if (stream.closed.aborted) return;
       const refused = refusalOf(error, parts.requestId);
       if (refused.code === 'service_unavailable') stream.breakOff();
@@ -152,19 +153,22 @@ export class EventStreams {
   async #checkSessions(): Promise<void> {
     try {
       const refusals = await this.#options.sessions.refusals([...new Set(this.#open.values())]);
-      // In reverse order, so that the operations of a shared stream send their refusal before the stream itself ends.
+      // Go in reverse order: the operations of a shared stream must send their refusal before the stream itself ends.
       for (const [stream, session] of [...this.#open].reverse()) {
         const refused = refusals.get(session);
         if (refused) stream.complete(earlyRefusal(refused));
       }
     } catch {
-      // The database cannot be reached, so streams send nothing now anyway. The next check decides.
+      // The database cannot be reached. Streams send nothing now anyway, so leave them open. The next check decides.
     }
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
     this.#timer = isNeeded ? this.#startTimer() : undefined;
   }
 
-  /** The check serves all streams. In the read scope of one of them, it would be aborted when that stream closes. */
+  /**
+   * The check serves all streams. So it must not run in the read scope of one of them: it would be aborted when that
+   * stream closes.
+   */
   #startTimer(): NodeJS.Timeout {
     return outsideReadScopes(() => setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS));
   }

@@ -1,4 +1,4 @@
-/** GraphQL says null where the domain says undefined. Both mean that the value is absent. */
+/** GraphQL uses null where the domain uses undefined. Both mean that the value is absent. */
 type Given<T> = { [Key in keyof T]: Exclude<T[Key], null> };
 
 /** Returns the fields of an input that are present, also of nested inputs. */
@@ -11,7 +11,8 @@ export function given<T extends object>(input: T | null | undefined): Given<T> {
 }
 
 /**
- * True for inputs, which are instances of their classes. JSON values are plain objects, and in those null is a value.
+ * True for the value of an input type. It is an instance of a class, whereas JSON values are plain objects. In JSON
+ * values, null is a value.
  */
 function isInput(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;

@@ -3,7 +3,7 @@ import { LIMITS } from './limits.ts';
 
 /**
  * True if the request asks for `importContacts` and nothing else. Only this field may need a body of several megabytes.
- * The query text itself has the same limit as in other requests.
+ * The text of the query is limited as in other requests.
  */
 export function isContactImport(body: unknown): boolean {
   if (typeof body !== 'object' || body === null) return false;
@@ -22,8 +22,8 @@ function documentOf(query: string): DocumentNode | undefined {
   try {
     return parse(query, { maxTokens: LIMITS.tokens, noLocation: true });
   } catch {
-    // Return false for a document that cannot be parsed. The smaller limit then applies, and the fault is reported
-    // later.
+    // Return false for a document that cannot be parsed. The smaller limit then applies, and the parser reports the
+    // fault later.
     return undefined;
   }
 }

@@ -28,8 +28,7 @@ export const LIMITS = {
   /** Greatest number of tokens. Checked while the document is parsed. */
   tokens: 1_000,
   /**
-   * Greatest number of lines. Checked before parsing, because graphql-js counts all lines before the place of each
-   * error.
+   * Greatest number of lines. It is checked before parsing, because graphql-js counts all lines again for each error.
    */
   lines: 1_000,
   depth: 10,
@@ -37,9 +36,10 @@ export const LIMITS = {
   directives: 50,
   mutations: 1,
   /**
-   * Greatest number of points of an operation, or of several events together. Each object of the response costs one
-   * point, and fields add their own weights (cost.ts). Before it runs, a plain list counts as 10 objects, and a
-   * connection as `first` objects. list-bound.ts limits lists that turn out longer.
+   * Greatest number of points of an operation. It also limits several events of a subscription that are resolved
+   * together. Each object of the response costs one point, and some fields cost more (cost.ts). Before the operation
+   * runs, a plain list counts as 10 objects, and a connection as `first` objects. list-bound.ts limits lists that are
+   * longer than that.
    */
   cost: 10_000,
 } as const;
@@ -48,10 +48,10 @@ export const ERRORS_MAX = 10;
 /** Options of validation. It suggests no similar names, because suggestions would reveal the schema. */
 export const VALIDATION = { maxErrors: ERRORS_MAX, hideSuggestions: true } as const;
 const LIST_SIZE = 10;
-/** Number of events of a subscription that are resolved together. */
+/** Number of events of a subscription that are resolved together, as one response. */
 const EVENTS_AT_ONCE = 50;
 
-/** The list that contains a selection. */
+/** What is known about the list that contains a selection. */
 interface Within {
   /** Estimated number of rows of the list. */
   readonly rows: number;
@@ -69,7 +69,7 @@ interface Measure {
 
 /**
  * Throws an error for the first limit that the operation exceeds (R224), or for the first variable that does not fit
- * its type. `variables` are as the caller sent them, and missing ones count with their defaults. Writes the estimated
+ * its type. `variables` are as the caller sent them. A missing variable counts with its default. Writes the estimated
  * points of the operation, or of one event, into `bill`.
  */
 export function checkLimits(
@@ -129,7 +129,7 @@ function refuseOver(limit: keyof typeof LIMITS, value: number): void {
   throw limitRefusal(limit, `The query has a ${limit} of ${value}; at most ${most} are allowed.`);
 }
 
-/** Makes the error for a dry run that shows too much (R331). */
+/** Returns the error for a dry run that selects too much (R331). */
 function dryRunRefusal(field: string): GraphQLError {
   return badUserInput(
     'dryRun',
@@ -137,7 +137,7 @@ function dryRunRefusal(field: string): GraphQLError {
   );
 }
 
-/** Makes the error for a query that exceeds a limit. */
+/** Returns the error for a query that exceeds a limit. */
 export function limitRefusal(limit: keyof typeof LIMITS, message: string): GraphQLError {
   return new GraphQLError(message, {
     extensions: { code: 'GRAPHQL_VALIDATION_FAILED', limit, http: { status: 400 } },
@@ -145,13 +145,14 @@ export function limitRefusal(limit: keyof typeof LIMITS, message: string): Graph
 }
 
 /**
- * Measures the selections of a document. The document must be validated: all fragments exist, and none contains itself.
+ * Measures the selections of a document. The document must have been validated: all fragments exist, and none contains
+ * itself.
  */
 class Meter {
   readonly #schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Variables;
-  /** Measures by fragment. Each fragment is measured once, even if it is used several times. */
+  /** The result for each fragment. So each fragment is measured once, even if it is used several times. */
   readonly #measured = new Map<string, Measure>();
 
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {

@@ -12,13 +12,13 @@ import type { Message } from '../domain/messages/message.ts';
 import { limitRefusal } from './limits.ts';
 
 /**
- * Greatest number of objects in the lists of a response: ten messages with 1,000 recipients each, and the lists around
- * them.
+ * Greatest number of objects in the lists of a response. It allows ten messages with 1,000 recipients each, and the
+ * lists around them.
  */
 export const OBJECTS_MAX = 12_000;
 /**
- * Objects that a recipient address or a tag counts as. It is a part of one, so that 100 messages may show all their
- * recipient addresses.
+ * A recipient address or a tag counts as this fraction of an object. So 100 messages may show all their recipient
+ * addresses.
  */
 const WEIGHT_OF_LEAF = 0.1;
 
@@ -43,7 +43,7 @@ export class ListAllowance {
   }
 }
 
-/** The part of a request's context that lists need. */
+/** What lists need from the context of a request. */
 interface Asked {
   readonly allowance: ListAllowance;
 }
@@ -52,8 +52,8 @@ interface Asked {
 export function boundLists(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
-    // The length of a message's lists is known before they are loaded: one recipient for each recipient address, and
-    // about as many rows in its other lists. So count that number first.
+    // A message has one recipient for each recipient address, and about as many rows in its other lists. So count that
+    // number before a list is loaded.
     const leastOf = type.name === 'Message' ? (source: unknown) => (source as Message).to.length : () => 0;
     for (const field of Object.values(type.getFields())) {
       const list = getNullableType(field.type);
@@ -70,7 +70,7 @@ function bounded(
   leastOf: (source: unknown) => number,
   weight: number,
 ): GraphQLFieldResolver<unknown, Asked> {
-  // Use an async function: an error thrown outside a promise would leave the promises of other fields without a
+  // Use an async function. An error that is thrown outside a promise would leave the promises of other fields without a
   // handler.
   return async (source, args, context, info) => {
     const least = leastOf(source);

@@ -79,7 +79,7 @@ export function createLoaders(
 
   return {
     /**
-     * Reads each account with a query of its own. Only operators see several accounts, and they do not see the people
+     * Reads each account with a query of its own. Only operators see several accounts, and they do not read the people
      * of an account.
      */
     account: new DataLoader<string, Account>((ids) =>
@@ -103,7 +103,7 @@ export function createLoaders(
       return (message) => groups.get(message.id) ?? [];
     }),
     deliveriesOf: byMessage<readonly WebhookDelivery[]>(async (messages) => {
-      // This list can be as long as recipients times webhooks. So the number of recipients does not limit it, and its
+      // This list can be as long as recipients times webhooks. The limit on recipients does not bound it enough, so its
       // length is limited here.
       const rows = await allowance.load((limit) => run(messageLists.deliveriesOf, { messages, limit }));
       const groups = Map.groupBy(rows, (row) => row.messageId);

@@ -88,7 +88,10 @@ class InvitedMember {
 
 const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they are revoked.";
 
-/** Makes `signedIn` the session of this request, if the document may read as it, and sets its cookie in the browser. */
+/**
+ * Makes `signedIn` the session of this request and sets its cookie. The session applies to this request only if the
+ * document may be run by sessions.
+ */
 function enter(context: GraphqlContext, signedIn: SignedIn): SignedIn {
   if (context.auth.mayEnter) context.auth.session = signedIn.session;
   context.setCookie(signedIn);

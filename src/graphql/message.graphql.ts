@@ -223,11 +223,11 @@ export class MessageFilter {
   provider?: string | null;
 }
 
-/** Fields of the filter that no index covers, so that a total with them is expensive. */
+/** Filter fields that no index covers. A total with one of them is expensive. */
 const SEARCHES = ['search', 'sender', 'errorCode', 'provider'];
 const searching = weighingFilter(SEARCHES, 1_000, 0);
 const COSTLIEST: MessageOrder = 'cost';
-/** Points for the costliest messages: all messages that a search would look at are sorted. */
+/** Points for the costliest messages. The query sorts all messages that a search would read. */
 const COSTLIEST_COST = 1_000;
 
 const MessageConnection = connectionOf('Message', () => MessageType);

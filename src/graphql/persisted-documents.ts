@@ -12,7 +12,7 @@ const MAX_CHARACTERS = 10_000_000;
 
 const NOT_FOUND = 'PERSISTED_QUERY_NOT_FOUND';
 
-/** The answer to an unknown hash. Apollo's clients then send the request again with the document. */
+/** The answer to an unknown hash. After it, Apollo's clients send the request again with the document. */
 export const DOCUMENT_NOT_FOUND: FormattedExecutionResult = {
   errors: [
     { message: 'PersistedQueryNotFound', extensions: { code: NOT_FOUND, docUrl: docUrlOf(NOT_FOUND) } },
@@ -49,14 +49,13 @@ export class PersistedDocuments {
 
   /**
    * Returns the document of a request. Undefined if the request names an unknown hash. Throws `validation_error` if the
-   * hash belongs to another document, and `forbidden` if the session may not run the document.
+   * request has a document that does not fit its hash. Throws `forbidden` if the session may not run the document.
    */
   find(named: Named, session: Session | undefined): string | undefined {
     const id = idOf(named);
     const query = typeof named.query === 'string' && named.query !== '' ? named.query : undefined;
     const text = query ?? (id === undefined ? '' : (this.#listed.get(id) ?? this.#registered.get(id)));
-    // The restriction does not apply to access tokens, which are for programs. It also does not apply without a
-    // session: such callers can only sign in.
+    // The restriction is for sessions. Access tokens are for programs. A caller without a session can only sign in.
     if (session && !session.isToken && text !== '' && !this.servesSessions(text)) {
       throw forbidden(
         'Sessions run only the documents that this gateway lists. Add yours to the file of GRAPHQL_DOCUMENTS.',
@@ -67,16 +66,16 @@ export class PersistedDocuments {
         const message = 'must be the SHA-256 of query, in hexadecimal';
         throw validationError([{ path: 'extensions.persistedQuery.sha256Hash', message }]);
       }
-      // Register documents of signed-in callers only. Otherwise strangers could push the documents of users out of the
-      // cache.
+      // Register the documents of signed-in callers only. Otherwise strangers could push the documents of users out of
+      // the cache.
       if (session) this.#registered.set(id, query);
     }
     return text;
   }
 
   /**
-   * True if sessions may run the document. If false, a sign-in in the document does not start the session within the
-   * same request. Otherwise its answer could select anything that the person may read.
+   * True if sessions may run the document. If false, a sign-in in the document does not start its session within the
+   * same request. Otherwise the answer could select anything that the person may read.
    */
   servesSessions(text: string | undefined): boolean {
     return !this.#only || (text !== undefined && this.#only.has(hashOf(text)));

@@ -4,7 +4,7 @@ import { parseIsoTime } from '../domain/iso-time.ts';
 
 function parseTime(value: unknown): Date {
   const time = typeof value === 'string' ? parseIsoTime(value) : undefined;
-  // Throw a plain error: GraphQL adds the place of the value to it.
+  // Throw a plain error. GraphQL adds to it the place of the value in the document.
   if (!time) throw new TypeError('it must be an ISO 8601 time with Z or an offset.');
   return time;
 }

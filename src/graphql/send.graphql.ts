@@ -88,7 +88,7 @@ class SmsEstimate {
   sufficientBalance!: boolean;
 }
 
-/** The errors that a send on any channel may answer. */
+/** The errors that a send can have on any channel. */
 const OF_EACH_SEND = [
   'rate_limit_exceeded',
   'invalid_scheduled_time',
@@ -189,7 +189,7 @@ async function send<Input extends object>(
   const answer = earlier ?? (await run(operation, request as unknown as Input));
   const { messageId } = answer;
   return run(operations.messageLists.find, { id: messageId }).catch((error) => {
-    // The message is already accepted and charged. If reading it fails now, the client must not repeat the send.
+    // The message is already accepted and charged. If reading it fails now, the client must not send it again.
     throw doneButUnread({ messageId }, error);
   });
 }

@@ -69,7 +69,7 @@ const DEVICE_SECONDS = 365 * 24 * 3_600;
 const MAX_ANONYMOUS_BYTES = 16 * 1024;
 const MAX_BYTES = 1024 * 1024;
 const MAX_IMPORT_BYTES = 16 * 1024 * 1024;
-/** Largest subscription request, in bytes. It is small because the request stays in memory while its stream runs. */
+/** Largest subscription request in bytes. It is small, because the request stays in memory while its stream is open. */
 const MAX_STREAM_BYTES = 100 * 1024;
 const MAX_QUERY_LENGTH = 100 * 1024;
 /**
@@ -78,13 +78,13 @@ const MAX_QUERY_LENGTH = 100 * 1024;
  */
 const MAX_ACCEPT_LENGTH = 1_000;
 /**
- * Number of requests that may wait for the database at once. It must be limited, because one connection can carry any
- * number of requests.
+ * Number of requests that may wait for the database at the same time. The number of connections is no limit, because
+ * one connection can carry any number of requests.
  */
 const MAX_UNDER_WAY = 500;
 
 /**
- * Headers that pages of other origins may send. They are those of the API and of the clients of Apollo, urql and
+ * Headers that pages of other origins may send: those of the API, and those of the clients of Apollo, urql and
  * graphql-sse.
  */
 const CORS_HEADERS =
@@ -157,14 +157,14 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   const server = new ApolloServer<GraphqlContext>({
     schema,
     nodeEnv: 'production',
-    // Always on here: `guard` decides about introspection, because it knows the caller.
+    // Always true here. `guard` decides about introspection, because it knows the caller.
     introspection: true,
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     persistedQueries: false,
     hideSchemaDetailsFromClientErrors: true,
     includeStacktraceInErrorResponses: false,
-    // Apollo hangs if it is stopped twice, so only `stop` may stop it.
+    // Only `stop` may stop Apollo, because Apollo hangs if it is stopped twice.
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: LIMITS.tokens },
     validationOptions: VALIDATION,
@@ -200,8 +200,8 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
 
   const permits = new Semaphore(MAX_UNDER_WAY);
   /**
-   * Runs the part of a request that waits for the database. Waiting for the client must not be part of it. Refuses the
-   * request if too many wait.
+   * Runs the part of a request that waits for the database. `work` must not wait for the client. Refuses the request if
+   * too many requests wait.
    */
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
     if (!permits.tryAcquire()) throw serviceUnavailable('Too many requests are being processed. Try again.');
@@ -212,7 +212,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     }
   }
 
-  /** Runs the checks that every request needs, and then `answer`, which answers it. */
+  /** Runs the checks that every request needs. Then calls `answer`. */
   async function serve(
     request: HttpRequest,
     response: HttpResponse,
@@ -476,7 +476,7 @@ function noteRefused(
   if (gravest) refusals.note(gravest);
 }
 
-/** Returns the first error that means an outage. */
+/** Returns the first error that is an outage. Undefined if there is none. */
 function outageIn(
   errors: readonly GraphQLError[],
   faultOf: GraphqlOptions['faultOf'],
@@ -516,7 +516,7 @@ function guard({
         },
         async didResolveOperation({ schema, document, operation, request, contextValue }) {
           if (!operation) return;
-          // Refuse subscriptions here, because another part answers them. Apollo would execute one like a query.
+          // Refuse subscriptions here: Apollo would execute one like a query. `stream` serves them.
           if (operation.operation === 'subscription') {
             throw new GraphQLError(STREAM_WANTED, {
               extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
@@ -535,7 +535,7 @@ function guard({
           return { http: response.http, body: { kind: 'single', singleResult: { data: null } } };
         },
         async didEncounterErrors({ errors, operation, contextValue, response }) {
-          // The client left and its operation was cancelled. That is not a fault, and nobody reads the answer.
+          // The client left, so its operation was cancelled. That is not a fault, and nobody reads the answer.
           if (contextValue.ended.aborted) return;
           const isDone = operation?.operation === 'mutation' && !contextValue.dryRun.isOpen;
           if (isDone) markDone(errors, faultOf);
@@ -596,7 +596,7 @@ async function contextOf(
   reads: ReadScope,
 ): Promise<GraphqlContext> {
   warnOfProxy(options, request);
-  // Pages of other origins can neither use the cookie nor get one, even if they belong to the same site.
+  // Pages of other origins can neither use the cookie nor get one. This also holds for pages of the same site.
   const hasCookie = !isOfOtherOrigin(options.corsOrigins, request.headers);
   const { token, isCookie } = tokenOf(request, options.isSecure, hasCookie);
   const setCookie = (value: Pick<SignedIn, 'token'> | undefined) => {
@@ -607,7 +607,7 @@ async function contextOf(
     const reason = isCookie ? 'unknown or over (cookie)' : 'unknown or over (bearer)';
     options.security.recordRefusal({ kind: 'session', reason, address: shownClient(clientOf(request.ip)) });
   }
-  // Set the cookie again when the session was extended. Otherwise the browser would drop it 12 hours after the sign-in.
+  // Set the cookie again if the session was extended. Otherwise the browser would drop it 12 hours after the sign-in.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
   const device = hasCookie ? deviceOf(request, options.isSecure) : undefined;
   if (session && isCookie && device === undefined) {
@@ -631,7 +631,7 @@ async function contextOf(
   });
 }
 
-/** Returns a signal that aborts if the client disconnects before it has the whole answer. */
+/** Returns a signal that aborts if the client disconnects before it has received the whole answer. */
 function goneSignal(response: HttpResponse): AbortSignal {
   const gone = new AbortController();
   response.on('close', () => {
@@ -652,7 +652,7 @@ function tokenOf(
   return { token, isCookie: true };
 }
 
-/** Loggers that have already logged the warning. So each process warns once. */
+/** Loggers that have already logged the warning, so that each process warns once. */
 const warned = new WeakSet<Logger>();
 
 function warnOfProxy({ trustsProxies, logger }: GraphqlOptions, request: HttpRequest): void {
@@ -689,7 +689,7 @@ async function countRequest({ budgets }: GraphqlOptions, { auth, client }: Graph
 
 /**
  * Reads the body as JSON, up to the size limit for this caller. Only people who may import contacts may send several
- * megabytes. Such a body is refused if it is not an import.
+ * megabytes. A body of that size is refused if it is not an import.
  */
 async function bodyOf(
   options: GraphqlOptions,
@@ -708,8 +708,8 @@ async function bodyOf(
 }
 
 /**
- * If the request names its document by a hash, puts the document into the request and removes the hash. Otherwise
- * Apollo would look up the hash again. Returns false if the hash is unknown.
+ * If the request names its document by a hash, adds the document to the request and removes the hash. Otherwise Apollo
+ * would look the hash up again. Returns false if the hash is unknown.
  */
 function nameDocument(
   { documents }: GraphqlOptions,
@@ -743,7 +743,8 @@ function nameDocument(
 }
 
 /**
- * Returns the extensions of a GET request. Undefined if they are not valid JSON, and then Apollo refuses the request.
+ * Returns the extensions of a GET request. If they are not valid JSON, returns undefined, and Apollo then refuses the
+ * request.
  */
 function extensionsOf(given: URLSearchParams): unknown {
   try {
@@ -782,7 +783,7 @@ function linesOf(text: string): number {
   return lines;
 }
 
-/** Refuses a long subscription, because its request stays in memory while its stream runs. */
+/** Refuses a long subscription, because its request stays in memory while its stream is open. */
 function refuseLongSubscription(body: unknown): void {
   if (Buffer.byteLength(JSON.stringify(body)) <= MAX_STREAM_BYTES) return;
   const message = `A subscription may have at most ${MAX_STREAM_BYTES} bytes.`;

@@ -35,7 +35,7 @@ interface ResolverOptions extends Options {
 }
 type TypeThunk<Type> = () => Type;
 
-/** The TypeScript type of the values of a GraphQL type. */
+/** Maps a GraphQL type to the TypeScript type of its values. */
 type ValueOf<Type> = Type extends StringConstructor
   ? string
   : Type extends BooleanConstructor
@@ -64,8 +64,8 @@ type IsNullable<Given extends Options> = Given extends { readonly nullable: true
   : false;
 
 /**
- * Compiles only if the property of an output type has the field's type. The property must be nullable exactly if the
- * field is nullable.
+ * Compiles only if the property of an output type has the field's type. It must be nullable if and only if the field is
+ * nullable.
  */
 type OutputKey<Prop, Type, Given extends Options, Key> = [Prop] extends [Shown<Type, Given>]
   ? MayBeAbsent<Prop> extends IsNullable<Given>
@@ -145,8 +145,8 @@ function withCost(declare: MethodDecorator, cost: FieldCost | undefined): Method
 }
 
 /**
- * Index of the added argument, counted from the method's `length`. It must be behind all parameters, and `length` does
- * not count parameters with a default value.
+ * Added to the method's `length` to get the index of the argument `dryRun`. The index must be greater than that of
+ * every parameter, and `length` does not count parameters with a default value.
  */
 const DRY_RUN_PLACE = 20;
 const DRY_RUN =

@@ -21,7 +21,8 @@ type ShownUsage = UsageRow & { readonly currency: string };
 
 const HOUR_MS = 3_600_000;
 /**
- * Usage rows exist for each hour and each combination of groups. So the cost grows with the hours and with the groups.
+ * There is a row of usage for each hour and each combination of groups. So the points grow with the hours and the
+ * groups.
  */
 const COST: FieldCost = {
   each: ({ from, to, groupBy }) => {

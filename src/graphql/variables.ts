@@ -18,9 +18,9 @@ import { badInput } from './error-format.ts';
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the variables of an operation with their defaults. Throws `BAD_USER_INPUT` that lists the first 20 values
- * that do not fit, each with its path from the argument. graphql-js itself would not stop there, and would print the
- * whole value with each further error.
+ * Returns the variables of an operation with their defaults. Throws `BAD_USER_INPUT` with the first 20 values that do
+ * not fit, each with its path from the argument. graphql-js itself would list all of them, and would print the whole
+ * value each time.
  */
 export function coerceVariables(
   schema: GraphQLSchema,
@@ -32,7 +32,7 @@ export function coerceVariables(
   const faults = new Faults(document);
   for (const definition of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, definition.type);
-    // Validation has already refused any other type.
+    // Variables have input types only, because validation has refused any other type.
     if (!isInputType(type)) continue;
     const name = definition.variable.name.value;
     if (Object.hasOwn(given, name))
@@ -55,12 +55,13 @@ function coerceVariable(
     value,
     type,
     (path, _value, error) => faults.add(definition, path, truncateQuotes(error.message)),
-    // Hide suggestions of similar names: they would reveal the schema, and finding them takes long for long names.
+    // True hides suggestions of similar names. They would reveal the schema, and finding them takes long for long
+    // names.
     true,
   );
 }
 
-/** Collects the faults of variables. After the twentieth fault it stops reading. */
+/** Collects the faults of variables. Stops after the twentieth. */
 class Faults {
   readonly #document: DocumentNode;
   readonly #found: FieldFault[] = [];

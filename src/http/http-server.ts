@@ -30,13 +30,13 @@ const TIMEOUT_CHECK_MS = 2_000;
 const HEADERS_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 65_000;
 /**
- * Largest body of any route, in bytes (an import of contacts in GraphQL). A client with `Expect: 100-continue` and a
- * larger body is not told to send it.
+ * Largest body of any route in bytes: an import of contacts in GraphQL. If a request with `Expect: 100-continue`
+ * announces a larger body, the client is not asked to send it.
  */
 const MAX_CONTINUED_BYTES = 16 * 1024 * 1024;
 /**
- * Number of connections that may wait to be accepted. It is large because under overload even a refusal with 503 needs
- * an accepted connection.
+ * Number of connections that may wait to be accepted. It is large, because even a refusal with 503 needs an accepted
+ * connection.
  */
 const BACKLOG = 4_096;
 
@@ -60,7 +60,7 @@ function createApp(
     const address = text === undefined ? undefined : parseForwardedAddress(text);
     return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
   });
-  // Mount the busiest routes first, because Express tries the mounted routes one after the other.
+  // Mount the busiest routes first, because Express tries the routes in this order.
   app.use(API_PATH, rest.router);
   app.use(probes);
   const docs = createDocs();
@@ -90,7 +90,7 @@ function createApp(
 function observe(metrics: Metrics, request: Request, response: Response): void {
   const startedAt = performance.now();
   response.on('finish', () => {
-    // Do not measure streams: a stream lasts as long as its client reads.
+    // Do not measure streams. A stream lasts as long as its client reads.
     if (/^(text\/event-stream|multipart\/mixed)/.test(String(response.getHeader('Content-Type')))) return;
     metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
   });
@@ -135,8 +135,8 @@ export async function startHttpServer(
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Node would refuse a request without Host itself. Its answer would lack the headers of every answer (R4), so the
-      // code below refuses it.
+      // Node itself would refuse a request without Host, but without the headers of every answer (R4). So switch that
+      // off. The code below refuses such requests.
       requireHostHeader: false,
       IncomingMessage: withExpressPrototype(IncomingMessage, app.request),
       ServerResponse: withExpressPrototype(ServerResponse, app.response),
@@ -169,8 +169,8 @@ export async function startHttpServer(
       new Promise((resolve) => {
         graphql.drain();
         stalledReaders.closing();
-        // A kept-alive connection counts as open until its peer closes it. So close idle ones repeatedly until all are
-        // closed.
+        // A kept-alive connection counts as open until its peer closes it. So close idle ones again and again until
+        // none is left.
         const idle = setInterval(() => server.closeIdleConnections(), 100);
         const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
         server.close(() => {
@@ -198,7 +198,7 @@ function withExpressPrototype<Kind extends typeof IncomingMessage | typeof Serve
   return Born as unknown as Kind;
 }
 
-/** Remembers the answer to the last request of each connection. */
+/** Keeps, for each connection, the answer to its last request. */
 function lastResponses(server: Server): WeakMap<Duplex, ServerResponse> {
   const responses = new WeakMap<Duplex, ServerResponse>();
   server.prependListener('request', (request, response) => responses.set(request.socket, response));
@@ -209,8 +209,7 @@ function lastResponses(server: Server): WeakMap<Duplex, ServerResponse> {
 function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex, ServerResponse>): void {
   server.on('clientError', (error, socket) => {
     const response = responses.get(socket);
-    // If an answer is partly sent, the client would read a second answer as a part of it. So close the connection
-    // instead.
+    // An answer is partly sent. The client would read a second answer as a part of it, so close the connection instead.
     const isAnswering = response?.headersSent && !response.writableFinished;
     if (socket.writable && !isAnswering) rest.answerMalformed(error, socket);
     else socket.destroy();

@@ -68,7 +68,7 @@ export function createMetrics(
     registers: [registry],
     async collect() {
       this.reset();
-      // Ask the database for the health of providers, which all workers store there. This process may have no worker,
+      // Read the health of providers from the database, where all workers store it. This process may have no worker,
       // and a worker process may serve no /metrics.
       const said = await gateway.operations.providers.health.run(METRICS, {}).catch(() => []);
       for (const [provider, own] of Map.groupBy(said, ({ name }) => name))

@@ -15,11 +15,11 @@ import { OutageLog } from '../runtime/outage-log.ts';
 /** A verdict is reused for this time, in milliseconds. */
 const FRESH_MS = 1_000;
 /**
- * Minimum age of a verdict, in milliseconds, before a refused request can make it stale. It limits checks when many
- * requests are refused.
+ * Age in ms from which a refused request makes a verdict stale. It limits the number of checks when many requests are
+ * refused.
  */
 const UNDOUBTED_MS = 100;
-/** A part that does not answer within this time, in milliseconds, counts as not ready. */
+/** A part that does not answer within this time, in ms, is not ready. */
 const TIMEOUT_MS = 3_000;
 
 export interface ReadinessPart {
@@ -51,8 +51,8 @@ interface ReadinessOptions {
 }
 
 /**
- * Checks when somebody asks. Only one check runs at a time. Its verdict is given to everybody who asks during the check
- * or within a second after it.
+ * Checks when somebody asks. Only one check runs at a time. Everybody who asks during the check, or within a second
+ * after it, gets its verdict.
  */
 export class Readiness {
   readonly #options: ReadinessOptions;
@@ -60,7 +60,7 @@ export class Readiness {
   #verdict: Promise<Verdict> | undefined;
   /** Time at which the verdict was reached (performance.now, ms). Undefined while a check runs. */
   #reachedAt: number | undefined;
-  /** True while a check that timed out still waits for its part. A new check would only wait for the same part. */
+  /** True while a check that timed out still waits for its part. A new check of this part would wait as well. */
   #isLooking = false;
 
   constructor(options: ReadinessOptions) {
@@ -124,7 +124,8 @@ export class Readiness {
         reject(serviceUnavailable(`No answer within ${timeoutMs} ms.`, 1, 'database_silent'));
       timer = setTimeout(late, timeoutMs);
     });
-    // It may reject after the time limit, when nobody waits for it any more. Avoid an unhandled rejection.
+    // `looked` may reject after the time limit, when nobody waits for it any more. This handler avoids an unhandled
+    // rejection.
     looked.catch(() => undefined);
     await Promise.race([looked, timeout]).finally(() => clearTimeout(timer));
   }

@@ -1,17 +1,16 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/**
- * Time after which a connection without traffic is closed, in milliseconds. Each read by the client starts it again.
- */
+/** A connection without traffic is closed after this time, in ms. Whenever the client reads, the time starts again. */
 const PATIENCE_MS = 30_000;
 /** The same time limit while the server closes, in milliseconds. */
 const CLOSING_PATIENCE_MS = 5_000;
 
 /**
- * Destroys connections of `server` whose client has stopped reading. Otherwise the gateway would hold the data for it
- * as long as the client stays. A slow reader still gets its whole answer. While `isAnswering` returns true, the gateway
- * is still making an answer, so a silent connection stays open. `closing` shortens the time limit.
+ * Destroys connections of `server` whose client has stopped reading. Otherwise the gateway would keep the data for it
+ * in memory as long as the client stays connected. A slow reader still gets its whole answer. While `isAnswering`
+ * returns true, the gateway is still making an answer, so the connection stays open although it is silent. `closing`
+ * shortens the time limit.
  */
 export function dropStalledReaders(
   server: Server,
@@ -25,7 +24,7 @@ export function dropStalledReaders(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  // With this listener Node no longer closes idle kept-alive connections itself. So the listener closes them too.
+  // With this listener, Node no longer closes idle kept-alive connections itself. So close them here, too.
   server.on('timeout', (socket) => {
     if (socket.writableLength > 0 || !isAnswering(socket)) socket.destroy();
   });

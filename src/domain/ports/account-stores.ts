@@ -6,7 +6,9 @@ import type { UsageQuery, UsageRow } from '../usage/usage.ts';
 export interface AccountStore {
   insert(account: Account): Promise<void>;
   find(id: string): Promise<Account | undefined>;
-  /** Like `find`, but resolves only when the values that it read are on the disk. For showing a balance to people. */
+  /**
+   * Like `find`, but resolves only when the values that it read are on the disk. Use it for a balance that people see.
+   */
   findOnDisk(id: string): Promise<Account | undefined>;
   /** Lists accounts by id, newest first. `search` matches a part of the name or the email address. */
   list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
@@ -36,8 +38,8 @@ export interface PriceStore {
 }
 
 /**
- * An inconsistency in an account's money. If `seq` is 0, the balance is not the sum of the ledger. Otherwise the ledger
- * entry `seq` does not follow from the entry before it.
+ * A fault in an account's money. If `seq` is 0, the balance is not the sum of the ledger. Otherwise the ledger entry
+ * `seq` does not follow from the entry before it.
  */
 export interface LedgerMismatch {
   readonly accountId: string;
@@ -48,8 +50,8 @@ export interface LedgerMismatch {
 export interface LedgerCheckStore {
   /**
    * Checks the next `accounts` balances against their last ledger entries, and the next `entries` ledger entries
-   * against the entry before each. After the last it starts again. Deletes findings that are correct by now. Returns
-   * the new findings. Returns none while another process checks.
+   * against the entry before each. After the last one, the next call starts again. Deletes findings that are correct by
+   * now. Returns the new findings. Returns none while another process checks.
    */
   checkNext(accounts: number, entries: number): Promise<readonly LedgerMismatch[]>;
   /** Returns the number of accounts with a finding that is still wrong. */
@@ -81,11 +83,11 @@ export interface PlanStore {
 }
 
 export interface UsageStore {
-  /** Returns the hourly counts of the hours that begin before `to` and end after `from`, by time. */
+  /** Returns hourly counts in order of time: all hours that begin before `to` and end after `from`. */
   query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]>;
   /**
-   * Adds the waiting changes (deltas) that batches of messages recorded to the hourly counts. During this, queries
-   * count each change exactly once.
+   * Batches of messages record changes (deltas). Adds those that are not counted yet to the hourly counts. Meanwhile,
+   * queries count each change exactly once.
    */
   fold(): Promise<void>;
 }

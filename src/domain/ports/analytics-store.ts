@@ -38,7 +38,10 @@ export interface Counted {
   readonly ledgerSeq: number | null;
   readonly rows: readonly CountedRow[];
 }
-/** Number of recipients whose time is in one class (latency.ts). Times are not counted by status and error. */
+/**
+ * Number of recipients whose time is in one bucket of the histogram (latency.ts). Times are not counted by status and
+ * error.
+ */
 export interface CountedTime {
   readonly span: number;
   readonly values: AnalyticsRow['values'];
@@ -57,7 +60,7 @@ export interface AnalyticsStore {
   /** Adds the changes since the last call to the figures. Does nothing if another process is doing so. */
   fold(): Promise<void>;
   /**
-   * Returns the starts of intervals in a time zone, before the end of the span. The interval that contains the start of
+   * Returns the starts of intervals in a time zone, up to the end of the span. The interval that contains the start of
    * the span has the number 0. `numbers` are the numbers of the first and the last interval to return.
    */
   intervals(

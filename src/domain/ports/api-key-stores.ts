@@ -18,7 +18,7 @@ export interface DescendantsQuery {
   readonly accountId?: string | undefined;
   /** If true, a key that an issuer created counts even after somebody else rotated it. */
   readonly includesRotatedByOthers: boolean;
-  /** Largest number of rows. All rows if absent. */
+  /** Largest number of rows. Default: all rows. */
   readonly limit?: number | undefined;
 }
 
@@ -63,7 +63,7 @@ export interface ApiKeyStore {
   ): Promise<readonly KeyUsage[]>;
   /** Deletes the counts of days before `before`. Returns the number of deleted rows. */
   forgetRequests(before: Date): Promise<number>;
-  /** Stores the last uses of keys and scopes. A stored later time stays. */
+  /** Stores the last uses of keys and scopes. If a later time is already stored, that time stays. */
   touch(uses: readonly ApiKeyUse[]): Promise<void>;
   /** Returns the scopes of the keys with their last uses. `accountId` restricts the result to one account. */
   scopeUses(keyIds: readonly string[], accountId?: string): Promise<ReadonlyMap<string, readonly ScopeUse[]>>;

@@ -22,7 +22,7 @@ export interface AuditStore {
   count(accountId: string | undefined, filter: AuditFilter): Promise<number>;
 }
 
-/** The end of the audit log at an earlier time. It proves how many entries there were, and their hash. */
+/** The number and hash of the last audit entry at some time. It proves which entries there were at that time. */
 export interface AuditHead extends AuditLink {
   /** Id of the log. It is created with the database and never changes. */
   readonly logId: string;
@@ -38,7 +38,7 @@ export interface AuditHeads {
   isOutdated(signed: string): boolean;
   /** True if the head was signed with a master key that the operator declared lost. */
   isLost(signed: string): boolean;
-  /** Stores the head unless a later head of the same log is stored. Never rejects; logs a failure. */
+  /** Stores the head, unless a later head of the same log is already stored. Never rejects: a failure is logged. */
   keep(head: AuditHead): Promise<void>;
   /** Resolves when all heads given to `keep` are stored. */
   idle(): Promise<void>;

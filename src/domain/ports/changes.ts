@@ -1,14 +1,14 @@
 /**
  * Cache invalidation between processes. A transaction that makes a change also announces it. This process gets the
- * announcement at the commit, the other processes moments later.
+ * announcement at the commit, other processes some moments later.
  */
 export type ChangeKind = 'api-key' | 'account' | 'prices' | 'session' | 'hold';
 
-/** Announced instead of an id if any object of the kind may have changed. */
+/** Announced instead of an id. It means that any object of the kind may have changed. */
 export const ALL_IDS = '*';
 
 export interface Changes {
-  /** False while announcements may be missed. A cache may then use a value for at most one second. */
+  /** False while announcements may be lost. A cache may then use a value for at most one second. */
   readonly isListening: boolean;
   /**
    * Calls `onChange` with the id of each changed object. The id is undefined if any object of the kind may have
@@ -34,21 +34,21 @@ export type LiveKind = (typeof LIVE_KINDS)[number];
 
 export interface LiveObject {
   readonly accountId: string;
-  /** Undefined if many objects changed. */
+  /** The id of the object. Undefined if many objects changed. */
   readonly id: string | undefined;
 }
 
 export interface LiveChange {
   readonly kind: LiveKind;
   readonly accountId: string;
-  /** Undefined if many objects changed. */
+  /** The ids of the objects. Undefined if many objects changed. */
   readonly ids: readonly string[] | undefined;
 }
 
 export interface LiveFeed {
   /**
-   * Starts listening. Resolves when no later commit can be missed. Calls `onGap` if updates may have been missed after
-   * all, for example after a lost connection. Returns a function that stops listening.
+   * Starts listening. Resolves when no later commit can be missed. Calls `onGap` if updates may have been missed, for
+   * example because the connection was lost. Returns a function that stops listening.
    */
   listen(onChange: (change: LiveChange) => void, onGap: () => void): Promise<() => Promise<void>>;
 }

@@ -40,11 +40,11 @@ export interface ContactImportStore {
   forgetBefore(before: Date, limit: number): Promise<number>;
 }
 
-/** Values by which contacts can be found. */
+/** Values that identify contacts, for finding them. */
 export interface ContactNames {
   readonly phones: readonly string[];
   readonly externalIds: readonly string[];
-  /** Email addresses in upper or lower case. */
+  /** Email addresses. Upper and lower case make no difference. */
   readonly emails: readonly string[];
 }
 
@@ -73,7 +73,7 @@ export interface ContactStore {
    * email address, at most two contacts are returned.
    */
   findNamed(owner: AccountEnvironment, names: ContactNames): Promise<readonly Contact[]>;
-  /** Stores contacts as in `after`. `before` is the stored version; undefined for a new contact. */
+  /** Stores each contact as it is in `after`. `before` is the stored version, or undefined for a new contact. */
   saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
   ): Promise<void>;

@@ -31,8 +31,8 @@ export interface CopyStore {
   /** Records that a process still works on this copy. */
   renew(): Promise<void>;
   /**
-   * Returns the next `limit` pending recipients after `after`, in the order of their keys. `next` is the last of them;
-   * undefined if no more can follow.
+   * Returns the next `limit` pending recipients after the key `after`, in the order of their keys. `next` is the key of
+   * the last one returned. It is undefined if no more can follow.
    */
   pendingAfter(
     after: RecipientKey,

@@ -5,9 +5,7 @@ export interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/**
- * Reads CSV (RFC 4180). The delimiter is the one of comma, semicolon and tab that is most frequent in the first row.
- */
+/** Reads CSV (RFC 4180). The delimiter is comma, semicolon or tab, whichever is most frequent in the first row. */
 export interface CsvReader {
   /**
    * Returns the rows that are not empty, the header included. Pauses between rows so that other work of the process can

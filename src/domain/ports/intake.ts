@@ -10,10 +10,10 @@
 import type { Environment } from '../caller.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../messages/message.ts';
 
-/** The answer to a send. A repeat with the same idempotency key gets the same answer (R19). */
+/** The answer to a send. A repeated request with the same idempotency key gets the same answer (R19). */
 export interface SendAnswer {
   readonly messageId: string;
-  /** The message resource as JSON text. It has the same bytes for every repeat. */
+  /** The message resource as JSON text. Every repeated request gets exactly the same bytes. */
   readonly body: string;
   readonly isReplay: boolean;
 }

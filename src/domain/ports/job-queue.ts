@@ -31,8 +31,8 @@ export interface WebhookJob {
   /** Number of attempts that these deliveries had before. */
   readonly attempt: number;
   /**
-   * When these deliveries are due, in ISO 8601. Absent before the first attempt. The worker skips a delivery that is
-   * now due at another time, because another job has it.
+   * When these deliveries are due, in ISO 8601. Undefined before the first attempt. The worker skips a delivery that is
+   * now due at another time, because then another job has it.
    */
   readonly dueAt?: string;
 }
@@ -73,8 +73,8 @@ export interface JobData {
 }
 
 /**
- * Data that the creator of a job already has, so that its worker need not read it. It has the state of the commit. It
- * exists only within the process and is never stored.
+ * Data that the creator of a job already has, so that its worker need not read it. It is as it was committed. It exists
+ * only within the process and is never stored.
  */
 export interface PrefetchedData {
   submit: readonly Outgoing[];
@@ -89,16 +89,16 @@ export interface NewJob<Q extends QueueName = QueueName> {
   readonly data: JobData[Q];
   readonly routeKey: string;
   readonly prefetched?: PrefetchedData[Q];
-  /** The job starts at this time or later. At once if absent. */
+  /** The job starts at this time or later. Default: at once. */
   readonly startAfter?: Date;
   /** Jobs with a higher priority are fetched first. Default 0. */
   readonly priority?: number;
 }
 
-/** The part of the queue that a transaction offers (`Tx`). */
+/** The operations of the queue that a transaction (`Tx`) offers. */
 export interface JobSink {
   enqueue(jobs: readonly NewJob[]): Promise<void>;
-  /** Ends jobs of this process with the commit of the transaction, which also records their work. */
+  /** Deletes jobs that this process holds, when the transaction commits. The same transaction records their work. */
   end(jobs: readonly Pick<HeldJob<QueueName>, 'id' | 'queue'>[]): Promise<void>;
 }
 
@@ -107,22 +107,22 @@ export interface HeldJob<Q extends QueueName> {
   readonly queue: Q;
   readonly data: JobData[Q];
   readonly routeKey: string;
-  /** Absent if the worker must read the data itself. */
+  /** The data of the job, if its creator passed it. Undefined: the worker must read it itself. */
   readonly prefetched?: PrefetchedData[Q] | undefined;
-  /** True if a worker died or returned the job to the queue. A part of its work may be done. */
+  /** True if a worker died or returned the job to the queue. A part of the work may then be done already. */
   readonly isRepeat: boolean;
   /**
-   * Frees the job's slot. Call it when the job only waits for an answer from a remote system. The job then no longer
-   * counts in `concurrency` and in its route's share. The number of such waiting jobs is limited, too.
+   * Frees the job's slot. Call it when the job only waits for an answer from a remote system. From then on the job does
+   * not count against `concurrency` and `perRoute`. The number of jobs that wait in this way is limited, too.
    */
   releaseSlotWhileWaiting(): void;
 }
 
 /**
- * Resolves when the job's work is recorded. Rejects if the job must return to the queue.
+ * Does the work of a job. Resolves when the work is recorded. Rejects if the job must return to the queue.
  *
- * `signal` aborts when the process stops, or when the job's lease has ended. After that nothing more may be sent,
- * because another process may have the job.
+ * `signal` aborts when the process stops, or when the job's lease has ended. After that the handler must send nothing
+ * more, because another process may have the job.
  */
 export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSignal) => Promise<void>;
 
@@ -130,13 +130,13 @@ export interface WorkOptions {
   /** Largest number of jobs that this process holds at once, over all routes. */
   readonly concurrency: number;
   /**
-   * Largest number of jobs of one route that this process holds at once, without waiting jobs. Absent if the handler
-   * limits its routes itself.
+   * Largest number of jobs of one route that this process holds at once. Jobs that released their slot do not count.
+   * Undefined if the handler limits its routes itself.
    */
   readonly perRoute?: number;
   /**
-   * After this time in milliseconds a job no longer counts in `concurrency`, because it only waits for an answer. So
-   * remote systems that do not answer cannot take all slots. If absent, a job always counts.
+   * Time in ms after which a job no longer counts against `concurrency`, because it only waits for an answer. So remote
+   * systems that do not answer cannot take all slots. Undefined: a job always counts.
    */
   readonly countedMs?: number;
   /**

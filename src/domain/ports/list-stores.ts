@@ -3,22 +3,22 @@ import type { Channel, Message, MessageStatus, Recipient, TimelineEntry } from '
 import type { KeyRange } from '../paging.ts';
 import type { DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
 
-/** A text search looks at this many messages per channel: the newest in the time span of the filter. */
+/** Number of messages per channel that a text search reads: the newest in the time span of the filter. */
 export const SEARCH_REACH = 100_000;
 
 export interface MessageListFilter {
-  /** The message has one of these channels, and one of these statuses. */
+  /** Filter: the message has one of these channels and one of these statuses. Undefined or empty: any. */
   readonly channel?: readonly Channel[] | undefined;
   readonly status?: readonly MessageStatus[] | undefined;
   readonly environment?: Environment | undefined;
   /** Bounds of the creation time, both included. */
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
-  /** A part of the text, of the sender, or of a recipient's address. */
+  /** Filter: this text is a part of the message's text, of its sender, or of a recipient's address. */
   readonly search?: string | undefined;
   readonly apiKeyId?: string | undefined;
   readonly sender?: string | undefined;
-  /** One of the message's recipients has this error code, and one has this provider. */
+  /** Filter: a recipient of the message has this error code, and a recipient has this provider. */
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
 }
@@ -29,7 +29,9 @@ export interface MessageKey {
   readonly seq: number;
   readonly createdAt: Date;
 }
-/** `last`: the last sequence number of a channel. `kept`: the number of its messages that retention has not deleted. */
+/**
+ * `last`: the highest sequence number of a channel. `kept`: the number of its messages that retention has not deleted.
+ */
 export interface ChannelCounter {
   readonly last: number;
   readonly kept: number;
@@ -56,7 +58,7 @@ export interface AuditFilter {
   readonly to?: Date | undefined;
 }
 
-/** Lists of messages for people. The recipients or notes of many messages are read in one statement. */
+/** Lists of messages for people. The recipients or notes of many messages are read with one statement. */
 export interface MessageListStore {
   counters(accountId: string): Promise<ReadonlyMap<Channel, ChannelCounter>>;
   /**

@@ -60,7 +60,7 @@ export interface RecipientKey {
 export interface PostponedRecipient extends RecipientKey {
   /** Number of submissions before this one. */
   readonly attempts: number;
-  /** True if certainly nothing was sent. The recipient can then be canceled until the next attempt (R18). */
+  /** True if certainly nothing was sent. Until the next attempt, the recipient can then be canceled (R18). */
   readonly isFree: boolean;
 }
 
@@ -103,8 +103,8 @@ export interface MessageStore {
   /** Locks the rows of the messages, in the order of their ids. */
   lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>>;
   /**
-   * Locks the messages like `lock`. Then makes each move whose `from` is still the recipient's status. Returns the
-   * messages as they were before, and the recipients whose status changed.
+   * Locks the messages as `lock` does. Then makes each change of status, if the recipient still has the status `from`.
+   * Returns the messages as they were before, and the recipients whose status changed.
    */
   lockAndMove(
     messageIds: readonly string[],
@@ -129,9 +129,9 @@ export interface MessageStore {
   /** Adds notes to timelines. With `mostAlike`, a recipient gets at most that many notes with the same text. */
   note(notes: readonly TimelineNote[], mostAlike?: number): Promise<void>;
   /**
-   * Returns production messages of a status whose send time is before `before`, in order of send time, starting after
-   * `mark`. Periodic sweeps use it. Messages that are not scheduled are ordered by id, because an id begins with its
-   * creation time.
+   * Returns production messages of a status whose send time is before `before`. They are in order of send time and
+   * start after `mark`. Periodic sweeps use it. Messages that are not scheduled are ordered by id, because an id begins
+   * with its creation time.
    */
   agedBefore(
     status: MessageStatus,
@@ -154,7 +154,7 @@ export interface DeferredRefund {
   readonly amountMinor: number;
 }
 
-/** A provider's report, after a recipient had failed, that it had accepted the submission. */
+/** A provider had accepted the submission of a recipient, but reported this only after the recipient had failed. */
 export interface LateAcceptance extends Pick<DeferredRefund, 'messageId' | 'position'> {
   readonly at: Date;
   readonly provider: string | null;
@@ -168,8 +168,8 @@ export interface RefundStore {
   /** Removes and returns up to `limit` due refunds. Skips locked ones. */
   takeDue(limit: number): Promise<readonly DeferredRefund[]>;
   /**
-   * Removes the refunds of recipients that a provider had accepted, and stores the acceptance. Returns the recipients
-   * that had a deferred refund.
+   * Removes the deferred refunds of recipients that a provider had accepted after all, and stores that acceptance.
+   * Returns the recipients that had a deferred refund.
    */
   cancel(
     accepted: readonly LateAcceptance[],

@@ -21,11 +21,11 @@ export interface Passkeys {
     readonly challenge: Buffer;
     readonly known: readonly Buffer[];
   }): Promise<PasskeyJson>;
-  /** `credentials` are the credential ids that may answer. If it is empty, any passkey may. */
+  /** `credentials` are the ids of the passkeys that may answer. If it is empty, any passkey may answer. */
   requestOptions(challenge: Buffer, credentials: readonly Buffer[]): Promise<PasskeyJson>;
   /**
-   * Returns the challenge and the credential id in an answer. Returns undefined if the JSON is not such an answer. It
-   * does not check the signature.
+   * Returns the challenge and the credential id in an answer, without checking its signature. Undefined if the JSON is
+   * no such answer.
    */
   read(answer: PasskeyJson): { readonly challenge: Buffer; readonly credentialId: Buffer } | undefined;
   /** Checks the answer to `creationOptions`. Returns the new credential; undefined if the answer is not valid. */

@@ -12,19 +12,19 @@ export interface UserStore {
    */
   insert(user: User, passwordHash: string): Promise<boolean>;
   /**
-   * Returns the people with this email address. This and the other queries do not find removed people and expired
-   * invitations, unless their comment says so.
+   * Returns the people with this email address. Here and in the other queries, removed people and expired invitations
+   * are not found, unless the comment of the query says so.
    */
   withEmail(email: string): Promise<readonly User[]>;
   /**
-   * Returns password hashes of people with the email address, one for each salt, oldest first. New hashes reuse a salt,
-   * so there is usually one. There are at most 3.
+   * Returns password hashes of people with the email address, one for each different salt, oldest first. There is
+   * usually one, because new hashes reuse a salt. There are at most 3.
    */
   saltsOf(email: string): Promise<readonly string[]>;
   /**
-   * Returns the person with the email address and one of the hashes. `among` and `except` restrict the search by ids. If
-   * several match, the first choice is a person whom an operator added, then the first who accepted, then the first who
-   * was invited.
+   * Returns the person who has the email address and one of the hashes. `among` and `except` restrict the search by
+   * ids. If several people match, the first choice is a person whom an operator added. The next is the person who
+   * accepted first, and then the person who was invited first.
    */
   findByPassword(
     email: string,
@@ -42,7 +42,7 @@ export interface UserStore {
   lockMembers(accountId: string): Promise<readonly User[]>;
   setRole(id: string, role: AccountRole): Promise<void>;
   accept(id: string, at: Date): Promise<void>;
-  /** Makes the email addresses of the account's expired invitations available again. */
+  /** Frees the email addresses of the account's expired invitations, so that they can be used again. */
   forgetExpired(accountId: string): Promise<void>;
   /** Sets a password. If `knownHash` is given and is not the stored hash, returns false and changes nothing. */
   setPassword(
@@ -115,9 +115,12 @@ export interface SecondFactorStore {
       }
     | undefined
   >;
-  /** Stores the counter after a use. Returns false if the stored counter is no longer `before`. */
+  /** Stores the passkey's counter after a use. Returns false if the stored counter is not `before` any more. */
   countPasskey(factorId: string, before: number, counter: number, at: Date): Promise<boolean>;
-  /** Stores a passkey challenge for one person, or with a null `userId` for anybody. Deletes expired challenges. */
+  /**
+   * Stores a passkey challenge for one person. If `userId` is null, any person may answer it. Deletes expired
+   * challenges.
+   */
   insertPasskeyChallenge(challenge: {
     readonly challengeHash: Buffer;
     readonly userId: string | null;
@@ -145,7 +148,7 @@ export interface SecondFactorStore {
    * another password by now.
    */
   findChallenge(tokenHash: Buffer, now: Date): Promise<{ user: User; passwordHash: string } | undefined>;
-  /** Returns false if there was no such challenge. */
+  /** Removes a challenge. Returns false if there was none. */
   removeChallenge(tokenHash: Buffer): Promise<boolean>;
   removeChallengesOf(userId: string): Promise<void>;
   forgetChallenges(now: Date): Promise<void>;
@@ -177,8 +180,8 @@ export interface MailLinkStore {
     readonly expiresAt: Date;
   }): Promise<void>;
   /**
-   * Returns the person of a link. Undefined if the link has ended or was used, or if the person was removed or has
-   * another password by now.
+   * Returns the person to whom the link was mailed. Undefined if the link has ended or was used. Also undefined if the
+   * person was removed or has another password by now.
    */
   find(
     tokenHash: Buffer,
@@ -216,6 +219,9 @@ export interface SignInFailureStore {
   add(attemptId: string, buckets: readonly string[], at: Date): Promise<void>;
   /** Removes the failures of one attempt. If `bucket` is given, also removes all failures of that bucket. */
   forget(attemptId: string, bucket?: string): Promise<void>;
-  /** Removes every attempt that has a failure in `bucket`, also from its other buckets. */
+  /**
+   * Removes every attempt that has a failure in `bucket`. The failures of these attempts in other buckets are removed,
+   * too.
+   */
   forgetAttempts(bucket: string): Promise<void>;
 }

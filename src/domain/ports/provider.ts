@@ -2,9 +2,9 @@
  * The port of every carrier (SMS) and provider (email, push, WhatsApp). A new one is a file in `channels/<channel>/`
  * that implements `Provider`.
  *
- * **Submission**: a message to one recipient. **Outcome**: the result of submitting it, a value and never an exception.
- * **sid**: the provider's id of the submission. **Delivery report**: a later report about a sid. It may arrive before
- * the outcome.
+ * **Submission**: a message to one recipient. **Outcome**: the result of submitting it. It is a value and never an
+ * exception. **sid**: the provider's id of the submission. **Delivery report**: a later report about a sid. It may
+ * arrive before the outcome.
  */
 import type { SmsEncoding } from '../messages/sms-text.ts';
 
@@ -30,7 +30,7 @@ export interface SmsSubmission extends Submission {
   readonly segments: number;
 }
 
-/** `content` is base64. */
+/** An attachment. `content` is its bytes in base64. */
 export interface EmailAttachment {
   readonly filename: string;
   readonly contentType: string;
@@ -75,7 +75,10 @@ export interface PushSubmission extends Submission {
   readonly imageUrl?: string | undefined;
   readonly clickUrl?: string | undefined;
   readonly collapseKey?: string | undefined;
-  /** Until when the platform may store the message for an offline device. If absent, the platform decides. */
+  /**
+   * How long the platform may store the message for an offline device: until this time. Undefined: the platform
+   * decides.
+   */
   readonly keepUntil?: Date | undefined;
   readonly priority: 'high' | 'normal';
 }
@@ -103,16 +106,20 @@ export interface WhatsAppSubmission extends Submission {
 }
 
 export type SubmitOutcome =
-  /** The provider accepted it. If the text has several parts, `partSids` has the sids of all of them, in order. */
+  /**
+   * The provider accepted the submission. If the text has several parts, `partSids` has the sids of all of them, in
+   * order.
+   */
   | { readonly kind: 'accepted'; readonly sid: string; readonly partSids?: readonly string[] }
-  /** The provider refused it permanently. `code` is the provider's own code. */
+  /** The provider refused the submission permanently. `code` is the provider's own code. */
   | { readonly kind: 'rejected'; readonly code: string; readonly reason: string }
   /**
    * The provider was overloaded, unreachable or did not answer. Retry, but not before `retryAfterMs` if it is given.
    *
-   * `definitelyNotSent`: the provider has certainly received nothing of it, so it can still be canceled.
+   * `definitelyNotSent`: the provider has certainly received nothing, so the recipient can still be canceled.
    *
-   * `onlyThis`: the provider works, and postpones only this submission, for example because of a greylisted mailbox.
+   * `onlyThis`: the provider works, and postpones only this submission, for example because it delays mail for an
+   * unknown sender (greylisting).
    */
   | {
       readonly kind: 'unavailable';
@@ -125,8 +132,8 @@ export type SubmitOutcome =
 export interface DeliveryReport {
   readonly sid: string;
   /**
-   * The recipient as the provider names it (digits or E.164). If present, a report must also match by this number
-   * (R220).
+   * The recipient as the provider names it (digits or E.164). If present, the report must match the recipient by this
+   * number, too (R220).
    */
   readonly to?: string;
   /** `read` implies that the message was delivered. */
@@ -138,7 +145,7 @@ export interface DeliveryReport {
 
 /**
  * Records reports. While the database is unreachable, stores them on this host's disk. Rejects if neither is possible.
- * A provider acknowledges a report to the remote system only after this promise resolves.
+ * A provider tells the remote system only after this promise has resolved that it has the report.
  */
 export type ReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<void>;
 
@@ -170,9 +177,9 @@ export interface ProviderProbe {
 
 export interface Provider<S extends Submission> {
   /**
-   * Names the remote system and the account there, without credentials. It stays the same across restarts. The sid of a
-   * delivery report is looked up among the submissions to this name. Providers with the same remote system and account
-   * share the name. Health and metrics distinguish them by a number (`#2`).
+   * Names the remote system and the account there, without credentials. The name stays the same after a restart. The
+   * sid of a delivery report is looked up among the submissions to this name. Providers with the same remote system and
+   * account share the name. Health and metrics distinguish them by a number (`#2`).
    */
   readonly name: string;
   /** Returns at once and connects in the background, with growing pauses between attempts. */

@@ -18,10 +18,10 @@ export interface RateVerdict {
   readonly rule: 'minute' | 'second' | null;
 }
 
-/** An exact sliding window, shared by all processes (R12). Refused requests are not counted. */
+/** Counts requests in an exact sliding window that all processes share (R12). Refused requests are not counted. */
 export interface RateLimiter {
   take(bucket: string, limits: RateLimits): Promise<RateVerdict>;
-  /** Removes the latest counted request from the bucket. Called if another bucket refused the request. */
+  /** Removes the newest counted request from the bucket. Called if another bucket refused the same request. */
   giveBack(bucket: string): Promise<void>;
   /** Deletes unused buckets. Returns the number. */
   sweep(): Promise<number>;
@@ -42,8 +42,8 @@ export interface PointVerdict {
 }
 
 /**
- * A number of points per minute for each bucket (R280), shared by all processes. A minute begins with the first query
- * in it. Refused points are not counted.
+ * A budget of points per minute for each bucket (R280), shared by all processes. The minute of a bucket begins with its
+ * first query. Refused points are not counted.
  */
 export interface PointBudget {
   /** Takes all of `points`, or none if they do not fit. 0 points always fit. */

@@ -23,7 +23,7 @@ export interface ReportSpool {
   append(reports: readonly KeptReport[]): Promise<Omit<SpoolBatch, 'reports'>>;
   /** Returns the name of the oldest file; undefined if there is none. */
   oldest(): string | undefined;
-  /** Reads up to `most` reports of a file, starting at the byte `from`. Returns none at the end of the file. */
+  /** Reads up to `most` reports of a file from the byte `from` on. Returns none at the end of the file. */
   read(spool: string, from: number, most: number): Promise<SpoolBatch>;
   /** Removes a file whose reports up to `to` are in the database. Returns false if more were appended meanwhile. */
   remove(spool: string, to: number): Promise<boolean>;
@@ -86,7 +86,10 @@ export interface ReportStore {
     reports: readonly SoughtReport[],
   ): Promise<{ matched: readonly MatchedReport[]; unmatched: readonly DeliveryReport[] }>;
   keepUnmatched(reports: readonly KeptReport[]): Promise<void>;
-  /** Locks up to `limit` kept reports after `after` whose sids are known by now, oldest first. Skips locked ones. */
+  /**
+   * Locks up to `limit` kept reports after `after` whose sids are known by now, oldest first. Skips reports that are
+   * already locked.
+   */
   lockMatchable(after: KeptPlace, limit: number): Promise<readonly StoredReport[]>;
   /** Deletes kept reports. */
   forget(ids: readonly string[]): Promise<void>;

@@ -5,7 +5,7 @@ import type { Provider, ProviderHealth, ProviderProbe, ReportSink, Submission } 
 export interface ProviderRecord {
   readonly submitted: number;
   readonly rejected: number;
-  /** Submissions that the provider did not accept, and that were retried or submitted to another provider. */
+  /** Number of submissions that the provider did not accept and that were then retried or given to another provider. */
   readonly failed: number;
   /** Text of the last failure, without secrets. */
   readonly lastError: string | null;
@@ -36,7 +36,7 @@ export type ProbedProvider = { readonly name: string } & (
 
 /**
  * Decides which providers carry which addresses. A **route** has a name and a list of providers. The first provider is
- * tried first. The others are tried if it fails. The name is the route key of the route's jobs.
+ * tried first, and the others if it fails. Jobs use the name of the route as their route key.
  */
 export interface Routing {
   /** Returns the route for an address; undefined if no provider is configured for it. */
@@ -56,7 +56,8 @@ export interface Routing {
 /** Stores the status of the providers, as each worker process publishes it. */
 export interface ProviderHealthStore {
   /**
-   * Replaces the statuses of `process`. Deletes statuses published before `forgetBefore`, whose processes have stopped.
+   * Replaces the statuses of `process`. Deletes statuses published before `forgetBefore`, because their processes have
+   * stopped.
    */
   publish(process: string, statuses: readonly ProviderStatus[], at: Date, forgetBefore: Date): Promise<void>;
   withdraw(process: string): Promise<void>;

@@ -83,9 +83,9 @@ export interface Tx extends Stores {
   readonly jobs: JobSink;
   /** What is measured here counts when the transaction has committed. */
   readonly measurements: CommittedMeasurements;
-  /** On commit, invalidates the cached copies in every process. */
+  /** When the transaction commits, invalidates the cached copies of this object in every process. */
   announce(kind: ChangeKind, id: string): void;
-  /** On commit, notifies the live subscriptions to these objects in every process. */
+  /** When the transaction commits, notifies the live subscriptions to these objects in every process. */
   announceLive(kind: LiveKind, objects: readonly LiveObject[]): void;
 }
 
@@ -94,7 +94,7 @@ export interface UnitOfWork {
   run<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** A transaction that is never committed. Only its own members see what is written through it. */
+/** A transaction that is always rolled back. What is written in it can be seen only in it. */
 export interface RolledBackTransaction {
   readonly stores: Stores;
   readonly uow: UnitOfWork;
@@ -109,8 +109,8 @@ export interface RolledBackTransaction {
 
 export interface RolledBackTransactions {
   /**
-   * Opens a transaction, which is rolled back after `maxMs` at the latest. Each holder has one transaction at a time. The
-   * holder's next ones wait. Throws `service_unavailable` if too many wait or are open.
+   * Opens a transaction that is rolled back after `maxMs` at the latest. Each holder has one such transaction at a
+   * time, and further ones wait. Throws `service_unavailable` if too many are open or wait.
    */
   open(holder: string, maxMs: number): Promise<RolledBackTransaction>;
 }

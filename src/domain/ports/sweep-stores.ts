@@ -55,27 +55,25 @@ export interface RetentionStore {
     mark: { readonly erasedSeq?: number; readonly removedSeq?: number },
   ): Promise<void>;
   /**
-   * Locks the messages after `afterSeq` that were created before `before`. Stops at the first one that cannot be
-   * locked.
+   * Locks the messages after `afterSeq` that were created before `before`. Stops before the first message that another
+   * transaction has locked.
    */
   aged(lane: RetentionLane, afterSeq: number, before: Date, limit: number): Promise<readonly AgedMessage[]>;
   /**
-   * Returns those of the messages that have a delivery that is open or being recorded. Locks the deliveries of the
-   * others.
+   * Returns those of the messages that have a delivery which is open or is being recorded. Locks the deliveries of the
+   * other messages.
    */
   delivering(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Returns the events of the messages. The caller removes their contents and stores them with `erase`. */
   events(messageIds: readonly string[]): Promise<readonly ErasableEvent[]>;
-  /**
-   * Erases the texts of messages and of their events, and of the answers that carriers and endpoints gave about them.
-   */
+  /** Erases the texts of messages and of their events, and the answers of carriers and endpoints about them. */
   erase(
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
     events: readonly ErasableEvent[],
   ): Promise<void>;
   /** Deletes messages with everything that belongs to them, except the ledger. */
   remove(messageIds: readonly string[]): Promise<void>;
-  /** Marks messages that could not be erased when they were due, so that a later pass erases them. */
+  /** Marks messages that could not be erased when they were due. A later pass erases them. */
   wait(messageIds: readonly string[]): Promise<void>;
   /** Returns those of the messages that are marked as waiting. */
   areWaiting(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
@@ -83,8 +81,8 @@ export interface RetentionStore {
   waiting(now: Date, afterId: string, limit: number): Promise<readonly AgedMessage[]>;
   stopWaiting(messageIds: readonly string[]): Promise<void>;
   /**
-   * Deletes sids of messages whose send time is before `before`, starting after `mark`. `isScheduled` selects the
-   * scheduled messages or the others. Visits up to `limit` rows. Returns the new mark; undefined if no rows were left.
+   * Deletes sids of messages whose send time is before `before`, starting after `mark`. `isScheduled` selects scheduled
+   * messages, or all others. Visits up to `limit` rows. Returns the new mark, or undefined if no rows were left.
    */
   forgetSids(
     isScheduled: boolean,
@@ -95,8 +93,8 @@ export interface RetentionStore {
   /** Erases the texts of inbound messages whose retention has passed at `now`. Returns the number, at most `limit`. */
   eraseInbound(now: Date, limit: number): Promise<number>;
   /**
-   * Deletes inbound messages whose retention has passed at `now`, and inbound messages without an account that were
-   * sent before `ownerlessBefore`. Returns the number. `limit` applies to each of the two kinds.
+   * Deletes inbound messages whose retention has passed at `now`. Also deletes inbound messages without an account that
+   * were sent before `ownerlessBefore`. Returns the number. `limit` applies to each of the two kinds.
    */
   removeInbound(now: Date, ownerlessBefore: Date, limit: number): Promise<number>;
   /** Deletes up to `limit` unmatched reports that were received before `before`. Returns the number. */

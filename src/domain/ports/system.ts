@@ -32,7 +32,7 @@ export interface Timers {
 
 /** Hashes passwords (argon2id), a limited number at the same time. */
 export interface PasswordHasher {
-  /** Number of computations that have not started yet. */
+  /** Number of hashes that wait to be computed. */
   readonly waiting: number;
   /**
    * Returns the hash of a password in PHC form. With `like`, it uses the salt and cost of that hash, so the same

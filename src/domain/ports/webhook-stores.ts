@@ -11,7 +11,7 @@ import type {
 } from '../webhooks/webhook.ts';
 
 export interface EventStore {
-  /** Appends events to their accounts' feeds. Fails if a recipient already has an event of the same type. */
+  /** Appends events to their accounts' feeds. Fails if a recipient already has an event of that type. */
   append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
   /** Returns the number of an account's newest event, in any environment. 0 if there is none. */
   lastNumber(accountId: string): Promise<number>;
@@ -21,8 +21,9 @@ export interface EventStore {
   /** Returns the events that have these numbers in the account's feed. */
   findMany(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]>;
   /**
-   * Returns events after a number that were recorded in a time span, that the endpoint subscribes to, and that it has
-   * no delivery of. Tests are left out. The returned events are not deleted before the transaction ends.
+   * Returns events that a recovery must deliver: after a number, recorded in a time span, subscribed to by the
+   * endpoint, and without a delivery to it. Tests are left out. Until the transaction ends, nobody can delete the
+   * returned events.
    */
   missing(
     webhook: Webhook,
@@ -48,7 +49,7 @@ export interface WebhookStore {
   insert(webhook: Webhook, secretSealed: string): Promise<void>;
   /**
    * Returns the number of an account's endpoints in an environment. Locks the account's registrations until the
-   * transaction ends, so that concurrent ones cannot exceed the limit.
+   * transaction ends. So concurrent registrations cannot exceed the limit.
    */
   count(owner: AccountEnvironment): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Webhook | undefined>;
@@ -63,13 +64,13 @@ export interface WebhookStore {
   active(accountIds: readonly string[]): Promise<ActiveEndpoints>;
   /** Returns an endpoint with its secret, even if it is inactive. Undefined if it was deleted. */
   findForDelivery(id: string): Promise<SealedEndpoint | undefined>;
-  /** Stores since when endpoints have been failing. A time that is already stored stays. */
+  /** Stores the time since when endpoints have been failing. If a time is already stored, it stays. */
   markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void>;
-  /** Clears the time since when endpoints have been failing. Writes nothing for endpoints without one. */
+  /** Clears the time since when endpoints have been failing. Writes nothing for endpoints that have no such time. */
   clearFailing(ids: readonly string[]): Promise<void>;
   /**
-   * Locks and returns the active endpoints that have been failing since the first of `days`, and that had an attempted
-   * delivery on each of `days`. Tests do not count.
+   * Locks and returns those active endpoints that have been failing since the first of `days` and had an attempt on
+   * each of `days`. Tests do not count.
    */
   failingOn(
     ids: readonly string[],
@@ -84,7 +85,10 @@ export interface DueDelivery {
   readonly body: string;
   /** Number of attempts so far. */
   readonly attempts: number;
-  /** Number of attempts that do not count in `maxRetries`, because a recovery granted new retries after them. */
+  /**
+   * Number of earlier attempts that do not count against `maxRetries`, because a recovery after them granted new
+   * retries.
+   */
   readonly retriesFrom: number;
   /** When the retry is due. Null before the first attempt. */
   readonly dueAt: Date | null;
@@ -141,8 +145,8 @@ export interface DeliveryStore {
     deliveryIds: readonly string[],
   ): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
   /**
-   * Returns those of the deliveries that are open and due at `dueAt` (ISO 8601). Without `dueAt`, returns the open ones
-   * that had exactly `attempts` attempts.
+   * Returns those of the deliveries that are open and due at `dueAt` (ISO 8601). Without `dueAt`, returns open ones
+   * that have had exactly `attempts` attempts.
    */
   due(
     webhookId: string,
@@ -152,13 +156,13 @@ export interface DeliveryStore {
   ): Promise<readonly DueDelivery[]>;
   /**
    * Stores attempts, each once. A success ends its delivery. A failure changes the delivery only if nobody retried it
-   * or made it due meanwhile. Canceled deliveries stay canceled. Returns the state of the deliveries whose attempts are
-   * new.
+   * or made it due in the meantime. Canceled deliveries stay canceled. Returns the state of each delivery whose attempt
+   * was not stored before.
    */
   record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryState>>;
   /**
-   * Makes deliveries that have one of `statuses` due at `at`, unless they are already due. With `withNewRetries`, they
-   * get new retries. Returns the deliveries that it changed.
+   * Makes deliveries with one of `statuses` due at `at`, unless they are due already. With `withNewRetries`, they get
+   * new retries. Returns the deliveries that changed.
    */
   reopen(
     deliveryIds: readonly string[],
@@ -178,8 +182,8 @@ export interface DeliveryStore {
     errorMessage: string,
   ): Promise<readonly { readonly id: string; readonly accountId: string }[]>;
   /**
-   * Visits an endpoint's next `limit` deliveries after `afterId`, and cancels the open ones. Returns the last id
-   * visited; undefined if there were none.
+   * Looks at an endpoint's next `limit` deliveries after `afterId`, and cancels the open ones. Returns the id of the
+   * last one, or undefined if there were none.
    */
   cancelOpen(
     webhookId: string,

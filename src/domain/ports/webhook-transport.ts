@@ -1,7 +1,7 @@
 /** Makes webhook attempts: one signed POST to a customer's URL, and its result. */
 
 /**
- * Thrown if a URL is not allowed as a target. `reason` is a text for the customer. It does not show whether a name is
+ * Thrown if a URL is not allowed as a target. `reason` is a text for the customer. It does not reveal whether a name is
  * unknown or leads to an internal IP address (R210).
  */
 export class TargetRefused extends Error {
@@ -35,7 +35,7 @@ export interface AttemptResult {
   readonly httpStatus: number | null;
   /** The first 10 kB of the response as text. Null if there was no response. */
   readonly responseBody: string | null;
-  /** Null if `ok` is true. Otherwise a text for the customer that names no internal IP address. */
+  /** A text for the customer that names no internal IP address. Null if `ok` is true. */
   readonly errorMessage: string | null;
   readonly durationMs: number;
 }

@@ -5,7 +5,7 @@ import type { Hold } from './hold.ts';
 /** Value of Retry-After in seconds. It is long, because an operator must release the copy. */
 const RETRY_AFTER_SECONDS = 60;
 
-/** Holds whether this process may send, as of the last `refresh`. */
+/** Knows whether this process may send, as of the last `refresh`. */
 export class HoldGate {
   readonly #store: Pick<CopyStore, 'read'>;
   readonly #listeners = new Set<(hold: Hold | undefined) => void>();

@@ -1,7 +1,7 @@
 /**
  * **Copy**: one database with all the data. Only one copy may send: a copy from a backup would send again what the
- * original has sent since the backup. **Place**: the PostgreSQL system and the database where a copy is. **Held**: the
- * copy serves reads and sends nothing until an operator **releases** it.
+ * original has sent since the backup. **Place**: the PostgreSQL system and the database in which a copy is. **Held**:
+ * the copy answers reads and sends nothing until an operator **releases** it.
  */
 
 /**
@@ -19,10 +19,10 @@ export interface Hold {
 }
 
 export interface Place {
-  /** PostgreSQL's id of a cluster and its standbys; null if unknown. */
+  /** PostgreSQL's id of a cluster, which its standbys share. Null if unknown. */
   readonly systemIdentifier: string | null;
   readonly databaseOid: number | null;
-  /** Id of the restore that the server's files come from; null if they come from none. */
+  /** Id of the restore that made the server's files. Null if they come from no restore. */
   readonly restoredAs: string | null;
 }
 
@@ -33,8 +33,7 @@ const WORDS: Readonly<Record<HoldReason, string>> = {
 };
 
 /**
- * Returns why a copy must be held that was last used at `known` and is now at `found`. Undefined if it need not be
- * held.
+ * Returns why a copy must be held. It was last used at `known` and is now at `found`. Undefined if it need not be held.
  */
 export function reasonToHold(known: Place, found: Place, isAsked: boolean): HoldReason | undefined {
   if (isAsked) return 'asked';

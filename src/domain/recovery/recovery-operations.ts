@@ -21,8 +21,8 @@ const UNKNOWN = {
 };
 
 /**
- * What to do with recipients of unknown outcome. `send` submits them, perhaps for a second time. `mark` sets them to
- * failed with `outcome_unknown`, and refunds them after 72 hours.
+ * What to do with recipients of unknown outcome. `send` submits them, perhaps for a second time. `mark` lets them fail
+ * with `outcome_unknown`, and refunds them after 72 hours.
  */
 export type Decision = 'send' | 'mark';
 
@@ -115,8 +115,8 @@ export function recoveryOperations(deps: Dependencies) {
 
     /**
      * Counts the recipients of unknown outcome in a held copy, applies `decision` to them, and ends the hold (R232).
-     * Without a decision, the hold ends only if there are none. `since` is in ISO 8601. Without it, all due recipients
-     * are of unknown outcome.
+     * Without a decision, the hold ends only if there are no such recipients. `since` is in ISO 8601. Without it, the
+     * outcome of all due recipients is unknown.
      */
     release: operation(
       'recovery.release',

@@ -2,9 +2,9 @@
  * Records attempts with wrong keys, signatures, passwords and callbacks. A **security event** is counted for the
  * metrics and logged. If it concerns a known key or person, it is also written to the audit log (R213).
  *
- * Attackers choose the number of events, so both logs are bounded. The log gets at most `LINES_A_MINUTE` lines of each
- * kind. The audit log gets, for each kind, IP address and target, the first event in a time window and a total at its
- * end. Recording an event does not use the database. `flush` writes to it; call it about once a second.
+ * Attackers decide how many events there are, so both logs are bounded. The log gets at most `LINES_A_MINUTE` lines of
+ * each kind. For each kind, IP address and target, the audit log gets the first event in a time window and a total at
+ * its end. Recording an event does not use the database. `flush` writes to it; call it about once a second.
  */
 import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
@@ -42,7 +42,7 @@ export interface AuditedEvent {
 
 export interface SecurityEvent {
   readonly kind: SecurityEventKind;
-  /** A text of this gateway, never the text that was sent. */
+  /** Why the request was refused. It is a text of this gateway and never contains what was sent. */
   readonly reason: string;
   /** The client's IP address, as `shownClient` writes it. */
   readonly address: string;
@@ -57,7 +57,7 @@ interface Tally {
   readonly from: Date;
   until: Date;
   count: number;
-  /** The part of `count` that is written to the audit log already. */
+  /** How many of `count` are in the audit log already. */
   written: number;
 }
 interface LogWindow {
@@ -70,8 +70,8 @@ const LINES_A_MINUTE = 10;
 const LOG_WINDOW_MS = 60_000;
 const AUDIT_WINDOW_MS = 15 * 60_000;
 /**
- * Largest number of IP addresses that are counted separately for one action and target in a time window. Further ones
- * are counted together.
+ * Number of IP addresses that are counted separately for one action and target in a time window. All others are counted
+ * together.
  */
 const ADDRESSES_MAX = 20;
 const OTHER_ADDRESSES = 'others';

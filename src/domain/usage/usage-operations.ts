@@ -5,7 +5,7 @@ import { operation } from '../operation.ts';
 import type { UsageInterval, UsageQuery, UsageRow } from './usage.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Longest time span of a query in milliseconds, so that the answer is not too large. */
+/** Longest time span of a query in ms, by interval. It keeps the answer small. */
 const LONGEST_MS: Readonly<Record<UsageInterval, number>> = {
   hour: 32 * DAY_MS,
   day: 367 * DAY_MS,

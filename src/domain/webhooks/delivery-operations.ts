@@ -69,8 +69,8 @@ export function deliveryOperations(deps: Dependencies) {
   /** Queues failed deliveries again, with the same ids and new retries. Returns the number of queued deliveries. */
   async function requeueFailed(webhook: Webhook, span: TimeSpan): Promise<number> {
     let queued = 0;
-    // The search starts at an id, because a delivery's id holds its creation time. That time is after the event, except
-    // for clock differences between processes.
+    // The search starts at the smallest id of that time, because a delivery's id holds its creation time. A delivery is
+    // created after its event, unless the clocks of two processes differ.
     const first = uuidFloor(shiftedTime(span.since, -ID_SLACK_MS));
     for (let afterId: string | undefined = first; afterId !== undefined; ) {
       const failed: readonly string[] = await stores.deliveries.failed(
@@ -140,8 +140,8 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Makes a delivery due now, whatever its result was, with the same id (R28). If it has no retries left, it gets one
-     * more attempt. A delivery that is already due or in progress stays as it is.
+     * Makes a delivery due now with the same id, whatever its result was (R28). If it has no retries left, it gets one
+     * more attempt. A delivery that is already due or in progress is not changed.
      */
     retry: operation(
       'webhook.retry',
@@ -161,9 +161,9 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Queues what an endpoint missed in a time span (R28, R31), and returns the number. These are failed deliveries,
-     * which get new retries, and subscribed events without a delivery, such as those recorded while the endpoint was
-     * inactive.
+     * Queues what an endpoint missed in a time span, and returns the number (R28, R31). Failed deliveries are queued
+     * again with new retries. Subscribed events without a delivery get one, such as those recorded while the endpoint
+     * was inactive.
      */
     recover: operation(
       'webhook.recover',

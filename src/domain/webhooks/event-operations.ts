@@ -16,7 +16,7 @@ export interface FeedSlice {
   readonly hasMore: boolean;
 }
 
-/** Given instead of a cursor, it means the end of the feed. */
+/** May be given instead of a cursor. It stands for the end of the feed. */
 const FEED_END = 'latest';
 
 /** Operations on the event feed of an account. */
@@ -34,8 +34,8 @@ export function eventOperations({ stores, transport }: Dependencies) {
 
     /**
      * Returns the account's events after a cursor, or from the oldest event on. A sandbox key sees sandbox events.
-     * Events are numbered without gaps in the order of their commits, so a new event never appears before a cursor
-     * (R33). After `latest` there are no events. The answer then holds the cursor of the newest one.
+     * Events are numbered without gaps in the order of their commits. So a new event never appears before a cursor
+     * (R33). With `latest`, the answer has no events and the cursor of the newest one.
      */
     feed: operation(
       'event.feed',

@@ -17,10 +17,7 @@ export interface RecordedEvent {
   readonly body: string;
 }
 
-/**
- * The fields of an event that its recipient and message rows hold too. A store can read them from there instead of
- * storing them twice.
- */
+/** The fields of an event that the rows of its recipient and message hold too. So a store need not store them twice. */
 export interface EventSource {
   readonly to: string;
   readonly from: string;

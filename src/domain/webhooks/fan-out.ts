@@ -91,8 +91,8 @@ export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): Ne
 }
 
 /**
- * Returns backlog jobs for deliveries that an endpoint cannot take now. Retries have priority, because their time was
- * announced in `nextRetryAt`.
+ * Returns backlog jobs for deliveries that an endpoint cannot take now. Retries get a higher priority, because their
+ * time was announced in `nextRetryAt`.
  */
 export function backlogJobs(jobs: readonly WebhookJob[]): NewJob<'webhook-backlog'>[] {
   return merged(jobs).map((data) => ({

@@ -8,9 +8,12 @@ import { retryJobs } from './fan-out.ts';
 import { type EventType, RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** An endpoint is disabled after it has failed, without one success, for this many days (R31). */
+/** Number of days after which an endpoint is disabled, if it has failed all the time (R31). */
 const DISABLE_AFTER_DAYS = 5;
-/** Retry times are rounded up to a multiple of this. Retries of one endpoint with the same time then share a job. */
+/**
+ * Times of retries are rounded up to a multiple of this, in ms. Retries of one endpoint at the same time then share a
+ * job.
+ */
 const RETRY_STEP_MS = 20;
 const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
 
@@ -21,9 +24,9 @@ export interface RecordedAttempt {
 }
 
 /**
- * Builds the record of an attempt (R30). A 2xx response is a success. After any other result the delivery is retried
- * while retries are left. The delay counts from the end of the attempt (R165). `number` is the number of this attempt
- * from 1. It counts only attempts that use up `maxRetries`. A test has no retries.
+ * Builds the record of an attempt (R30). A 2xx response is a success. After any other result the delivery is retried,
+ * if it has retries left. The delay starts at the end of the attempt (R165). `number` is the number of this attempt
+ * from 1, counting only attempts that use up `maxRetries`. A test has no retries.
  */
 export function attemptRecord(
   webhook: Pick<Webhook, 'maxRetries'>,
@@ -70,7 +73,8 @@ export async function recordAttempts(
   );
   const retries = counted.flatMap(({ webhookId, record }) => {
     const { attempts: attemptCount = 0, nextRetryAt = null } = states.get(record) ?? {};
-    // Skip the retry if a concurrent attempt of the same delivery set another time or none.
+    // A concurrent attempt of the same delivery may have set another time, or none. Then that attempt decides about the
+    // retry.
     if (nextRetryAt === null || nextRetryAt.getTime() !== record.nextRetryAt?.getTime()) return [];
     return { id: record.deliveryId, webhookId, attempts: attemptCount, nextRetryAt };
   });

@@ -34,10 +34,10 @@ export interface RegisterWebhookInput {
   readonly events: readonly string[];
   readonly description?: string | undefined;
   readonly maxRetries?: number | undefined;
-  /** Used for members, whose default is production. An API key always registers in its own environment. */
+  /** The environment that a member chooses. Default: production. An API key always registers in its own environment. */
   readonly environment?: Environment | undefined;
 }
-/** Absent members leave their values unchanged. A null `description` removes the description. */
+/** A change of an endpoint. A member that is absent is not changed. A null `description` removes the description. */
 export interface UpdateWebhookInput {
   readonly id: string;
   readonly url?: string | undefined;
@@ -52,12 +52,12 @@ export interface WebhookWithSecret {
   readonly secret: string;
 }
 
-/** Who may change endpoints, and, in `READ_WEBHOOKS`, who may read them. */
+/** The access for changing endpoints. `READ_WEBHOOKS` is the access for reading them. */
 export const MANAGE_WEBHOOKS = {
   scopes: ['MANAGE_WEBHOOKS'],
   roles: ['OWNER', 'ADMIN', 'DEVELOPER'],
 } as const;
-/** Sending a delivery again changes no endpoint. */
+/** The access for sending a delivery again. It needs no step-up, because no endpoint changes. */
 export const REDELIVER = {
   scopes: ['MANAGE_WEBHOOKS'],
   roles: ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT'],
@@ -90,7 +90,7 @@ export function webhookOperations(deps: Dependencies) {
     }
   }
 
-  /** Locks an endpoint, changes it, and writes the audit entry. Without a difference it writes nothing. */
+  /** Locks an endpoint, changes it, and writes the audit entry. If nothing differs, writes nothing. */
   function change(caller: Caller, id: string, action: string, patchOf: (webhook: Webhook) => WebhookPatch) {
     return uow.run(async (tx) => {
       const before = await tx.webhooks.lock(visibilityOf(caller), id);
@@ -243,8 +243,8 @@ export function webhookOperations(deps: Dependencies) {
           before: auditedPart(webhook),
         });
       });
-      // Cancel after the deletion has committed. From then on, a job that finds its endpoint deleted cancels its
-      // deliveries, too.
+      // Cancel the deliveries after the deletion has committed. From then on, a job that finds its endpoint deleted
+      // also cancels its deliveries.
       try {
         for (let last: string | undefined = uuidFloor(new Date(0)); last !== undefined; ) {
           last = await stores.deliveries.cancelOpen(

@@ -1,7 +1,7 @@
 import type { Environment } from '../caller.ts';
 
 /**
- * **Event → delivery → attempt.** An event is recorded once, in the transaction of the state change that it reports. A
+ * **Event → delivery → attempt.** An event is recorded once, in the transaction of the change that it reports. A
  * delivery sends one event to one endpoint. Its id is the same in every attempt. An attempt is one POST.
  *
  * Events go to endpoints of their own environment. Sandbox messages cause no events, so sandbox endpoints receive only
