@@ -57,6 +57,7 @@ module.exports = {
     layer('storage-adapter', '^src/storage/', ['^src/storage/', '^src/(domain|runtime)/']),
     layer('queue-adapter', '^src/queue/', ['^src/queue/', '^src/(domain|runtime)/']),
     layer('channels-adapter', '^src/channels/', ['^src/channels/', '^src/(domain|runtime)/']),
+    layer('tracing-adapter', '^src/tracing/', ['^src/tracing/', '^src/(domain|runtime)/']),
     layer('csv-adapter', '^src/csv/', ['^src/csv/', '^src/(domain|runtime)/']),
     layer('crypto-adapter', '^src/crypto/', ['^src/crypto/', '^src/(domain|runtime)/']),
     ...['intake', 'message-index', 'rate-limit'].map((engine) => ({
@@ -68,6 +69,7 @@ module.exports = {
     only('sdk-only-in-the-command-line', '^sdk/', ['^src/cli/main\\.ts$']),
     only('knex-and-pg-only-in-storage', 'node_modules/(knex|pg)/', ['^src/storage/']),
     only('pg-boss-only-in-queue', 'node_modules/pg-boss/', ['^src/queue/']),
+    only('opentelemetry-only-in-tracing', 'node_modules/@opentelemetry/', ['^src/tracing/']),
     only('csv-parse-only-in-csv', 'node_modules/csv-parse/', ['^src/csv/']),
     only('express-only-in-http', 'node_modules/express/', ['^src/(rest|http)/']),
     only(

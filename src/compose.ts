@@ -32,6 +32,8 @@ import { PasswordLinks } from './domain/people/password-links.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
 import type { ContactImportJob } from './domain/ports/job-queue.ts';
 import type { Logger } from './domain/ports/logger.ts';
+import { measureWithBoth } from './domain/ports/measurements.ts';
+import type { Tracing } from './domain/ports/tracing.ts';
 import { describeHold } from './domain/recovery/hold.ts';
 import { HoldGate } from './domain/recovery/hold-gate.ts';
 import { settleCopy } from './domain/recovery/settle-copy.ts';
@@ -146,6 +148,13 @@ function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Lo
   }
 }
 
+/** Starts the traces. Loads the packages for them only if they are wanted, so that they cost nothing otherwise. */
+async function tracingOf(config: Config, now: () => Date): Promise<Tracing | undefined> {
+  if (config.traces === undefined) return undefined;
+  const { MessageTraces } = await import('./tracing/message-traces.ts');
+  return new MessageTraces({ ...config.traces, serviceName: config.serviceName, now });
+}
+
 /** Returns the database connection. Starts the embedded PostgreSQL if no DATABASE_URL is configured. */
 async function connectionOf(
   config: Config,
@@ -205,7 +214,10 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const sms = smsOf(config, logger, now);
   const dkim = dkimOf(config);
   const registry = new Registry();
-  const measurements = new PrometheusMeasurements(registry);
+  const counted = new PrometheusMeasurements(registry);
+  const tracing = await tracingOf(config, now);
+  if (tracing) opened.defer(() => tracing.stop());
+  const measurements = tracing ? measureWithBoth(counted, tracing) : counted;
   const routes = [
     ...sms.routes,
     ...emailRoutesOf(config, dkim, logger, now),
@@ -386,6 +398,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     diagnostics: new PgDiagnostics(sql, server, listener, PgBossQueue.statements),
     live: deps.live,
     registry,
+    tracing,
     poolUse: () => ({ main: poolUse(knex), reads: poolUse(reads) }),
     dataDir: config.dataDir,
     queue,

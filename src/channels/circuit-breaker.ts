@@ -101,7 +101,8 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     if (isProbe) this.#probes -= 1;
     // Do not count a submission that ended because the process stops. It says nothing about the provider.
     if (!(outcome.kind === 'unavailable' && signal.aborted)) {
-      this.#measurements.submitted(this.label, outcome.kind, (performance.now() - startedAt) / 1_000);
+      const seconds = (performance.now() - startedAt) / 1_000;
+      this.#measurements.submitted({ provider: this.label, submission, outcome, seconds });
       this.#record.note(outcome);
       this.#learn(outcome, isProbe);
     }

@@ -16,6 +16,7 @@ import {
   masterKey,
   masterKeyNames,
   origins,
+  share,
   smsRoutes,
   whole,
 } from './config-formats.ts';
@@ -103,6 +104,8 @@ const variables = z.object({
   WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
   METRICS_TOKEN: headerText.optional(),
   METRICS_PORT: whole(1, 65_535).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_TRACES_SAMPLER_ARG: share.default(1),
   ONE_TIME_PASSWORDS: z
     .enum(['open', 'change-only'], { error: 'must be open or change-only' })
     .default('open'),
@@ -309,6 +312,14 @@ function fromVariables(values: z.output<typeof variables>) {
     },
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
     metricsToken: values.METRICS_TOKEN,
+    /** Where traces go, by OTLP over HTTP, and the share of messages that is traced. Undefined: no traces. */
+    traces:
+      values.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? undefined
+        : {
+            endpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/, ''),
+            share: values.OTEL_TRACES_SAMPLER_ARG,
+          },
     /** Port of a listener that serves health and metrics only. Undefined: there is none. */
     metricsPort: values.METRICS_PORT,
     /** Undefined: the server logs from level `info`, and the command line logs nothing. */

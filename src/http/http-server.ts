@@ -8,13 +8,14 @@ import type { Config } from '../config/config.ts';
 import { readGraphqlDocuments } from '../config/graphql-documents.ts';
 import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { RequestTrace } from '../domain/ports/tracing.ts';
 import { PersistedDocuments } from '../graphql/persisted-documents.ts';
 import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
 import { createSmsCallbackRouter } from '../rest/callbacks/sms-callbacks.ts';
 import { createWebhookSimulator } from '../rest/callbacks/webhook-simulator.ts';
 import { createWhatsAppCallbackRouter } from '../rest/callbacks/whatsapp-callbacks.ts';
 import { parseJsonBody, readBody } from '../rest/middleware/body.ts';
-import { requestIdOf } from '../rest/middleware/request.ts';
+import { headerOf, requestIdOf } from '../rest/middleware/request.ts';
 import { addToEveryResponse, securityHeaders } from '../rest/middleware/security-headers.ts';
 import { createConsoleRouter } from '../rest/pages/console.ts';
 import { createDocs } from '../rest/pages/docs.ts';
@@ -86,6 +87,13 @@ function createApp(
   return app;
 }
 
+/** The id is set on the request, so that the answer has the same. */
+function traceOf(request: Request): RequestTrace {
+  const requestId = requestIdOf(request);
+  request.headers['x-request-id'] = requestId;
+  return { traceparent: headerOf(request, 'traceparent'), requestId };
+}
+
 /** Measures the time from request to answer, in seconds. */
 function observe(metrics: Metrics, request: Request, response: Response): void {
   const startedAt = performance.now();
@@ -132,6 +140,12 @@ export async function startHttpServer(
   });
   const app = createApp(gateway, rest, graphql, config, logger, createProbes(gateway, config, metrics));
   addToEveryResponse(app.response, always);
+  const { tracing } = gateway;
+  const serve = (request: Request, response: Response) => {
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      rest.refuseHostless(request, response);
+    } else if (!rest.direct(request, response)) app(request, response);
+  };
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
@@ -144,9 +158,8 @@ export async function startHttpServer(
     (incoming, outgoing) => {
       const [request, response] = [incoming as Request, outgoing as Response];
       observe(metrics, request, response);
-      if (request.headers.host === undefined && request.httpVersion === '1.1') {
-        rest.refuseHostless(request, response);
-      } else if (!rest.direct(request, response)) app(request, response);
+      if (tracing) tracing.inRequest(traceOf(request), () => serve(request, response));
+      else serve(request, response);
     },
   );
   const responses = lastResponses(server);

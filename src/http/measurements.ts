@@ -1,8 +1,12 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Environment } from '../domain/caller.ts';
-import type { Channel } from '../domain/messages/message.ts';
-import type { AttemptClass, MeasuredMove, Measurements } from '../domain/ports/measurements.ts';
-import type { DeliveryReport, ProviderBalance, SubmitOutcome } from '../domain/ports/provider.ts';
+import type {
+  AcceptedMessage,
+  MeasuredAttempt,
+  MeasuredMove,
+  MeasuredSubmission,
+  Measurements,
+} from '../domain/ports/measurements.ts';
+import type { DeliveryReport, ProviderBalance } from '../domain/ports/provider.ts';
 
 /** The most reasons of failures with a series of their own, for each provider. Further ones count as `other`. */
 const REASONS_MAX = 50;
@@ -82,18 +86,18 @@ export class PrometheusMeasurements implements Measurements {
     });
   }
 
-  accepted(channel: Channel, environment: Environment, recipients: number): void {
+  accepted({ channel, environment, recipients }: AcceptedMessage): void {
     const key = `${channel} ${environment}`;
     let counter = this.#acceptedBy.get(key);
     if (!counter) {
       counter = this.#accepted.labels({ channel, environment });
       this.#acceptedBy.set(key, counter);
     }
-    counter.inc(recipients);
+    counter.inc(recipients.length);
   }
 
-  submitted(provider: string, outcome: SubmitOutcome['kind'], seconds: number): void {
-    this.#submitted.observe({ provider, outcome }, seconds);
+  submitted({ provider, outcome, seconds }: MeasuredSubmission): void {
+    this.#submitted.observe({ provider, outcome: outcome.kind }, seconds);
   }
 
   moved(moves: readonly MeasuredMove[]): void {
@@ -112,8 +116,13 @@ export class PrometheusMeasurements implements Measurements {
     this.#reports.inc({ provider, status });
   }
 
-  attempted(result: AttemptClass, seconds: number): void {
+  attempted({ result, seconds }: MeasuredAttempt): void {
     this.#attempts.observe({ result }, seconds);
+  }
+
+  /** Counts are not traces. */
+  traceparentOf(): undefined {
+    return undefined;
   }
 
   balanceOf(provider: string, balance: ProviderBalance | undefined): void {

@@ -221,8 +221,16 @@ describe('/metrics moves with traffic (R345)', () => {
   it('gives the first 50 reasons of a provider a series, and counts further ones as other', () => {
     const registry = new Registry();
     const measurements = new PrometheusMeasurements(registry);
+    const recipient = { messageId: '', position: 0, at: new Date() };
     const move = (reason: string) =>
-      ({ channel: 'sms', provider: 'many', status: 'failed', reason, reportSeconds: null }) as const;
+      ({
+        ...recipient,
+        channel: 'sms',
+        provider: 'many',
+        status: 'failed',
+        reason,
+        reportSeconds: null,
+      }) as const;
     measurements.moved(Array.from({ length: 60 }, (_, index) => move(`err ${index}`)));
     measurements.moved([move('err 3')]);
     return registry.getSingleMetricAsString('gateway_outcomes_total').then((text) => {

@@ -48,8 +48,8 @@ export interface HttpCarrierApi {
   };
   /** Reads an answer with any status except 408, 429 and 5xx. */
   read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
-  /** The question for the balance of the account, which also checks the credentials. */
-  readonly balance: Pick<ProviderRequest, 'path' | 'headers'> & {
+  /** The question for the balance of the account, which also checks the credentials. Absent if the API has none. */
+  readonly balance?: Pick<ProviderRequest, 'path' | 'headers'> & {
     /** Undefined if the answer has no balance. */
     read(body: ApiAnswer['body']): ProviderBalance | undefined;
   };
@@ -106,6 +106,7 @@ export function parseCarrierUrl(url: string, parameters: readonly string[] = [])
 export class HttpCarrier implements Provider<SmsSubmission> {
   readonly name: string;
   readonly api: HttpCarrierApi;
+  readonly probe?: () => Promise<ProviderProbe>;
   readonly #http: ProviderHttp;
   #trouble: string | undefined;
   #stopped: Promise<void> | undefined;
@@ -113,7 +114,8 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   constructor(api: HttpCarrierApi) {
     this.name = api.name;
     this.api = api;
-    const { baseUrl, timeoutMs, now } = api;
+    const { baseUrl, timeoutMs, now, balance } = api;
+    if (balance) this.probe = () => this.#askBalance(balance);
     this.#http = new ProviderHttp({
       baseUrl,
       now,
@@ -166,8 +168,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     return { ...base, state: 'up', ...(openCallbacks === undefined ? {} : { detail: openCallbacks }) };
   }
 
-  async probe(): Promise<ProviderProbe> {
-    const { path, headers, read } = this.api.balance;
+  async #askBalance({ path, headers, read }: NonNullable<HttpCarrierApi['balance']>): Promise<ProviderProbe> {
     const exchange = await this.#http.get({ path, headers: { ...headers, accept: 'application/json' } });
     if (exchange.kind === 'failure') throw new Error(exchange.reason);
     if (exchange.status === 401 || exchange.status === 403) {

@@ -57,13 +57,14 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
 
   const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
-    const { accountId, url, secret, deliveryId, event, body, at } = request;
+    const { accountId, url, secret, deliveryId, event, body, at, traceparent } = request;
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     const headers = {
       ...fixed,
       [headerNames.signature]: webhookSignatureHeader(secret, timestampSeconds, body),
       [headerNames.event]: event,
       [headerNames.delivery]: deliveryId,
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     return toResult(
       await clientFor(url).request({

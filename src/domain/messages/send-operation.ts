@@ -119,7 +119,7 @@ export function sendOperation<Request extends SendRequest>(
     const answer = await context.intake.accept(
       environment === 'sandbox' ? prepared : { ...prepared, limits: countedIn(limits) },
     );
-    if (!answer.isReplay) context.measurements.accepted(channel, environment, prepared.recipients.length);
+    if (!answer.isReplay) context.measurements.accepted(prepared);
     return answer;
   });
 }

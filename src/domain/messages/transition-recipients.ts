@@ -112,6 +112,9 @@ export async function transitionRecipients(
 function measuredMove(channel: Channel, move: RecipientMove, recipient: MovedRecipient): MeasuredMove {
   const isReported = move.from === 'sent' && recipient.sentAt !== null;
   return {
+    messageId: move.messageId,
+    position: move.position,
+    at: move.at,
     channel,
     provider: move.provider ?? recipient.provider,
     status: move.to,

@@ -1,13 +1,16 @@
 /**
- * Counts what happens, for `/metrics`. Labels have few values: no account, key or message ever is one. The methods never
- * throw and do no I/O.
+ * Measures what happens, for `/metrics` and traces. Labels of metrics have few values: no account, key or message ever is
+ * one. The methods never throw and do no I/O.
  */
 import type { Environment } from '../caller.ts';
 import type { Channel, MessageStatus } from '../messages/message.ts';
-import type { DeliveryReport, ProviderBalance, SubmitOutcome } from './provider.ts';
+import type { DeliveryReport, ProviderBalance, Submission, SubmitOutcome } from './provider.ts';
 
 /** A change of one recipient's status. */
 export interface MeasuredMove {
+  readonly messageId: string;
+  readonly position: number;
+  readonly at: Date;
   readonly channel: Channel;
   /** Name of the provider that has or had the recipient. Null if no provider has answered yet. */
   readonly provider: string | null;
@@ -18,8 +21,36 @@ export interface MeasuredMove {
   readonly reportSeconds: number | null;
 }
 
+export interface AcceptedMessage {
+  readonly id: string;
+  readonly channel: Channel;
+  readonly environment: Environment;
+  readonly recipients: readonly unknown[];
+  /** When it was prepared, just before it joined a batch. */
+  readonly createdAt: Date;
+}
+
 /** What an attempt at a webhook led to: `2xx` and so on by the status of the answer. */
 export type AttemptClass = '2xx' | '3xx' | '4xx' | '5xx' | 'no_answer';
+
+/** An attempt to deliver an event to a webhook. */
+export interface MeasuredAttempt {
+  /** Null for an event without a message. */
+  readonly messageId: string | null;
+  readonly deliveryId: string;
+  /** Number of attempts of the delivery before this one. */
+  readonly attemptsBefore: number;
+  readonly result: AttemptClass;
+  readonly seconds: number;
+}
+
+/** An answer of a provider. `provider` is its label in health and metrics. */
+export interface MeasuredSubmission {
+  readonly provider: string;
+  readonly submission: Pick<Submission, 'messageId' | 'position' | 'attempt'>;
+  readonly outcome: SubmitOutcome;
+  readonly seconds: number;
+}
 
 /** The measurements that count when a transaction has committed. */
 export interface CommittedMeasurements {
@@ -28,11 +59,14 @@ export interface CommittedMeasurements {
 }
 
 export interface Measurements extends CommittedMeasurements {
-  accepted(channel: Channel, environment: Environment, recipients: number): void;
-  /** An answer of a provider to one submission. `provider` is its label in health and metrics. */
-  submitted(provider: string, outcome: SubmitOutcome['kind'], seconds: number): void;
+  accepted(message: AcceptedMessage): void;
+  submitted(answered: MeasuredSubmission): void;
   reported(provider: string, status: DeliveryReport['status']): void;
-  attempted(result: AttemptClass, seconds: number): void;
+  attempted(attempt: MeasuredAttempt): void;
+  /** The header `traceparent` for an attempt. Undefined if the message is not traced. */
+  traceparentOf(
+    attempt: Pick<MeasuredAttempt, 'messageId' | 'deliveryId' | 'attemptsBefore'>,
+  ): string | undefined;
   /** Undefined if the provider does not tell its balance now. */
   balanceOf(provider: string, balance: ProviderBalance | undefined): void;
 }
@@ -47,5 +81,41 @@ export const UNMEASURED: Measurements = {
   submitted: nothing,
   reported: nothing,
   attempted: nothing,
+  traceparentOf: nothing,
   balanceOf: nothing,
 };
+
+/** Measures with both. The header of an attempt is that of the second. */
+export function measureWithBoth(first: Measurements, second: Measurements): Measurements {
+  return {
+    moved(moves) {
+      first.moved(moves);
+      second.moved(moves);
+    },
+    refunded(recipients) {
+      first.refunded(recipients);
+      second.refunded(recipients);
+    },
+    accepted(message) {
+      first.accepted(message);
+      second.accepted(message);
+    },
+    submitted(answered) {
+      first.submitted(answered);
+      second.submitted(answered);
+    },
+    reported(provider, status) {
+      first.reported(provider, status);
+      second.reported(provider, status);
+    },
+    attempted(attempt) {
+      first.attempted(attempt);
+      second.attempted(attempt);
+    },
+    traceparentOf: (attempt) => second.traceparentOf(attempt),
+    balanceOf(provider, balance) {
+      first.balanceOf(provider, balance);
+      second.balanceOf(provider, balance);
+    },
+  };
+}

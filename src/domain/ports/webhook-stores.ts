@@ -80,6 +80,7 @@ export interface WebhookStore {
 
 export interface DueDelivery {
   readonly id: string;
+  readonly messageId: string | null;
   readonly accountId: string;
   readonly event: EventType;
   readonly body: string;

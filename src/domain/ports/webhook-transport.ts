@@ -27,6 +27,8 @@ export interface AttemptRequest {
   readonly body: string | Uint8Array;
   /** The time of this attempt. Its whole seconds are signed as `t`. */
   readonly at: Date;
+  /** The header `traceparent` of W3C Trace Context. No header if absent. */
+  readonly traceparent?: string;
 }
 
 export interface AttemptResult {

@@ -41,8 +41,8 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
   await tx.jobs.enqueue(jobs);
 }
 
-function dueDelivery({ id, accountId, event }: WebhookDelivery, body: string): DueDelivery {
-  return { id, accountId, event, body, attempts: 0, retriesFrom: 0, dueAt: null };
+function dueDelivery({ id, messageId, accountId, event }: WebhookDelivery, body: string): DueDelivery {
+  return { id, messageId, accountId, event, body, attempts: 0, retriesFrom: 0, dueAt: null };
 }
 
 /** Returns a new delivery of `event` to `webhook`, without attempts. */

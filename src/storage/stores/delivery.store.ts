@@ -345,6 +345,7 @@ export class PgDeliveryStore implements DeliveryStore {
     const rows = await this.#sql.query<EventBodyRow & DueRow>(DUE, values);
     return rows.map((row) => ({
       id: row.id,
+      messageId: row.message_id,
       accountId: row.account_id,
       event: row.event,
       body: eventBody(row),

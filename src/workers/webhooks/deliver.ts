@@ -34,6 +34,8 @@ interface Endpoint {
   readonly secret: string;
 }
 
+type AttemptMeasurements = Pick<Measurements, 'attempted' | 'traceparentOf'>;
+
 /** Runs webhook jobs: makes the attempts, and records them and their retries (R163–R167). */
 export class DeliverWebhooks {
   readonly #stores: Pick<Stores, 'webhooks' | 'deliveries'>;
@@ -41,7 +43,7 @@ export class DeliverWebhooks {
   readonly #transport: WebhookTransport;
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
-  readonly #measurements: Pick<Measurements, 'attempted'>;
+  readonly #measurements: AttemptMeasurements;
   readonly #records: Batcher<{ readonly attempt: RecordedAttempt; readonly job: OpenJob }, undefined>;
   readonly #backlog: Batcher<WebhookJob, undefined>;
   readonly #lanes = new EndpointLanes();
@@ -52,7 +54,7 @@ export class DeliverWebhooks {
     uow: UnitOfWork,
     transport: WebhookTransport,
     secrets: SecretBox,
-    system: { clock: Clock; ids: Ids; measurements: Pick<Measurements, 'attempted'> },
+    system: { clock: Clock; ids: Ids; measurements: AttemptMeasurements },
   ) {
     this.#stores = stores;
     this.#uow = uow;
@@ -145,6 +147,12 @@ export class DeliverWebhooks {
     if (!endpoint || refusalOf(endpoint)) return undefined;
     const { webhook, secret } = endpoint;
     const at = this.#clock.now();
+    const attempt = {
+      messageId: delivery.messageId,
+      deliveryId: delivery.id,
+      attemptsBefore: delivery.attempts,
+    };
+    const traceparent = this.#measurements.traceparentOf(attempt);
     const result = await this.#transport.attempt({
       accountId: webhook.accountId,
       url: webhook.url,
@@ -153,8 +161,9 @@ export class DeliverWebhooks {
       event: delivery.event,
       body: delivery.body,
       at,
+      ...(traceparent === undefined ? {} : { traceparent }),
     });
-    this.#measurements.attempted(classOf(result), result.durationMs / 1_000);
+    this.#measurements.attempted({ ...attempt, result: classOf(result), seconds: result.durationMs / 1_000 });
     const number = delivery.attempts + 1 - delivery.retriesFrom;
     const record = attemptRecord(webhook, delivery, number, at, this.#clock.now(), result);
     return { recorded: { webhookId: webhook.id, event: delivery.event, record }, result };
