@@ -2,6 +2,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { readRecordedAnswers } from '../support/recorded-answers.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const DOCUMENT = join(ROOT, 'schema/openapi.json');
@@ -100,34 +103,113 @@ describe('the OpenAPI document in the tools of others', () => {
   });
 
   it('is kept, as Prism sees it, by every answer to the examples of the document', async () => {
-    const port = await freePort();
-    const prism = spawn(
-      process.execPath,
-      [tool('prism'), 'proxy', DOCUMENT, `${gateway.url}/api/v1`, '--port', String(port), '--errors'],
-      { stdio: ['ignore', 'pipe', 'pipe'] },
-    );
-    try {
-      const printed: string[] = [];
-      for (const stream of [prism.stdout, prism.stderr])
-        stream.on('data', (piece) => printed.push(String(piece)));
-      await eventually(() => printed.join('').includes('Prism is listening'));
-      const faults: string[] = [];
-      for (const { method, path, body } of await exampleRequests()) {
-        const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-          method,
-          headers: { 'X-Api-Key': account.key, ...(body ? { 'Content-Type': 'application/json' } : {}) },
-          ...(body ? { body: JSON.stringify(body) } : {}),
-        });
-        const text = await response.text();
-        if (text.includes('stoplight.io')) faults.push(`${method} ${path}: ${text}`);
-      }
-      expect(faults).toEqual([]);
-    } finally {
-      prism.kill();
-      if (prism.exitCode === null) await once(prism, 'exit');
+    await using prism = await startPrism(`${gateway.url}/api/v1`, ['--errors']);
+    const faults: string[] = [];
+    for (const { method, path, body } of await exampleRequests()) {
+      const response = await fetch(`${prism.url}${path}`, {
+        method,
+        headers: { 'X-Api-Key': account.key, ...(body ? { 'Content-Type': 'application/json' } : {}) },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      });
+      const text = await response.text();
+      if (text.includes('stoplight.io')) faults.push(`${method} ${path}: ${text}`);
     }
+    expect(faults).toEqual([]);
   });
+
+  it(
+    'is kept, as Prism sees it, by every answer of the contract suite',
+    async () => {
+      const file = join(place, 'answers.jsonl');
+      const suite = ['test', '--', '--selectProjects', 'all', '--', 'test/contract'];
+      await run('npm', suite, {
+        cwd: ROOT,
+        env: { ...process.env, RECORD_ANSWERS: file },
+        maxBuffer: 64 * 1024 ** 2,
+      });
+      const answers = readRecordedAnswers(file);
+      expect(answers.length).toBeGreaterThan(2_000);
+      // Stands where the gateway was, and answers as it did. So Prism cannot disturb the tests.
+      const replay = createServer((request, response) => {
+        const { status, headers, text } = answers[Number(request.headers['x-replay'])]!;
+        const kept = Object.entries(headers).filter(
+          ([name]) =>
+            !/^(content-length|content-encoding|transfer-encoding|connection|keep-alive)$/.test(name),
+        );
+        response.writeHead(status, Object.fromEntries(kept)).end(text);
+      }).listen(0, '127.0.0.1');
+      await once(replay, 'listening');
+      const { port } = replay.address() as AddressInfo;
+      await using prism = await startPrism(`http://127.0.0.1:${port}`, []);
+      const faults = new Set<string>();
+      let judged = 0;
+      for (const [index, { method, path, requestBody, status }] of answers.entries()) {
+        const response = await fetch(`${prism.url}${path}`, {
+          method,
+          headers: { 'X-Api-Key': 'key', 'X-Replay': String(index), 'Content-Type': 'application/json' },
+          ...(requestBody === null || /^(GET|HEAD)$/.test(method) ? {} : { body: requestBody }),
+          signal: AbortSignal.timeout(PRISM_MS),
+        }).catch((error: Error) => error);
+        if (response instanceof Error) {
+          faults.add(`${method} ${path} ${status}: Prism did not answer: ${response.message}`);
+          continue;
+        }
+        const text = await response.text();
+        // Tests also ask for paths that do not exist.
+        if (text.includes('#NO_PATH_MATCHED_ERROR') || text.includes('#NO_METHOD_MATCHED_ERROR')) continue;
+        if (response.status !== status)
+          faults.add(`${method} ${path}: ${status} became ${response.status}: ${text}`);
+        judged += 1;
+        const violations = JSON.parse(response.headers.get('sl-violations') ?? '[]') as Violation[];
+        for (const { location, message } of violations)
+          if (location[0] === 'response')
+            faults.add(`${method} ${path} ${status} ${location.join('.')}: ${message}`);
+      }
+      replay.close();
+      expect([...faults]).toEqual([]);
+      expect(judged).toBeGreaterThan(answers.length / 2);
+    },
+    30 * 60_000,
+  );
 });
+
+/** How long Prism may take for an answer, in ms. */
+const PRISM_MS = 20_000;
+
+/** A difference from the document, as Prism reports it. */
+interface Violation {
+  readonly location: readonly string[];
+  readonly message: string;
+}
+
+/** Starts Prism as a proxy that compares requests to `upstream` and its answers with the document. */
+async function startPrism(
+  upstream: string,
+  options: readonly string[],
+): Promise<{ readonly url: string } & AsyncDisposable> {
+  const port = await freePort();
+  const prism = spawn(
+    process.execPath,
+    [tool('prism'), 'proxy', DOCUMENT, upstream, '--port', String(port), ...options],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const stop = async () => {
+    prism.kill();
+    if (prism.exitCode === null && prism.signalCode === null) await once(prism, 'exit');
+  };
+  let printed = '';
+  for (const stream of [prism.stdout, prism.stderr])
+    stream.on('data', (piece) => {
+      printed = `${printed}${String(piece)}`.slice(-10_000);
+    });
+  try {
+    await eventually(() => printed.includes('Prism is listening'));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: stop };
+}
 
 /** The examples of all operations. Where a path names something, there is nothing of that name: an error is an answer too. */
 async function exampleRequests(): Promise<{ method: string; path: string; body: unknown }[]> {

@@ -1,6 +1,14 @@
 #!/usr/bin/env bash
-# Installs the generators for `npm run test:clients` from the npm registry unless they are there.
+# For `npm run test:clients`: installs the generators from the npm registry, and PHP, Go and Java from Debian, unless
+# they are there.
 set -euo pipefail
 cd "$(dirname "$0")"
+for program in php go javac; do
+  command -v "$program" >/dev/null && continue
+  command -v apt-get >/dev/null || { echo "$program is missing, and there is no apt-get to install it with"; continue; }
+  apt-get update -q
+  apt-get install -y -q --no-install-recommends php-cli golang-go default-jdk-headless
+  break
+done
 [ -d node_modules ] && exit 0
 npm install --no-package-lock

@@ -1,4 +1,12 @@
 import { apart } from '../support/jest-apart.js';
 
-/** The tests that need generators of clients. */
-export default apart('clients');
+const config = apart('clients');
+const [project] = config.projects;
+
+/** The tests that need generators of clients, or compilers of languages that webhooks are verified in. */
+export default {
+  ...config,
+  projects: [
+    { ...project, testMatch: [...project.testMatch, '<rootDir>/test/contract/webhook-verification.test.ts'] },
+  ],
+};

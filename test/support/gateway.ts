@@ -8,6 +8,7 @@ import { startHttpServer } from '../../src/http/http-server.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from './database.ts';
 import { createDocumentCheck, type DocumentCheck } from './documented.ts';
+import { recordAnswer } from './recorded-answers.ts';
 import { TEST_VAPID } from './vapid.ts';
 
 const TEST_CALLER: SystemCaller = { kind: 'system', name: 'test' };
@@ -138,6 +139,7 @@ export async function startTestGateway(
         text,
       };
       documentCheck ??= createDocumentCheck(openApiDocument(parts.operations));
+      recordAnswer({ method, path, body, answer });
       const faults = documentCheck.faultsOf(method, path, answer);
       if (faults.length > 0)
         throw new Error(`${method} ${path} is not as documented: ${faults.join('; ')}\n${text}`);
