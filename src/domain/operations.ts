@@ -21,6 +21,7 @@ import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
 import { providerOperations } from './messages/provider-health.ts';
 import { pushOperations } from './messages/push-operations.ts';
+import { recipientListOperations } from './messages/recipient-list-operations.ts';
 import { createSendContext } from './messages/send-operation.ts';
 import { smsOperations } from './messages/sms-operations.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
@@ -63,6 +64,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     contacts: contactOperations(deps),
     contactImports: contactImportOperations(deps),
     messageLists: messageListOperations(deps),
+    recipientLists: recipientListOperations(deps),
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },
     events: eventOperations(deps),
     deliveries: deliveryListOperations(deps),

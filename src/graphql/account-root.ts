@@ -9,6 +9,7 @@ import type { GraphqlContext } from './context.ts';
 const LISTS = [
   'apiKeys',
   'messages',
+  'recipients',
   'usage',
   'analytics',
   'ledger',

@@ -38,6 +38,12 @@ export class RecipientType {
   @Field(() => RecipientErrorType, { nullable: true, description: 'Why the recipient failed.' })
   error!: RecipientError | null;
 
+  @Field(() => String, {
+    nullable: true,
+    description: 'The carrier or provider that accepted it. Null until one accepts.',
+  })
+  provider!: string | null;
+
   @Field(() => DateTime, { nullable: true, description: 'When the provider accepted it.' })
   sentAt!: Date | null;
 

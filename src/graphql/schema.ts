@@ -35,6 +35,7 @@ import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
 import { ProviderResolver } from './provider.graphql.ts';
 import { RecipientResolver } from './recipient.graphql.ts';
+import { RecipientListResolver } from './recipient-list.graphql.ts';
 import { SearchResolver } from './search.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { SendLimitsResolver } from './send-limits.graphql.ts';
@@ -68,6 +69,7 @@ export function createSchema(): GraphQLSchema {
       MessageResolver,
       ExplanationResolver,
       RecipientResolver,
+      RecipientListResolver,
       MessageEventResolver,
       SendResolver,
       SendLimitsResolver,

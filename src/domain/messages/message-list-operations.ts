@@ -217,11 +217,11 @@ function onlyChannels(positions: Positions, channels: readonly Channel[] | undef
  * Merges the channels' lists and returns the newest `limit` messages. Messages of the same channel stay in the order of
  * `seq`. So the position in the cursor never skips a message of that channel.
  */
-function merge(keys: readonly MessageKey[], limit: number): MessageKey[] {
+export function merge<Key extends MessageKey>(keys: readonly Key[], limit: number): Key[] {
   const lists = [...Map.groupBy(keys, (key) => key.channel).values()];
-  const merged: MessageKey[] = [];
+  const merged: Key[] = [];
   while (merged.length < limit) {
-    let newest: MessageKey[] | undefined;
+    let newest: Key[] | undefined;
     for (const list of lists) if (isNewer(list[0], newest?.[0])) newest = list;
     const next = newest?.shift();
     if (!next) break;

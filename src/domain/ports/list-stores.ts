@@ -90,6 +90,47 @@ export interface MessageListStore {
   ): Promise<readonly (TimelineEntry & { messageId: string; position: number })[]>;
 }
 
+export interface RecipientListFilter {
+  /** The recipient has one of these statuses, and its message one of these channels. */
+  readonly channel?: readonly Channel[] | undefined;
+  readonly status?: readonly MessageStatus[] | undefined;
+  /** The whole address, as it is stored. */
+  readonly address?: string | undefined;
+  readonly errorCode?: string | undefined;
+  readonly provider?: string | undefined;
+  /** Of the message. The bounds of its creation time are both included. */
+  readonly environment?: Environment | undefined;
+  readonly sender?: string | undefined;
+  readonly apiKeyId?: string | undefined;
+  readonly from?: Date | undefined;
+  readonly to?: Date | undefined;
+}
+/** A recipient with the position and the currency of its message. `id` is the message's. */
+export type ListedRecipient = Recipient & MessageKey & Pick<Message, 'currency'>;
+/** A place in a channel's list of recipients. */
+export interface RecipientPlace {
+  /** Number of the message. */
+  readonly seq: number;
+  /** Position of the recipient in its message. */
+  readonly position: number;
+}
+
+/** Lists of the recipients of all messages. */
+export interface RecipientListStore {
+  /**
+   * For each channel, returns up to `limit` recipients after the given place, those of the newest message first. Without
+   * an address, it looks only at the newest `SEARCH_REACH` messages before the place in the time span of the filter.
+   */
+  list(
+    accountId: string,
+    filter: RecipientListFilter,
+    after: ReadonlyMap<Channel, RecipientPlace>,
+    limit: number,
+  ): Promise<readonly ListedRecipient[]>;
+  /** Returns the number of matching recipients of the messages that `list` looks at. */
+  count(accountId: string, filter: RecipientListFilter, channels: readonly Channel[]): Promise<number>;
+}
+
 /** Lists of webhook deliveries for people. */
 export interface DeliveryListStore {
   /** Returns up to `limit` deliveries of the messages' events, oldest first. */

@@ -21,7 +21,7 @@ import type { CopyStore } from './copy-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { Intake } from './intake.ts';
 import type { JobSink, NewJob } from './job-queue.ts';
-import type { DeliveryListStore, MessageListStore } from './list-stores.ts';
+import type { DeliveryListStore, MessageListStore, RecipientListStore } from './list-stores.ts';
 import type { CommittedMeasurements } from './measurements.ts';
 import type { MessageStore, RefundStore } from './message-stores.ts';
 import type { ObjectStore } from './object-store.ts';
@@ -74,6 +74,7 @@ export interface Stores {
   readonly copy: CopyStore;
   readonly deliveryLists: DeliveryListStore;
   readonly messageLists: MessageListStore;
+  readonly recipientLists: RecipientListStore;
   readonly usage: UsageStore;
   readonly analytics: AnalyticsStore;
 }

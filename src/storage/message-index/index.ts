@@ -11,7 +11,7 @@ import {
   type Part,
   type SeqFilter,
 } from './message-finder.ts';
-import { type SeqRange, seqRange } from './seq-range.ts';
+import { rangeOf, type SeqRange, seqRange, timesOf } from './seq-range.ts';
 import {
   BITMAP_OF_SEQ,
   BLOCK,
@@ -35,7 +35,9 @@ export {
   isNarrow,
   messagePages,
   PENDING_BLOCKS,
+  rangeOf,
   STATUS_OF_MESSAGE,
   STATUS_OF_RECIPIENTS,
   seqRange,
+  timesOf,
 };

@@ -23,6 +23,7 @@ import { PgObjectStore } from '../stores/object.store.ts';
 import { PgPlanStore } from '../stores/plan.store.ts';
 import { PgPriceStore } from '../stores/price.store.ts';
 import { PgProviderHealthStore } from '../stores/provider-health.store.ts';
+import { PgRecipientListStore } from '../stores/recipient-list.store.ts';
 import { PgRefundStore } from '../stores/refund.store.ts';
 import { PgReportStore } from '../stores/report.store.ts';
 import { PgRetentionStore } from '../stores/retention.store.ts';
@@ -81,6 +82,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     copy: new PgCopyStore(sql),
     deliveryLists: new PgDeliveryListStore(sql),
     messageLists: new PgMessageListStore(sql),
+    recipientLists: new PgRecipientListStore(sql),
     usage: new PgUsageStore(sql),
     analytics: new PgAnalyticsStore(sql),
   };

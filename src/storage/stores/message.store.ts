@@ -113,7 +113,7 @@ function mapMessage(row: MessageRow): Message {
   };
 }
 
-interface RecipientRow {
+export interface RecipientRow {
   message_id: string;
   position: number;
   address: string;
@@ -133,7 +133,7 @@ interface RecipientRow {
 }
 
 /** Returns the recipient in a row of `RECIPIENT_COLUMNS`. */
-function mapRecipient(row: RecipientRow): Recipient {
+export function mapRecipient(row: RecipientRow): Recipient {
   return {
     messageId: row.message_id,
     position: row.position,
@@ -192,7 +192,8 @@ const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
     SELECT message_id, ${OF_RECIPIENTS}
     FROM recipients WHERE message_id = ANY($1::uuid[]) GROUP BY message_id) r
   CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = r.message_id OFFSET 0) m`;
-const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
+/** Columns of `RecipientRow`, for a query of the table `recipients` under its own name. */
+export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
   error_message, sent_at, delivered_at, failed_at, read_at, claimed, attempts,
   (SELECT due_at FROM deferred_refunds d
    WHERE d.message_id = recipients.message_id AND d.position = recipients.position) AS refund_due_at`;

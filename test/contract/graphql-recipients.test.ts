@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, signIn, signInOperator } from '../support/graphql.ts';
+import { countStatements } from '../support/statements.ts';
+
+interface Row {
+  readonly to: string;
+  readonly status: string;
+  readonly provider: string | null;
+  readonly message: { readonly id: string; readonly channel: string };
+}
+
+const QUERY = `query ($n: Int, $after: String, $filter: RecipientFilter) {
+  recipients(first: $n, after: $after, filter: $filter) {
+    totalCount pageInfo { hasNextPage endCursor } nodes { to status provider error { code } message { id channel } }
+  }
+}`;
+
+describe('recipients as a list (R333)', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+    const send = async (channel: string, body: object, key = account.key) => {
+      const answer = await gateway.call('POST', `/developers/${channel}`, { key, body });
+      if (answer.status !== 200) throw new Error(answer.text);
+    };
+    // Numbers that end with 0001 fail, and the others are delivered (R226).
+    const sms = (to: string, rest: object = {}) => send('sms', { to, message: 'Hello', ...rest });
+    const email = (to: string) => send('email', { to, subject: 'Hello', text: 'Hello' });
+    await sms('+256700000009,+256701230001,+256700000019');
+    await email('one@a.example,two@a.example');
+    await sms('+254712340009', { from: 'SHOP' });
+    await email('three@a.example');
+    await sms('+256700000019,+256700000029');
+    await send('sms', { to: '+256700000019', message: 'Hello' }, account.sandboxKey);
+    await eventually(async () => {
+      const { nodes } = (
+        await data('{ recipients(first: 100) { nodes { status message { environment } } } }')
+      ).recipients;
+      return (
+        nodes.length === 10 &&
+        nodes.every(
+          (row: { status: string; message: { environment: string } }) =>
+            row.message.environment === 'SANDBOX' || ['DELIVERED', 'FAILED', 'SENT'].includes(row.status),
+        )
+      );
+    });
+  });
+  afterAll(() => gateway?.stop());
+
+  const data = async (query: string, variables: object = {}) => {
+    const answer = await graphql(gateway, query, { token, variables });
+    if (answer.body.errors) throw new Error(answer.text);
+    return answer.body.data;
+  };
+  const found = async (filter?: object): Promise<{ rows: string[]; total: number }> => {
+    const { nodes, totalCount } = (await data(QUERY, { n: 100, filter })).recipients;
+    return { rows: nodes.map(({ to }: Row) => to), total: totalCount };
+  };
+
+  it.each([1, 2, 3, 100])('has each recipient once, by messages, in pages of %d', async (n) => {
+    const query = '{ messages(first: 100) { nodes { id channel recipients { to status } } } }';
+    const expected = (await data(query)).messages.nodes.flatMap(
+      ({ id, channel, recipients }: { id: string; channel: string; recipients: Row[] }) =>
+        recipients.map(({ to, status }) => ({ to, status, message: { id, channel } })),
+    );
+    expect(expected).toHaveLength(10);
+    const walked: object[] = [];
+    for (let after: string | null | undefined; after !== null; ) {
+      const { nodes, pageInfo, totalCount } = (await data(QUERY, { n, after })).recipients;
+      expect(totalCount).toBe(10);
+      walked.push(...nodes.map(({ to, status, message }: Row) => ({ to, status, message })));
+      after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
+    }
+    expect(walked).toEqual(expected);
+  });
+
+  it('is filtered by what support asks for', async () => {
+    const to = ['+256700000019', '+256700000029', '+256700000019', '+254712340009'];
+    expect(await found({ address: '0700 000 019', environment: 'PRODUCTION' })).toEqual({
+      rows: ['+256700000019', '+256700000019'],
+      total: 2,
+    });
+    expect((await found({ address: 'Two@a.example' })).rows).toEqual(['two@a.example']);
+    expect((await found({ address: '+256700000999' })).rows).toEqual([]);
+    expect(await found({ status: 'FAILED' })).toEqual({ rows: ['+256701230001'], total: 1 });
+    expect((await found({ errorCode: 'rejected' })).rows).toEqual(['+256701230001']);
+    expect((await found({ sender: 'SHOP' })).rows).toEqual(['+254712340009']);
+    expect((await found({ channel: ['EMAIL'] })).rows).toHaveLength(3);
+    expect((await found({ environment: 'SANDBOX' })).rows).toEqual(['+256700000019']);
+    expect((await found({ channel: 'SMS', provider: 'simulator', environment: 'PRODUCTION' })).rows).toEqual([
+      ...to.slice(0, 2),
+      to[3],
+      '+256700000009',
+      '+256700000019',
+    ]);
+    expect((await found({ from: new Date(Date.now() + 60_000).toISOString() })).total).toBe(0);
+    expect((await found({ to: new Date(Date.now() + 60_000).toISOString() })).total).toBe(10);
+  });
+
+  it('runs as many statements for two rows as for ten, and names what a search costs', async () => {
+    const count = async (n: number) => {
+      using counter = countStatements();
+      await data(QUERY, { n, filter: { status: ['DELIVERED', 'SENT'] } });
+      return counter.texts().length;
+    };
+    expect(await count(2)).toBe(await count(10));
+    const ask = (filter: object) =>
+      graphql(gateway, QUERY, { token, variables: { n: 1, filter }, headers: { 'Cost-Only': 'true' } });
+    expect((await ask({ status: 'FAILED' })).cost.requested).toBeGreaterThan(3_000);
+    expect((await ask({ address: '0700000019' })).cost.requested).toBeLessThan(100);
+  });
+
+  it('belongs to its account, and refuses cursors of other lists', async () => {
+    const stranger = await signIn(gateway, await gateway.createAccount());
+    const { body } = await graphql(gateway, QUERY, { token: stranger });
+    expect(body.data.recipients).toMatchObject({ nodes: [], totalCount: 0 });
+    const query = `query ($a: ID!) { account(id: $a) { recipients(filter: { address: "0700000009" }) { nodes { to message { content } } } } }`;
+    const operator = await signInOperator(gateway);
+    const read = await graphql(gateway, query, { token: operator, variables: { a: account.accountId } });
+    expect(read.body.data.account.recipients.nodes).toEqual([
+      { to: '+256700000009', message: { content: '' } },
+    ]);
+    const { pageInfo } = (await data('{ messages(first: 1) { pageInfo { endCursor } } }')).messages;
+    const variables = { after: pageInfo.endCursor };
+    expect(codesOf(await graphql(gateway, QUERY, { token, variables }))).toEqual(['BAD_USER_INPUT']);
+  });
+});
