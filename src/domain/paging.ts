@@ -24,6 +24,11 @@ export interface Slice<T> {
   readonly hasPreviousPage: boolean;
   /** Counts all rows of the list. It is called only if the total was requested. */
   readonly total: () => Promise<number>;
+  /**
+   * Returns the time before which a search did not look. Undefined if it looked at everything. Absent for lists that are
+   * searched completely.
+   */
+  readonly searchedBackTo?: () => Promise<Date | undefined>;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type ClassType, Float, Field as LazyField, ObjectType } from 'type-graphql';
 import type { Slice } from '../domain/paging.ts';
+import { DateTime } from './scalars.ts';
 import { Field } from './typed.ts';
 
 @ObjectType({ description: 'The place of a page in its list.', simpleResolvers: true })
@@ -30,6 +31,10 @@ interface ConnectionOf<Node> {
   readonly pageInfo: PageInfo;
   /** Counts the rows. Called only if the query asks for `totalCount`. */
   readonly totalCount: () => Promise<number>;
+}
+/** A page of a list whose search may stop before the end. */
+interface SearchedConnectionOf<Node> extends ConnectionOf<Node> {
+  readonly searchedBackTo: () => Promise<Date | undefined>;
 }
 
 /** Makes the class of a Relay connection, for fields with the arguments `first` and `after`. */
@@ -66,6 +71,25 @@ export function connectionOf<Node extends object>(
     totalCount!: () => Promise<number>;
   }
   return Connection;
+}
+
+/** Makes the class of a connection whose search may stop before the end of the list. */
+export function searchedConnectionOf<Node extends object>(
+  name: string,
+  node: () => ClassType<Node>,
+): ClassType<SearchedConnectionOf<Node>> {
+  const connectionType = connectionOf(name, node) as ClassType<SearchedConnectionOf<Node>>;
+  LazyField(() => DateTime, {
+    nullable: true,
+    description:
+      'Where the search stopped: rows before this time were not looked at. Ask again with it as `to` of the filter. Null if all were.',
+  })(connectionType.prototype, 'searchedBackTo');
+  return connectionType;
+}
+
+/** Converts a slice whose search may stop. */
+export function searchedConnection<T>(slice: Slice<T>): SearchedConnectionOf<T> {
+  return { ...connection(slice), searchedBackTo: async () => slice.searchedBackTo?.() };
 }
 
 /** Converts a slice into a connection. The total is counted only if the query asks for it. */

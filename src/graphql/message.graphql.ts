@@ -15,7 +15,7 @@ import { fromMinor } from '../domain/money/money.ts';
 import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
-import { connection, connectionOf } from './connection.ts';
+import { searchedConnection, searchedConnectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { weighingFilter } from './cost.ts';
 import {
@@ -230,7 +230,7 @@ const COSTLIEST: MessageOrder = 'cost';
 /** Points for the costliest messages. The query sorts all messages that a search would read. */
 const COSTLIEST_COST = 1_000;
 
-const MessageConnection = connectionOf('Message', () => MessageType);
+const MessageConnection = searchedConnectionOf('Message', () => MessageType);
 
 @Resolver(() => MessageType)
 export class MessageResolver {
@@ -259,7 +259,7 @@ export class MessageResolver {
     orderBy?: MessageOrder | null,
   ) {
     const input = { ...slice, filter: given(filter), orderBy: orderBy ?? undefined };
-    return connection(await run(operations.messageLists.list, input));
+    return searchedConnection(await run(operations.messageLists.list, input));
   }
 
   @FieldResolver(() => [String], {

@@ -3,7 +3,7 @@ import type { Environment } from '../domain/caller.ts';
 import { notFound } from '../domain/errors.ts';
 import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
 import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
-import { connection, connectionOf } from './connection.ts';
+import { searchedConnection, searchedConnectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { weighingFilter } from './cost.ts';
 import { ChannelEnum, EnvironmentEnum, MessageStatusEnum } from './enums.ts';
@@ -33,7 +33,7 @@ class RecipientFilter {
 
   @InputField(() => String, {
     nullable: true,
-    description: 'The carrier or provider that accepted the recipient.',
+    description: 'The carrier or provider that accepted or refused the recipient.',
   })
   provider?: string | null;
 
@@ -60,7 +60,7 @@ class RecipientFilter {
 const SEARCHES = ['status', 'errorCode', 'provider', 'environment', 'sender', 'apiKeyId'];
 const searching = weighingFilter(SEARCHES, 1_000, 0);
 
-const RecipientConnection = connectionOf('Recipient', () => RecipientType);
+const RecipientConnection = searchedConnectionOf('Recipient', () => RecipientType);
 
 /** The recipients of all messages as one list. */
 @Resolver(() => RecipientType)
@@ -79,7 +79,7 @@ export class RecipientListResolver {
     @Arg('filter', () => RecipientFilter, { nullable: true, description: 'Default: all.' })
     filter?: RecipientFilter | null,
   ) {
-    return connection(await run(operations.recipientLists.list, { ...slice, filter: given(filter) }));
+    return searchedConnection(await run(operations.recipientLists.list, { ...slice, filter: given(filter) }));
   }
 
   @FieldResolver(() => MessageType, { description: 'The message of the recipient.' })

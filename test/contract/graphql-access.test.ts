@@ -43,6 +43,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
   message: { by: 'message.find', document: `{ message(id: "${NOBODY}") { id } }` },
   explainMessage: { by: 'message.explain', document: `{ explainMessage(id: "${NOBODY}") { cause } }` },
   messages: { by: 'message.list', document: '{ messages { nodes { id } } }' },
+  recipients: { by: 'message.listRecipients', document: '{ recipients { nodes { to } } }' },
   apiKeys: { by: 'apiKey.list', document: '{ apiKeys { keyId } }' },
   scopeCatalog: { by: 'apiKey.scopeCatalog', document: '{ scopeCatalog { scope } }' },
   keyPresets: { by: 'apiKey.presets', document: '{ keyPresets { name } }' },
@@ -475,6 +476,8 @@ describe('accounts cannot see each other (R224)', () => {
   const FILTERS: Record<string, () => string> = {
     'messages.filter.apiKeyId': () =>
       `{ messages(filter: { apiKeyId: "${ids.key}" }) { nodes { id } totalCount } }`,
+    'recipients.filter.apiKeyId': () =>
+      `{ recipients(filter: { apiKeyId: "${ids.key}" }) { nodes { to } totalCount } }`,
     'webhookDeliveries.filter.webhookId': () =>
       `{ webhookDeliveries(filter: { webhookId: "${ids.webhook}" }) { nodes { id } totalCount } }`,
     'webhookDeliveries.filter.messageId': () =>

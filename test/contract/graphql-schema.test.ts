@@ -128,6 +128,9 @@ describe('the schema of the GraphQL API (R236)', () => {
     }
   });
 
+  /** Lists whose search may stop before their end (R334). */
+  const SEARCHED = ['Message', 'Recipient'];
+
   it('has one shape of connections, and plain lists for the fixed names (R237)', () => {
     const connections = types.filter((type) => type.name.endsWith('Connection'));
     expect(connections.map((type) => type.name)).toEqual(
@@ -142,6 +145,7 @@ describe('the schema of the GraphQL API (R236)', () => {
         `nodes: [${node}!]!`,
         'pageInfo: PageInfo!',
         'totalCount: Float!',
+        ...(SEARCHED.includes(node) ? ['searchedBackTo: DateTime'] : []),
       ]);
     }
     const lists = ['apiKeys', 'webhooks', 'eventTypes', 'usage', 'members', 'prices', 'scopes'];

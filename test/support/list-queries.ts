@@ -75,6 +75,14 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     ...sliced(`messages ${name}`.trim(), () => operations.messageLists.list.run(member, { filter })),
     ...(reach === undefined ? {} : { reach }),
   });
+  const recipients = (
+    name: string,
+    filter: Parameters<Operations['recipientLists']['list']['run']>[1]['filter'],
+    reach?: number,
+  ): ListQuery => ({
+    ...sliced(`recipients ${name}`.trim(), () => operations.recipientLists.list.run(member, { filter })),
+    ...(reach === undefined ? {} : { reach }),
+  });
   const owed = (
     name: string,
     id: string,
@@ -158,6 +166,11 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     looked('apiKeyId', { apiKeyId: rareKeyId }, (DEFAULT_PAGE + 1) * BLOCK_BY_KEY),
     looked('search, in many', { search: 'number' }, SEARCH_REACH),
     looked('search, in few', { search: NEEDLE }, SEARCH_REACH),
+    recipients('', {}),
+    recipients('status=DELIVERED', { status: ['delivered'] }, SEARCH_REACH),
+    recipients('status=FAILED', { status: ['failed'] }, SEARCH_REACH),
+    recipients('from, to', { from, to }),
+    { ...recipients('address', { address: REGULAR }), isSorted: true },
     owed('', webhookId, {}),
     owed('', webhookId, {}, Math.max(2, Math.floor(pages / 4))),
     owed('status=failed', webhookId, { status: 'failed' }),

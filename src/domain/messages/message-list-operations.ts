@@ -47,7 +47,13 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
     const byId = new Map(found.map((message) => [message.id, message]));
     const rows = ids.flatMap((id) => byId.get(id) ?? []);
     const total = () => stores.messageLists.count(accountId, filter);
-    return sliceOf(rows, { limit, after }, ({ id }) => id, total);
+    const searchedBackTo = () =>
+      stores.messageLists.searchStop(
+        accountId,
+        filter,
+        new Map((filter.channel ?? CHANNELS).map((channel) => [channel, undefined])),
+      );
+    return { ...sliceOf(rows, { limit, after }, ({ id }) => id, total), searchedBackTo };
   };
 
   return {
@@ -68,7 +74,8 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         const counters = await stores.messageLists.counters(accountId);
         const start = range.after === undefined ? positionsAfterLast(counters) : positionsIn(range.after);
         const read = onlyChannels(start, filter.channel);
-        const keys = merge(await stores.messageLists.keys(accountId, filter, read, range.limit), range.limit);
+        const foundKeys = await stores.messageLists.keys(accountId, filter, read, range.limit);
+        const keys = merge(foundKeys, range.limit);
         const ids = keys.map((key) => key.id);
         const found = shownMessages(caller, await stores.messageLists.findMany(accountId, ids));
         const withCursor = withCursors(keys, found, start);
@@ -82,7 +89,14 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
             return Promise.resolve([...counters.values()].reduce((sum, { kept }) => sum + kept, 0));
           },
         );
-        return { ...slice, edges: slice.edges.map(({ cursor, node }) => ({ cursor, node: node.message })) };
+        const edges = slice.edges.map(({ cursor, node }) => ({ cursor, node: node.message }));
+        if (!isSearch(filter)) return { ...slice, edges };
+        const ended = onlyEnded(read, foundKeys, range.limit);
+        return {
+          ...slice,
+          edges,
+          searchedBackTo: () => stores.messageLists.searchStop(accountId, filter, ended),
+        };
       },
     ),
 
@@ -171,6 +185,21 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
   };
+}
+
+/** True if no index holds what the filter asks for, so that only the newest messages are looked at. */
+function isSearch({ search, sender, errorCode, provider }: MessageListFilter): boolean {
+  return [search, sender, errorCode, provider].some((value) => value !== undefined && value !== '');
+}
+
+/** Returns the channels with fewer found rows than `limit`. Their list ends, or the search stopped there. */
+export function onlyEnded<Place>(
+  read: ReadonlyMap<Channel, Place>,
+  found: readonly Pick<MessageKey, 'channel'>[],
+  limit: number,
+): ReadonlyMap<Channel, Place> {
+  const counts = Map.groupBy(found, ({ channel }) => channel);
+  return new Map([...read].filter(([channel]) => (counts.get(channel)?.length ?? 0) < limit));
 }
 
 /**

@@ -5,7 +5,7 @@ import { keyRange, type Slice, type SliceInput, sliceOf } from '../paging.ts';
 import type { ListedRecipient, RecipientListFilter, RecipientPlace } from '../ports/list-stores.ts';
 import { parseMailbox } from './email-address.ts';
 import { CHANNELS, type Channel } from './message.ts';
-import { merge } from './message-list-operations.ts';
+import { merge, onlyEnded } from './message-list-operations.ts';
 import { parseMsisdn } from './msisdn.ts';
 
 /**
@@ -49,7 +49,16 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
         const slice = sliceOf(rows, range, keyOf, () =>
           stores.recipientLists.count(accountId, filter, channels),
         );
-        return { ...slice, edges: slice.edges.map(({ cursor, node }) => ({ cursor, node: node.recipient })) };
+        const edges = slice.edges.map(({ cursor, node }) => ({ cursor, node: node.recipient }));
+        if (filter.address !== undefined) return { ...slice, edges };
+        const ended = [...onlyEnded(read, found, range.limit)];
+        // The message with the place's number is looked at, too.
+        const before = new Map(ended.map(([one, { seq }]) => [one, seq + 1]));
+        return {
+          ...slice,
+          edges,
+          searchedBackTo: () => stores.messageLists.searchStop(accountId, filter, before),
+        };
 
         async function newest(): Promise<Places> {
           const counters = await stores.messageLists.counters(accountId);

@@ -22,6 +22,8 @@ export interface MessageListFilter {
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
 }
+/** The time span of a search. */
+export type SearchSpan = Pick<MessageListFilter, 'from' | 'to'>;
 /** The position of a message in its account's lists. */
 export interface MessageKey {
   readonly id: string;
@@ -77,6 +79,16 @@ export interface MessageListStore {
    * newest `SEARCH_REACH` messages in the time span of the filter.
    */
   costliest(accountId: string, filter: MessageListFilter, limit: number): Promise<readonly string[]>;
+  /**
+   * Returns the latest time at which a search stops, among the given channels. Messages before it were not looked at.
+   * `before` has for each channel the number from which the search goes back. Undefined if all of them are searched to
+   * the start of the time span.
+   */
+  searchStop(
+    accountId: string,
+    filter: SearchSpan,
+    before: ReadonlyMap<Channel, number | undefined>,
+  ): Promise<Date | undefined>;
   /** Returns the account's messages with these ids that match the filter, oldest first. */
   findMany(
     accountId: string,

@@ -10,6 +10,7 @@ import {
   type KeyRow,
   type Part,
   type SeqFilter,
+  searchStop,
 } from './message-finder.ts';
 import { rangeOf, type SeqRange, seqRange, timesOf } from './seq-range.ts';
 import {
@@ -38,6 +39,7 @@ export {
   rangeOf,
   STATUS_OF_MESSAGE,
   STATUS_OF_RECIPIENTS,
+  searchStop,
   seqRange,
   timesOf,
 };

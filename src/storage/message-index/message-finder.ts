@@ -131,6 +131,36 @@ export async function findCostliest(
   return sql.query(COSTLIEST, [...walking(accountId, channel, filter, null), limit]);
 }
 
+/** The oldest message that a search looks at, if it does not look at all of the span $3 up to the number $4. */
+const STOP = statement(
+  'search-stop',
+  `WITH RECURSIVE ${rangeOf('$3')}, walked AS MATERIALIZED (
+     SELECT least(up_to, $4::bigint) - ${SEARCH_REACH} AS seq FROM range
+     WHERE least(up_to, $4::bigint) - ${SEARCH_REACH} > above)
+   SELECT m.created_at FROM walked JOIN messages m ON m.account_id = $1 AND m.channel = $2 AND m.seq = walked.seq + 1`,
+);
+
+/**
+ * Returns how far back a search looks at a channel's messages with a number below `before`. Undefined if it looks at all
+ * of them. Without `before`, of all messages in the time span.
+ */
+export async function searchStop(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: TimeFilter,
+  before: number | undefined,
+): Promise<Date | undefined> {
+  const highest = before === undefined ? null : before - 1;
+  const [row] = await sql.queryOnDisk<{ created_at: Date }>(STOP, [
+    accountId,
+    channel,
+    timesOf(filter),
+    highest,
+  ]);
+  return row?.created_at;
+}
+
 /** Number of matching messages. */
 export async function countMatching(
   sql: Sql,

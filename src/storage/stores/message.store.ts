@@ -14,6 +14,7 @@ import type {
   MessageKey,
   MessageListFilter,
   MessageListStore,
+  SearchSpan,
 } from '../../domain/ports/list-stores.ts';
 import type {
   LockedMessage,
@@ -43,6 +44,7 @@ import {
   type SeqRange,
   STATUS_OF_MESSAGE,
   STATUS_OF_RECIPIENTS,
+  searchStop,
   seqRange,
 } from '../message-index/index.ts';
 import { containing } from '../postgres/like.ts';
@@ -701,6 +703,18 @@ export class PgMessageListStore implements MessageListStore {
       .sort((left, right) => right.cost_minor - left.cost_minor || (left.id < right.id ? 1 : -1))
       .slice(0, limit)
       .map(({ id }) => id);
+  }
+
+  async searchStop(
+    accountId: string,
+    { from, to }: SearchSpan,
+    before: ReadonlyMap<Channel, number | undefined>,
+  ): Promise<Date | undefined> {
+    const stops = await this.#ofEach([...before], (sql, [channel, end]) =>
+      searchStop(sql, accountId, channel, { from, until: to }, end),
+    );
+    const times = stops.filter((stop) => stop !== undefined);
+    return times.sort((left, right) => right.getTime() - left.getTime())[0];
   }
 
   async count(accountId: string, filter: MessageListFilter): Promise<number> {
