@@ -33,6 +33,7 @@ import { sessionOperations } from './people/session-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
+import { deliveryAnalyticsOperations } from './webhooks/delivery-analytics-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
 import { deliveryOperations } from './webhooks/delivery-operations.ts';
 import { eventOperations } from './webhooks/event-operations.ts';
@@ -67,7 +68,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     recipientLists: recipientListOperations(deps),
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },
     events: eventOperations(deps),
-    deliveries: deliveryListOperations(deps),
+    deliveries: { ...deliveryListOperations(deps), ...deliveryAnalyticsOperations(deps) },
     providers: providerOperations(deps),
     prices: priceOperations(deps),
     sendLimits: sendLimitOperations(deps),

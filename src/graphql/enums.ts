@@ -14,6 +14,7 @@ import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { USAGE_GROUPS, USAGE_INTERVALS } from '../domain/usage/usage.ts';
+import { DELIVERY_GROUPS } from '../domain/webhooks/delivery-analytics-operations.ts';
 import { EVENT_CHANNELS } from '../domain/webhooks/event-catalog.ts';
 import { DELIVERY_STATUSES } from '../domain/webhooks/webhook.ts';
 import { ERROR_CODE_DESCRIPTIONS, GRAPHQL_ERROR_CODES, graphqlCodeOf } from './error-codes.ts';
@@ -262,6 +263,12 @@ export const AnalyticsIntervalEnum = enumOf(
   'The length of a bucket of analytics, in the time zone that is asked for.',
   ANALYTICS_INTERVALS,
   { hour: 'An hour.', day: 'A day.', week: 'A week, from Monday.', month: 'A month.' },
+);
+export const WebhookAnalyticsGroupEnum = enumOf(
+  'WebhookAnalyticsGroup',
+  'A property to group the deliveries of a webhook by.',
+  DELIVERY_GROUPS,
+  { event: 'The event type.' },
 );
 export const AnalyticsGroupEnum = enumOf(
   'AnalyticsGroup',

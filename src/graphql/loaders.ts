@@ -11,6 +11,10 @@ import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Slice, SliceInput } from '../domain/paging.ts';
 import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
+import type {
+  DeliveryAnalyticsInput,
+  DeliveryBucket,
+} from '../domain/webhooks/delivery-analytics-operations.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { DeliveryAttempt, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
 import type { ListAllowance } from './list-bound.ts';
@@ -24,6 +28,11 @@ interface SliceKey<Of> {
 /** Runs an operation as the caller of the request. */
 export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
 
+/** Key of a loader: what is asked about the deliveries to a webhook. */
+interface DeliveryAnalyticsKey {
+  readonly webhookId: string;
+  readonly input: Omit<DeliveryAnalyticsInput, 'webhookIds'>;
+}
 /** Key of a loader: the requests of an API key in a span of days. */
 interface KeyUsageKey {
   readonly keyId: string;
@@ -169,6 +178,18 @@ export function createLoaders(
       const counts = await run(deliveries.counts, { webhookIds });
       return (id) => counts.get(id) ?? NO_COUNTS;
     }),
+    deliveryAnalytics: new DataLoader<DeliveryAnalyticsKey, readonly DeliveryBucket[], string>(
+      async (keys) => {
+        const found = new Map<string, ReadonlyMap<string, readonly DeliveryBucket[]>>();
+        for (const [asked, group] of Map.groupBy(keys, ({ input }) => JSON.stringify(input))) {
+          const { input } = group[0] as DeliveryAnalyticsKey;
+          const webhookIds = group.map(({ webhookId }) => webhookId);
+          found.set(asked, await run(deliveries.deliveryAnalytics, { ...input, webhookIds }));
+        }
+        return keys.map(({ webhookId, input }) => found.get(JSON.stringify(input))?.get(webhookId) ?? []);
+      },
+      { cacheKeyFn: ({ webhookId, input }) => `${webhookId} ${JSON.stringify(input)}` },
+    ),
     attempts: byKey<string, readonly DeliveryAttempt[]>(async (deliveryIds) => {
       const groups = Map.groupBy(await run(deliveries.attemptsOf, { deliveryIds }), (row) => row.deliveryId);
       return (id) => groups.get(id) ?? [];

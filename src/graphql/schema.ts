@@ -41,6 +41,7 @@ import { SendResolver } from './send.graphql.ts';
 import { SendLimitsResolver } from './send-limits.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';
+import { WebhookAnalyticsResolver } from './webhook-analytics.graphql.ts';
 import {
   MessageDeliveriesResolver,
   WebhookDeliveriesResolver,
@@ -74,6 +75,7 @@ export function createSchema(): GraphQLSchema {
       SendResolver,
       SendLimitsResolver,
       WebhookResolver,
+      WebhookAnalyticsResolver,
       WebhookDeliveriesResolver,
       WebhookDeliveryResolver,
       MessageDeliveriesResolver,

@@ -212,6 +212,28 @@ describe('administration of keys over GraphQL', () => {
     );
   });
 
+  it('are shown to operators as to the account: what they replace, and their use (R275, R276)', async () => {
+    const { keyId, key } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+    await gateway.call('GET', '/developers/sms/history', { key });
+    await used(keyId, 'message.history');
+    const fields = `keyId replaces { keyId } replacedBy { keyId replaces { keyId } }
+      usage(from: "${yesterday()}", to: "${today()}") { requests }`;
+    const rotate = `mutation ($k: ID!) { rotateApiKey(keyId: $k, overlapSeconds: 60) { apiKey { ${fields} } } }`;
+    const successor = (await data(rotate, { k: keyId }, operator)).rotateApiKey.apiKey;
+    expect(successor).toMatchObject({ replaces: { keyId }, replacedBy: null, usage: [] });
+    const update = `mutation ($k: [ID!]!) { updateApiKeys(keyIds: $k) { changes { apiKey { ${fields} } } } }`;
+    const [change] = (await data(update, { k: [keyId] }, operator)).updateApiKeys.changes;
+    expect(change.apiKey).toMatchObject({
+      replaces: null,
+      replacedBy: { keyId: successor.keyId, replaces: { keyId } },
+      usage: [{ requests: 1 }],
+    });
+    const stranger = await signIn(gateway, await gateway.createAccount());
+    const query = `query ($k: ID!) { apiKey(id: $k) { ${fields} } }`;
+    const { body } = await graphql(gateway, query, { token: stranger, variables: { k: keyId } });
+    expect(body.data.apiKey).toBeNull();
+  });
+
   it('list the scopes that keys do not use (R276)', async () => {
     const { key, keyId } = await gateway.createKey(account.accountId, {
       scopes: ['SEND_SMS', 'READ_MESSAGES'],

@@ -85,6 +85,31 @@ describe('lists for dashboards over GraphQL', () => {
     expect(counter.texts().length).toBeLessThanOrEqual(10);
   });
 
+  it('count deliveries by local time and event, in one statement for all webhooks (R335)', async () => {
+    const span = `from: "${new Date(Date.now() - 86_400_000).toISOString()}", to: "${new Date(Date.now() + 1).toISOString()}"`;
+    const figures = 'at event succeeded failed pending';
+    using counter = countStatements();
+    const query = `{ webhooks { id stats { succeeded failed pending }
+      all: analytics(${span}) { ${figures} }
+      events: analytics(${span}, groupBy: [EVENT]) { ${figures} }
+      hours: analytics(${span}, interval: HOUR, timeZone: "Asia/Kolkata") { ${figures} }
+      none: analytics(from: "2020-01-01T00:00:00Z", to: "2020-02-01T00:00:00Z", interval: DAY) { ${figures} } } }`;
+    const [webhook] = (await data(query)).webhooks.filter(({ id }: { id: string }) => id === webhookId);
+    expect(counter.texts().filter((text) => text.includes('width_bucket'))).toHaveLength(4);
+    expect(webhook.stats).toEqual({ succeeded: MESSAGES, failed: 0, pending: 0 });
+    expect(webhook.all).toMatchObject([{ event: null, ...webhook.stats }]);
+    expect(webhook.events).toMatchObject([
+      { event: 'sms.failed', succeeded: MESSAGES / 10 },
+      { event: 'sms.sent', succeeded: (MESSAGES * 9) / 10 },
+    ]);
+    const hours: { at: string; succeeded: number }[] = webhook.hours;
+    expect(hours.reduce((sum, { succeeded }) => sum + succeeded, 0)).toBe(MESSAGES);
+    expect(hours.every(({ at }) => at.endsWith(':30:00.000Z'))).toBe(true);
+    expect(webhook.none).toEqual([]);
+    const wrong = `{ webhooks { analytics(${span}, timeZone: "Nowhere") { at } } }`;
+    expect(codesOf(await ask(wrong))).toEqual(['BAD_USER_INPUT']);
+  });
+
   it.each([
     ['deliveries', '{ webhookDeliveries(first: 100) { nodes { id webhook { DELIVERIES } } } }'],
     ['messages', '{ messages(first: 100) { nodes { deliveries { webhook { DELIVERIES } } } } }'],

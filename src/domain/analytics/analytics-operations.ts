@@ -87,23 +87,25 @@ interface Interval extends Span {
   readonly isWhole: boolean;
 }
 
+/** Returns the intervals of the span. The first one is cut at the start of the span, and the last one at its end. */
+export async function intervalsOf(
+  { stores }: Pick<Dependencies, 'stores'>,
+  span: Span,
+  { interval, timeZone }: Pick<AnalyticsInput, 'interval' | 'timeZone'>,
+): Promise<readonly Interval[]> {
+  if (interval === undefined) return [{ at: span.from, isWhole: false, ...span }];
+  const reach = { from: span.from, to: new Date(span.to.getTime() + 1) };
+  const starts = await stores.analytics.intervals(reach, interval, timeZone, [0, INTERVALS_MAX]);
+  return starts
+    .filter((at) => at < span.to)
+    .map((at, index) => {
+      const next = starts[index + 1];
+      return { at, from: later(at, span.from), to: next ?? span.to, isWhole: next !== undefined };
+    });
+}
+
 /** Operations that return figures of an account. */
 export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
-  /** Returns the intervals of the span. The first one is cut at the start of the span, and the last one at its end. */
-  const intervalsOf = async (
-    span: Span,
-    { interval, timeZone }: Pick<AnalyticsInput, 'interval' | 'timeZone'>,
-  ): Promise<readonly Interval[]> => {
-    if (interval === undefined) return [{ at: span.from, isWhole: false, ...span }];
-    const reach = { from: span.from, to: new Date(span.to.getTime() + 1) };
-    const starts = await stores.analytics.intervals(reach, interval, timeZone, [0, INTERVALS_MAX]);
-    return starts
-      .filter((at) => at < span.to)
-      .map((at, index) => {
-        const next = starts[index + 1];
-        return { at, from: later(at, span.from), to: next ?? span.to, isWhole: next !== undefined };
-      });
-  };
   const previousOf = async (
     current: readonly Interval[],
     span: Span,
@@ -138,8 +140,13 @@ export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
       async (caller, input: AnalyticsInput): Promise<readonly AnalyticsBucket[]> => {
         const accountId = accountIdOf(caller);
         const span = checkedSpan(input);
-        const { groupBy, environment } = input;
-        const intervals = await intervalsOf(span, input);
+        const { groupBy, environment, limit } = input;
+        if (!Number.isInteger(limit) || limit < 1 || limit > BUCKETS_MAX) {
+          throw validationError([
+            { path: 'limit', message: `must be a whole number from 1 to ${BUCKETS_MAX}` },
+          ]);
+        }
+        const intervals = await intervalsOf({ stores }, span, input);
         const previous = input.comparesWithPrevious ? await previousOf(intervals, span, input) : [];
         const asked = { spans: [...intervals, ...previous], groupBy, environment, limit: ROWS_MAX + 1 };
         const { rows: all, ledgerSeq } = await stores.analytics.count(accountId, asked);
@@ -176,7 +183,7 @@ export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
             if (buckets.length > BUCKETS_MAX) throw tooMany();
           }
         }
-        return buckets.sort(ORDER[input.orderBy]).slice(0, input.limit);
+        return buckets.sort(ORDER[input.orderBy]).slice(0, limit);
       },
     ),
   };
@@ -187,7 +194,13 @@ const countsRecipients = ({ recipients, refundMinor }: AnalyticsFigures) =>
 const later = (left: Date, right: Date) => (left > right ? left : right);
 const earlier = (left: Date, right: Date) => (left < right ? left : right);
 
-function checkedSpan({ from, to, timeZone, interval, limit }: AnalyticsInput): Span {
+/** Checks a span of time for its interval, and widens it to quarter hours. Throws `validation_error`. */
+export function checkedSpan({
+  from,
+  to,
+  timeZone,
+  interval,
+}: Pick<AnalyticsInput, 'from' | 'to' | 'timeZone' | 'interval'>): Span {
   if (to <= from) throw validationError([{ path: 'to', message: 'must be later than from' }]);
   const days = LONGEST_DAYS[interval ?? 'month'];
   if (to.getTime() - from.getTime() > days * DAY_MS) {
@@ -197,9 +210,6 @@ function checkedSpan({ from, to, timeZone, interval, limit }: AnalyticsInput): S
   }
   if (!isZone(timeZone)) {
     throw validationError([{ path: 'timeZone', message: 'must name a time zone such as Africa/Kampala' }]);
-  }
-  if (!Number.isInteger(limit) || limit < 1 || limit > BUCKETS_MAX) {
-    throw validationError([{ path: 'limit', message: `must be a whole number from 1 to ${BUCKETS_MAX}` }]);
   }
   return {
     from: new Date(Math.floor(from.getTime() / SLOT_MS) * SLOT_MS),

@@ -34,9 +34,9 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
     /** Returns keys by id. It leaves out keys of other accounts. */
     findMany: operation(
       'apiKey.findMany',
-      READ,
+      READ_ANY,
       (caller, input: { readonly keyIds: readonly string[] }): Promise<readonly ApiKey[]> =>
-        stores.apiKeys.findMany(accountIdOf(caller), input.keyIds),
+        stores.apiKeys.findMany(accountOf(caller), input.keyIds),
     ),
 
     /** Returns the last use of each scope of the keys. It leaves out keys of other accounts. */
@@ -53,9 +53,9 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
     /** Returns the keys that replaced the given keys by rotation. */
     successorsOf: operation(
       'apiKey.successorsOf',
-      READ,
+      READ_ANY,
       (caller, input: { readonly keyIds: readonly string[] }): Promise<readonly ApiKey[]> =>
-        stores.apiKeys.findSuccessors(accountIdOf(caller), input.keyIds),
+        stores.apiKeys.findSuccessors(accountOf(caller), input.keyIds),
     ),
 
     /**
@@ -64,13 +64,13 @@ export function apiKeyListOperations({ stores, clock }: Pick<Dependencies, 'stor
      */
     usage: operation(
       'apiKey.usage',
-      READ,
+      READ_ANY,
       async (
         caller,
         { keyIds, from, to, limit }: KeyUsageInput & { readonly limit: number },
       ): Promise<readonly KeyUsage[]> => {
         if (to < from) throw validationError([{ path: 'to', message: 'must not be before from' }]);
-        return stores.apiKeys.usage(accountIdOf(caller), keyIds, from, to, limit);
+        return stores.apiKeys.usage(accountOf(caller), keyIds, from, to, limit);
       },
     ),
 

@@ -45,17 +45,20 @@ export interface ApiKeyStore {
     query: DescendantsQuery,
   ): Promise<readonly { readonly issuer: string; readonly key: ApiKey }[]>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
-  /** Returns the keys that replaced these keys by rotation, in no particular order. */
-  findSuccessors(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
+  /**
+   * Returns the keys that replaced these keys by rotation, in no particular order. If an account is given, it leaves out
+   * keys of other accounts. So does `usage`.
+   */
+  findSuccessors(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
   /** Adds to the counts of requests of a day. */
   addRequests(day: Date, requests: readonly KeyRequests[]): Promise<void>;
   /** Returns the counts of a key's requests, summed over the days from `since` on. */
   pastRequests(keyId: string, since: Date): Promise<readonly PastKeyRequests[]>;
   /**
-   * Returns the daily counts of requests of the account's keys, newest first. The days `from` and `to` are included.
+   * Returns the daily counts of requests of the keys, newest first. The days `from` and `to` are included.
    */
   usage(
-    accountId: string,
+    accountId: string | undefined,
     keyIds: readonly string[],
     from: Date,
     to: Date,

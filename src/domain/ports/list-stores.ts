@@ -52,6 +52,19 @@ export interface DeliveryCounts {
   /** Number of deliveries in any status, canceled ones included. */
   readonly total: number;
 }
+/** Intervals of whole hours. Each ends where the next one starts, and the last one ends at `to`. */
+export interface DeliveryIntervals {
+  readonly starts: readonly Date[];
+  readonly to: Date;
+  readonly byEvent: boolean;
+}
+export interface CountedDeliveries extends DeliveryCounts {
+  readonly webhookId: string;
+  /** Index of the interval. */
+  readonly interval: number;
+  /** Null if they are not counted by event. */
+  readonly event: string | null;
+}
 export interface AuditFilter {
   readonly action?: string | undefined;
   readonly actor?: string | undefined;
@@ -166,6 +179,12 @@ export interface DeliveryListStore {
     webhookId: string | undefined,
   ): Promise<readonly WebhookDelivery[]>;
   count(accountId: string, filter: DeliveryListFilter): Promise<number>;
+  /** Counts the deliveries to the account's endpoints by time, the oldest first. */
+  countsByTime(
+    accountId: string,
+    webhookIds: readonly string[],
+    intervals: DeliveryIntervals,
+  ): Promise<readonly CountedDeliveries[]>;
   countsToEach(
     accountId: string,
     webhookIds: readonly string[],

@@ -125,7 +125,7 @@ const USAGE = statement(
   'api-key-usage',
   `SELECT r.key_id, r.day::text AS day, r.operation, sum(r.requests)::bigint AS requests
    FROM api_key_requests r JOIN api_keys k USING (key_id)
-   WHERE k.account_id = $1 AND r.key_id = ANY ($2) AND r.day BETWEEN $3::date AND $4::date
+   WHERE ($1::uuid IS NULL OR k.account_id = $1) AND r.key_id = ANY ($2) AND r.day BETWEEN $3::date AND $4::date
    GROUP BY 1, 2, 3 ORDER BY 2 DESC, 4 DESC, 3, 1 LIMIT $5`,
 );
 const FORGET_REQUESTS = statement(
@@ -285,10 +285,10 @@ export class PgApiKeyStore implements ApiKeyStore {
     return mapRow(row);
   }
 
-  async findSuccessors(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]> {
+  async findSuccessors(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]> {
     const rows: ApiKeyRow[] = await this.#sql
       .table('api_keys')
-      .where({ account_id: accountId })
+      .where(accountId === undefined ? {} : { account_id: accountId })
       .whereIn('replaces', [...keyIds])
       .select(...COLUMNS);
     return rows.map(mapRow);
@@ -318,14 +318,14 @@ export class PgApiKeyStore implements ApiKeyStore {
   }
 
   async usage(
-    accountId: string,
+    accountId: string | undefined,
     keyIds: readonly string[],
     from: Date,
     to: Date,
     limit: number,
   ): Promise<readonly KeyUsage[]> {
     const rows = await this.#sql.query<Omit<KeyUsage, 'keyId'> & { key_id: string }>(USAGE, [
-      accountId,
+      accountId ?? null,
       keyIds,
       from,
       to,

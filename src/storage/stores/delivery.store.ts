@@ -1,7 +1,9 @@
 import type { Environment, Visibility } from '../../domain/caller.ts';
 import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
 import type {
+  CountedDeliveries,
   DeliveryCounts,
+  DeliveryIntervals,
   DeliveryListFilter,
   DeliveryListStore,
 } from '../../domain/ports/list-stores.ts';
@@ -247,6 +249,17 @@ const HOURS = statement(
 const TOTAL = statement(
   'delivery-total',
   `SELECT coalesce(sum(deliveries), 0)::bigint AS count FROM ${COUNTED} AND ${MATCHING}`,
+);
+/** Counts by the intervals $2, which end at $3, and by event if $4. */
+const BY_TIME = statement(
+  'delivery-counts-by-time',
+  `SELECT webhook_id, width_bucket(hour, $2::timestamptz[]) - 1 AS interval, CASE WHEN $4 THEN event END AS event,
+     coalesce(sum(deliveries) FILTER (WHERE status = 'success'), 0)::bigint AS succeeded,
+     coalesce(sum(deliveries) FILTER (WHERE status = 'failed'), 0)::bigint AS failed,
+     coalesce(sum(deliveries) FILTER (WHERE status IN ('pending', 'retrying')), 0)::bigint AS pending,
+     sum(deliveries)::bigint AS total
+   FROM ${COUNTED} AND hour >= ($2::timestamptz[])[1] AND hour < $3
+   GROUP BY 1, 2, 3 HAVING sum(deliveries) > 0 ORDER BY 1, 2, 3`,
 );
 const BY_STATUS = statement(
   'delivery-counts-by-status',
@@ -520,6 +533,20 @@ export class PgDeliveryListStore implements DeliveryListStore {
       return counted?.total ?? 0;
     }
     return countMatching(this.#sql, await this.#endpoints(accountId, filter), filter);
+  }
+
+  async countsByTime(
+    accountId: string,
+    webhookIds: readonly string[],
+    { starts, to, byEvent }: DeliveryIntervals,
+  ): Promise<readonly CountedDeliveries[]> {
+    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds, null]);
+    const values = [own.map(({ id }) => id), starts, to, byEvent];
+    const rows = await this.#sql.queryOnDisk<Omit<CountedDeliveries, 'webhookId'> & { webhook_id: string }>(
+      BY_TIME,
+      values,
+    );
+    return rows.map(({ webhook_id: webhookId, ...row }) => ({ ...row, webhookId }));
   }
 
   async countsToEach(accountId: string, webhookIds: readonly string[]) {
