@@ -47,6 +47,7 @@ import { timers } from './runtime/timers.ts';
 import { checkMasterKey } from './start/check-master-key.ts';
 import { pushOf, whatsAppOf } from './start/compose-channels.ts';
 import { databaseOf } from './start/database.ts';
+import { MessageLog } from './start/message-log.ts';
 import { PgIntake } from './storage/intake/index.ts';
 import type { DatabaseConnection } from './storage/postgres/connection.ts';
 import { askOn, DatabaseClock } from './storage/postgres/database-clock.ts';
@@ -217,7 +218,9 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const counted = new PrometheusMeasurements(registry);
   const tracing = await tracingOf(config, now);
   if (tracing) opened.defer(() => tracing.stop());
-  const measurements = tracing ? measureWithBoth(counted, tracing) : counted;
+  const traced = tracing ? measureWithBoth(counted, tracing) : counted;
+  const isLogged = config.logLevel === 'debug';
+  const measurements = isLogged ? measureWithBoth(new MessageLog(logger), traced) : traced;
   const routes = [
     ...sms.routes,
     ...emailRoutesOf(config, dkim, logger, now),
@@ -399,6 +402,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     live: deps.live,
     registry,
     tracing,
+    /** True if messages are linked to the requests that sent them. */
+    followsRequests: isLogged || tracing !== undefined,
     poolUse: () => ({ main: poolUse(knex), reads: poolUse(reads) }),
     dataDir: config.dataDir,
     queue,

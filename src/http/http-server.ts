@@ -8,7 +8,6 @@ import type { Config } from '../config/config.ts';
 import { readGraphqlDocuments } from '../config/graphql-documents.ts';
 import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import type { RequestTrace } from '../domain/ports/tracing.ts';
 import { PersistedDocuments } from '../graphql/persisted-documents.ts';
 import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
 import { createSmsCallbackRouter } from '../rest/callbacks/sms-callbacks.ts';
@@ -21,6 +20,7 @@ import { createConsoleRouter } from '../rest/pages/console.ts';
 import { createDocs } from '../rest/pages/docs.ts';
 import { createExplorer } from '../rest/pages/explorer.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
+import { type PresentRequest, withinRequest } from '../runtime/request-scope.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createProbes } from './probes.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
@@ -88,10 +88,10 @@ function createApp(
 }
 
 /** The id is set on the request, so that the answer has the same. */
-function traceOf(request: Request): RequestTrace {
+function presentRequestOf(request: Request, arrivedAt: Date): PresentRequest {
   const requestId = requestIdOf(request);
   request.headers['x-request-id'] = requestId;
-  return { traceparent: headerOf(request, 'traceparent'), requestId };
+  return { requestId, traceparent: headerOf(request, 'traceparent'), arrivedAt };
 }
 
 /** Measures the time from request to answer, in seconds. */
@@ -140,7 +140,7 @@ export async function startHttpServer(
   });
   const app = createApp(gateway, rest, graphql, config, logger, createProbes(gateway, config, metrics));
   addToEveryResponse(app.response, always);
-  const { tracing } = gateway;
+  const { followsRequests, clock } = gateway;
   const serve = (request: Request, response: Response) => {
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       rest.refuseHostless(request, response);
@@ -158,7 +158,8 @@ export async function startHttpServer(
     (incoming, outgoing) => {
       const [request, response] = [incoming as Request, outgoing as Response];
       observe(metrics, request, response);
-      if (tracing) tracing.inRequest(traceOf(request), () => serve(request, response));
+      if (followsRequests)
+        withinRequest(presentRequestOf(request, clock.now()), () => serve(request, response));
       else serve(request, response);
     },
   );

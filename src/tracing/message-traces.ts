@@ -5,7 +5,6 @@
  * report and deliver find the trace without being told (ADR-0025). Its **root span** has the second half of the id. A
  * request that carries a `traceparent` of its own stays a trace of its own, and the root span links to it.
  */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import {
   type Attributes,
@@ -28,7 +27,8 @@ import type {
   MeasuredMove,
   MeasuredSubmission,
 } from '../domain/ports/measurements.ts';
-import type { RequestTrace, Tracing } from '../domain/ports/tracing.ts';
+import type { Tracing } from '../domain/ports/tracing.ts';
+import { presentRequest } from '../runtime/request-scope.ts';
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 /** The sample is decided by the last 32 bits of a message's id, which are random. */
@@ -72,7 +72,6 @@ class GivenIds implements IdGenerator {
 
 export class MessageTraces implements Tracing {
   readonly #ids = new GivenIds();
-  readonly #requests = new AsyncLocalStorage<RequestTrace & { readonly startedAt: number }>();
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
   readonly #share: number;
@@ -93,10 +92,6 @@ export class MessageTraces implements Tracing {
     this.#tracer = this.#provider.getTracer('messaging-gateway');
   }
 
-  inRequest(request: RequestTrace, work: () => void): void {
-    this.#requests.run({ ...request, startedAt: this.#now().getTime() }, work);
-  }
-
   async stop(): Promise<void> {
     // A collector that is away must not keep the process from ending.
     await this.#provider.shutdown().catch(() => undefined);
@@ -104,11 +99,11 @@ export class MessageTraces implements Tracing {
 
   accepted({ id, channel, environment, recipients, createdAt }: AcceptedMessage): void {
     if (!this.#isTraced(id)) return;
-    const request = this.#requests.getStore();
+    const request = presentRequest();
     const endedAt = this.#now().getTime();
     this.#root(id, {
       name: `accept ${channel}`,
-      startedAt: request?.startedAt ?? createdAt.getTime(),
+      startedAt: (request?.arrivedAt ?? createdAt).getTime(),
       endedAt,
       caller: callerOf(request?.traceparent),
       attributes: {

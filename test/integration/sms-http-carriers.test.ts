@@ -321,7 +321,8 @@ describe('the URL of an HTTP carrier', () => {
     const make = (url: string) =>
       smsRoutes([{ prefix: '*', urls: [url] }], { logger, publicUrl: 'https://gateway.example' });
     const provider = make('africastalking://acme:key@api.example').routes[0]?.providers[0];
-    expect(warned).toEqual([{ carrier: 'africastalking:acme@api.example' }]);
+    const risk = expect.stringContaining('add ?callbackToken=SECRET to it');
+    expect(warned).toEqual([{ carrier: 'africastalking:acme@api.example', risk }]);
     expect(provider?.health()).toMatchObject({
       state: 'up',
       detail: expect.stringContaining('add ?callbackToken=SECRET to it'),

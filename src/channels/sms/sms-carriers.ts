@@ -54,7 +54,10 @@ export function smsRoutes(
     if (api.openCallbacks === undefined) continue;
     if (context.isProduction)
       throw new Error(`callbacks of ${name} carry no proof of their sender: ${api.openCallbacks}`);
-    context.logger.warn({ carrier: name }, api.openCallbacks);
+    context.logger.warn(
+      { carrier: name, risk: api.openCallbacks },
+      'delivery reports of a carrier carry no proof of their sender',
+    );
   }
   return { routes: made, readCallback: readCallbacks(overHttp) };
 }

@@ -1,0 +1,20 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** The request in which something happens. */
+export interface PresentRequest {
+  readonly requestId: string;
+  /** The header `traceparent`, as it was sent. */
+  readonly traceparent: string | undefined;
+  readonly arrivedAt: Date;
+}
+
+const requests = new AsyncLocalStorage<PresentRequest>();
+
+/** Runs `work`, and all that it awaits, as a part of the request. */
+export function withinRequest(request: PresentRequest, work: () => void): void {
+  requests.run(request, work);
+}
+
+export function presentRequest(): PresentRequest | undefined {
+  return requests.getStore();
+}
