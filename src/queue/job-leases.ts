@@ -3,18 +3,18 @@ export interface SqlRunner {
   query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
 }
 
-/** A job outside the queue. `job` is the row that pg-boss would store. */
+/** A job in the table `job_leases`, outside pg-boss. `job` holds the row that pg-boss would store. */
 export interface LeasedJob {
   readonly id: string;
   readonly queue: string;
   readonly job: object;
 }
 
-/** A lease ends this long after its last renewal. Then another process may take the job. */
+/** A lease ends this long after its last renewal, in seconds. Then another process may take the job. */
 const LEASE_SECONDS = 15;
-/** A job that was given back is free for other processes after this time. */
+/** A job that was given back is free for other processes after this time, in seconds. */
 const GIVEN_BACK_SECONDS = 1;
-/** The most expired jobs that one statement takes. */
+/** Number of free jobs that one statement takes. */
 export const MAX_LAPSED = 200;
 /** NOTIFY channel for jobs that any process with a worker may take. */
 export const LEFT_CHANNEL = 'gateway_left_jobs';
@@ -31,8 +31,8 @@ const TAKE_LAPSED = `DELETE FROM job_leases WHERE id IN (
   RETURNING id, queue, job`;
 
 /**
- * Jobs outside the queue, in the table `job_leases`. They are either leased by a process, or left for others by a
- * process without a worker. They are not rows of pg-boss, because such a row takes ten times as long to write.
+ * The jobs in the table `job_leases`. Either a process holds the job under a lease, or a process without a worker has
+ * left it for others. These jobs are not rows of pg-boss, because writing such a row takes ten times as long.
  */
 export const jobLeases = {
   /** The statements, for the check (`doctor`) that the server can parse them. */
@@ -44,13 +44,13 @@ export const jobLeases = {
     { name: 'job-leases-take-lapsed', text: TAKE_LAPSED },
   ],
 
-  /** Stores jobs that this process holds under a lease from the commit on. */
+  /** Stores jobs that this process holds. Their leases begin at the commit. */
   async hold(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
     await sql.query({ name: 'job-leases-hold', text: HOLD, values: [JSON.stringify(jobs)] });
   },
 
   /**
-   * Stores jobs that any worker may take. From the commit on they are free, and a NOTIFY on `LEFT_CHANNEL` announces
+   * Stores jobs that any worker may take. They are free from the commit on, and a NOTIFY on `LEFT_CHANNEL` announces
    * them.
    */
   async leave(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
@@ -62,7 +62,7 @@ export const jobLeases = {
     await sql.query({ name: 'job-leases-end', text: END, values: [ids] });
   },
 
-  /** Renews leases and returns the ids of those that still exist. Another process has taken the others. */
+  /** Renews leases. Returns the ids of the jobs that still exist. Another process has taken the others. */
   async extend(sql: SqlRunner, ids: readonly string[]): Promise<readonly string[]> {
     const { rows } = await sql.query({
       name: 'job-leases-extend',
@@ -76,7 +76,10 @@ export const jobLeases = {
     await sql.query({ name: 'job-leases-extend', text: EXTEND, values: [[id], GIVEN_BACK_SECONDS] });
   },
 
-  /** Deletes and returns up to `MAX_LAPSED` jobs that are free: left, given back, or with an expired lease. */
+  /**
+   * Deletes and returns up to `MAX_LAPSED` free jobs. A job is free if it was left, was given back, or has an expired
+   * lease.
+   */
   async takeLapsed(sql: SqlRunner): Promise<readonly LeasedJob[]> {
     return (await sql.query({ name: 'job-leases-take-lapsed', text: TAKE_LAPSED })).rows as LeasedJob[];
   },

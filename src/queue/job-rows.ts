@@ -10,8 +10,8 @@ export interface HeldRow {
   readonly id: string;
   readonly retryCount: number;
   /**
-   * True for a row of `job_leases`, which is renewed as a lease. False for a job that was fetched from pg-boss, which
-   * is kept by heartbeats.
+   * True for a row of `job_leases`: renewing it extends the lease. False for a job that was fetched from pg-boss:
+   * heartbeats keep it.
    */
   readonly isLeased: boolean;
 }
@@ -37,13 +37,13 @@ export class JobRows {
     return this.#done.add(row);
   }
 
-  /** Makes the job free for all processes after a short pause. */
+  /** Gives the job back. After a short pause, any process may take it. */
   async giveBack(row: HeldRow, why: string): Promise<void> {
     if (row.isLeased) await jobLeases.giveBack(this.#pool, row.id);
     else await this.#boss.fail(this.#queue, attemptOf(row), { why });
   }
 
-  /** Renews the rows of this process's jobs. Returns the rows that no longer belong to this process. */
+  /** Renews the rows of this process's jobs. Returns the rows of jobs that another process has now. */
   async refresh(rows: readonly HeldRow[]): Promise<readonly HeldRow[]> {
     const leased = rows.filter((row) => row.isLeased);
     const fetched = rows.filter((row) => !row.isLeased);

@@ -1,22 +1,22 @@
 import type { WorkOptions } from '../domain/ports/job-queue.ts';
 
 /**
- * A worker holds at most this many times its concurrency, in total and for each route. Jobs that released their slot
- * while they wait are included.
+ * A worker holds at most this many times its concurrency, in total and for each route. This includes jobs that released
+ * their slot while they wait.
  */
 const MAX_HELD_FACTOR = 8;
 
 /** The slot of one job that a worker holds. */
 export interface JobSlot {
-  /** Stops counting the job against the concurrency, so that another job can start. */
+  /** Stops counting the job against `concurrency`, so that another job can start. */
   uncount(): void;
-  /** Also stops counting the job against its route, so that another job of the same route can start. */
+  /** Also stops counting the job against `perRoute`, so that another job of the same route can start. */
   releaseSlotWhileWaiting(): void;
   /** Ends the slot when the job has ended. */
   free(): void;
 }
 
-/** The jobs of a route: `taken` are held, `counted` also count against the route's limit. */
+/** The jobs of a route: `taken` are held. Of these, `counted` count against `perRoute`. */
 interface Share {
   taken: number;
   counted: number;
@@ -26,13 +26,13 @@ interface Share {
 export class JobSlots {
   readonly #options: WorkOptions;
   readonly #onRoom: () => void;
-  /** Held jobs, including those whose transaction has not committed yet. */
+  /** Number of held jobs. It includes jobs whose transaction has not committed yet. */
   #taken = 0;
   readonly #shares = new Map<string, Share>();
-  /** Held jobs that count against the concurrency. */
+  /** Number of held jobs that count against `concurrency`. */
   #counted = 0;
 
-  /** `onRoom` is called when a slot becomes free after none was free, in total or for a route. */
+  /** `onRoom` is called when a slot becomes free and there was none before, in total or for a route. */
   constructor(options: WorkOptions, onRoom: () => void) {
     this.#options = options;
     this.#onRoom = onRoom;
@@ -53,7 +53,7 @@ export class JobSlots {
     return [...this.#shares].filter(([, share]) => this.#isFull(share)).map(([routeKey]) => routeKey);
   }
 
-  /** Takes a slot, even if none is free. */
+  /** Takes a slot. It does so even if none is free. */
   take(routeKey: string): JobSlot {
     const share = this.#shares.get(routeKey) ?? { taken: 0, counted: 0 };
     this.#shares.set(routeKey, share);
@@ -78,7 +78,7 @@ export class JobSlots {
     return { uncount, releaseSlotWhileWaiting, free };
   }
 
-  /** Changes the counts. Calls `onRoom` if there was no room before. */
+  /** Changes the counts. Then calls `onRoom` if a slot is free now and none was before. */
   #change(share: Share, change: () => void): void {
     const wasFull = this.room <= 0 || this.#isFull(share);
     change();

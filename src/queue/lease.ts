@@ -1,19 +1,19 @@
-/** Returns clocks in ms that go on while the process is stopped. */
+/** Returns the times of clocks that go on while the process is stopped, in ms. */
 type ReadClocks = () => readonly number[];
 
 /**
  * While a process is stopped, the monotonic clock goes on. While the machine is suspended, only the wall clock does. So
- * both are needed. A wall clock that is set forward ends a lease too early. Jobs are then repeated, but no message is
+ * both are needed. If the wall clock is set forward, a lease ends too early. Jobs are then repeated, but no message is
  * lost.
  */
 const processClocks: ReadClocks = () => [performance.now(), Date.now()];
 
-/** The time at which a renewal was sent. */
+/** The time at which a renewal was sent, on each of the clocks. */
 export type SignOfLife = readonly number[];
 
 /**
- * How long this process may work on its jobs: `ms` after it sent the last renewal that PostgreSQL accepted. Afterwards
- * another process may have the jobs, and submitting a message would send it twice.
+ * The time in which this process may work on its jobs. It ends `ms` after this process sent the last renewal that
+ * PostgreSQL accepted. After that, another process may have the jobs, and submitting a message would send it twice.
  */
 export class Lease {
   readonly #ms: number;
@@ -22,7 +22,7 @@ export class Lease {
   #renewedAt: SignOfLife;
   #hasEnded = false;
 
-  /** Starts a lease of `ms`. It ends as soon as one of the clocks says so. */
+  /** Starts a lease of `ms`. It ends as soon as one of the clocks shows that the time has passed. */
   constructor(ms: number, now: ReadClocks = processClocks) {
     this.#ms = ms;
     this.#now = now;
@@ -44,11 +44,11 @@ export class Lease {
   /** Extends the lease. Has no effect if the lease has ended. */
   renew(sign: SignOfLife): void {
     if (this.hasEnded) return;
-    // Answers may arrive in another order than the renewals were sent.
+    // Answers may arrive in another order than the renewals were sent. Only a later renewal extends the lease.
     if ((sign[0] ?? 0) > (this.#renewedAt[0] ?? 0)) this.#renewedAt = sign;
   }
 
-  /** Returns the claim on one job, which ends with the lease. */
+  /** Returns the claim on one job. It ends with the lease. */
   claim(): Claim {
     const controller = new AbortController();
     const isOver = () => this.hasEnded || isLost;
@@ -76,7 +76,7 @@ export class Lease {
   }
 }
 
-/** The claim on one job under a lease. */
+/** The right to work on one job, under a lease. */
 export interface Claim {
   /** Aborts when the lease ends or the job is lost. */
   readonly signal: AbortSignal;

@@ -17,22 +17,22 @@ import { Recovery } from './recovery.ts';
 
 /** Schema of pg-boss's tables. */
 const SCHEMA = 'pgboss';
-/** Poll interval in ms. A due job of another process is found after at most this time. */
+/** Poll interval in ms. A job that another process created is found at most this long after it became due. */
 const LOOK_MS = 500;
 /**
- * If no poll has succeeded for this long, in ms, the worker counts as stuck. It is twice as long as the time limit of a
+ * A worker counts as stuck if no poll has succeeded for this time, in ms. It is twice as long as the time limit of a
  * statement.
  */
 const STUCK_MS = 30_000;
-/** A fetched job returns to the queue after this time without a heartbeat. */
+/** A fetched job returns to the queue after this time without a heartbeat, in seconds. */
 const HEARTBEAT_SECONDS = 10;
-/** The longest run time of a job that sends heartbeats. pg-boss allows at most a day. */
+/** Longest run time of a job that sends heartbeats, in seconds. pg-boss allows at most a day. */
 const EXPIRE_SECONDS = 24 * 3_600;
-/** The pause before a failed job is repeated. It starts at 1 s and doubles up to this. */
+/** Longest pause before a failed job is repeated, in seconds. The pause starts at 1 s and doubles with each failure. */
 const LONGEST_PAUSE_SECONDS = 60;
 /**
- * The limit is so high that it is never reached: two years with the longest pause. A job that is given up would leave
- * its message without an end.
+ * A failed job is repeated this many times. The number is never reached: with the longest pause it takes two years. If
+ * a job was given up, its message would never end.
  */
 const RETRY_LIMIT = 1_000_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
@@ -62,10 +62,13 @@ const OLDEST = `SELECT id FROM (
   ) AS jobs WHERE id IS NOT NULL ORDER BY id COLLATE "C" LIMIT 100`;
 const HELD = 'SELECT queue, count(*)::int AS count FROM job_leases GROUP BY queue';
 
-/** The transaction with which jobs commit. */
+/** The transaction in which jobs are created or deleted. */
 export interface QueueTransaction {
   readonly connection: SqlRunner;
-  /** Calls `callback` when the transaction has ended. `isCommitted` is false also if the outcome is unknown. */
+  /**
+   * Calls `callback` when the transaction has ended. `isCommitted` is false if it was rolled back, and also if the
+   * outcome is unknown.
+   */
   onEnd(callback: (isCommitted: boolean) => void): void;
 }
 
@@ -75,7 +78,7 @@ export interface QueueOptions {
   /** The database's clock, which decides when a job is due. */
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Subscribes to a NOTIFY channel. Returns a function that unsubscribes. Processes without workers omit it. */
+  /** Subscribes to a NOTIFY channel. Returns a function that unsubscribes. Undefined in a process without workers. */
   readonly listen?: (
     channel: string,
     onMessage: (payload: string) => void,
@@ -84,10 +87,10 @@ export interface QueueOptions {
 }
 
 /**
- * Jobs in pg-boss, which commit with the transaction that creates them. If this process has a free slot, its own worker
- * starts the job after the commit. That job is under a lease and not in pg-boss. A process without a worker leaves its
- * jobs, and a process with workers moves them into pg-boss. NOTIFY announces jobs to other processes. A timer fetches
- * deferred jobs when they are due.
+ * The job queue. Jobs commit with the transaction that creates them. If this process has a free slot, its own worker
+ * starts the job after the commit. Such a job is under a lease (`job_leases`) and not in pg-boss. Other jobs go into
+ * pg-boss. A process without a worker leaves its jobs in `job_leases`, and a process with workers moves them into
+ * pg-boss. NOTIFY announces jobs to other processes. A timer fetches deferred jobs when they are due.
  */
 export class PgBossQueue implements JobQueue {
   /** The gateway's own statements on the queue, without those of pg-boss. */
@@ -170,7 +173,7 @@ export class PgBossQueue implements JobQueue {
         deleteAfterSeconds: 3_600,
       };
       await this.#boss.createQueue(name, options);
-      // createQueue does not change the options of an existing queue.
+      // `createQueue` does not change the options of a queue that exists.
       await this.#boss.updateQueue(name, options);
     }
   }
@@ -301,18 +304,15 @@ export class PgBossQueue implements JobQueue {
   }
 
   /**
-   * Decides where a job is stored. With a slot, this process holds it. Without a worker for the queue, it is left for a
-   * process that has one.
+   * Decides where a job is stored. `held`: there is a slot, so this process holds it. `left`: this process has no
+   * worker for the queue, so another process must take it. `queued`: it goes into pg-boss.
    */
   #whereTo({ job, slot }: PlacedJob): 'held' | 'left' | 'queued' {
     if (slot) return 'held';
     return job.startAfter || this.#workers.has(job.queue) ? 'queued' : 'left';
   }
 
-  /**
-   * Starts the jobs that have a slot. Sets timers for deferred jobs, because no NOTIFY announces them when they are
-   * due.
-   */
+  /** Starts the jobs that have a slot. Sets timers for deferred jobs, because no NOTIFY announces that they are due. */
   #handOver(jobs: readonly PlacedJob[], isCommitted: boolean): void {
     for (const { id, job, slot } of jobs) {
       const worker = this.#workers.get(job.queue);
@@ -323,7 +323,7 @@ export class PgBossQueue implements JobQueue {
   }
 }
 
-/** A job, with its slot if this process has one for it. */
+/** A new job, with its slot if this process has one for it. */
 interface PlacedJob {
   readonly id: string;
   readonly job: NewJob;
@@ -356,8 +356,8 @@ const dbOn = (connection: SqlRunner): Db => ({
 const names = new Map<string, string>();
 
 /**
- * Runs a statement of pg-boss as a prepared statement, so that each connection plans it only once. These statements are
- * few and long.
+ * Runs a statement of pg-boss as a prepared statement. So each connection plans it only once. pg-boss has few different
+ * statements, and they are long.
  */
 async function run(runner: SqlRunner, text: string, values?: unknown[]) {
   if (!values || text.includes(';'))

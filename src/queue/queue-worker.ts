@@ -19,12 +19,12 @@ import { type Claim, Lease } from './lease.ts';
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DUE_STEP_MS = 10;
 const MAX_DUE_TIMERS = 5_000;
-/** The most jobs in one fetch. */
+/** Largest number of jobs in one fetch. */
 const MAX_FETCH = 64;
 
 /**
- * The stored data of a job. `wasHandedOver` means that the creating process has started the job at once. So if the job
- * is found in the queue, it is a repetition.
+ * The stored data of a job. `wasHandedOver` means that the process that created the job started it at once. So if the
+ * job is found in the queue, it is a repetition.
  */
 export type StoredData<Q extends QueueName> = JobData[Q] & { readonly wasHandedOver?: true };
 
@@ -36,7 +36,7 @@ interface FetchedJob<Q extends QueueName> {
 }
 
 interface Held {
-  /** The row changes if the job was lost and fetched again while its work went on. */
+  /** The row of the job in the queue. It changes if the job was lost and fetched again while its work went on. */
   row: HeldRow;
   readonly claim: Claim;
   readonly done: Promise<void>;
@@ -44,14 +44,14 @@ interface Held {
   hasEnded: boolean;
 }
 
-/** The slot and the lease for a job whose transaction has not committed yet. */
+/** A slot and a lease for a job whose transaction has not committed yet. */
 export interface Reservation extends JobSlot {
   readonly lease: Lease;
 }
 
 /**
- * Fetches jobs from pg-boss, or receives them from this process, and holds them until their work is recorded. Jobs run
- * concurrently, so a slow job does not delay others. A fetch leaves out routes that have no free slot.
+ * Fetches jobs from pg-boss, or gets them directly from this process, and holds them until their work is recorded. Jobs
+ * run concurrently, so a slow job does not delay others. A fetch leaves out routes that have no free slot.
  */
 export class QueueWorker<Q extends QueueName> {
   readonly #boss: PgBoss;
@@ -73,7 +73,7 @@ export class QueueWorker<Q extends QueueName> {
   #sleeper: (() => void) | undefined;
   #endPause: (() => void) | undefined;
   #isWoken = false;
-  /** True if a slot became free since the last fetch. */
+  /** True if a slot has become free since the last fetch. */
   #hasNewRoom = false;
   #isStopping = false;
 
@@ -108,7 +108,7 @@ export class QueueWorker<Q extends QueueName> {
     this.#heartbeat = setInterval(() => void this.#touch(), this.#leaseMs / 3);
   }
 
-  /** Makes the worker fetch as soon as it may. */
+  /** Makes the worker fetch, after its pause if it is in one. */
   wake(): void {
     this.#isWoken = true;
     this.#sleeper?.();
@@ -121,9 +121,9 @@ export class QueueWorker<Q extends QueueName> {
     this.#endPause?.();
   }
 
-  /** Fetches at the time `due`. Above a number of timers it does nothing, and the regular poll finds the job. */
+  /** Fetches at the time `due`. If there are too many timers, does nothing, and the regular poll finds the job. */
   wakeAt(due: Date): void {
-    // Round up past that time: the database's clock must have passed it too.
+    // Round up to a later time, because the database's clock must have passed `due`, too.
     const at = (Math.floor(due.getTime() / DUE_STEP_MS) + 1) * DUE_STEP_MS;
     if (this.#dueTimers.has(at) || this.#dueTimers.size >= MAX_DUE_TIMERS) return;
     const delayMs = Math.max(0, at - this.#clock.now().getTime());
@@ -142,7 +142,7 @@ export class QueueWorker<Q extends QueueName> {
     return { ...this.#slots.take(routeKey), lease: this.#validLease() };
   }
 
-  /** Starts a committed job, under its lease, in the slot that was reserved for it. */
+  /** Starts a committed job in the slot that was reserved for it, under that slot's lease. */
   handOver(id: string, job: NewJob<Q>, slot: Reservation): void {
     const { data, routeKey, prefetched } = job;
     const row = { id, retryCount: 0, isLeased: true };
@@ -158,8 +158,8 @@ export class QueueWorker<Q extends QueueName> {
   }
 
   /**
-   * True if this process holds the job under a lease. Then the job ends with the transaction of `onEnd`, and the caller
-   * must delete the lease in it.
+   * True if this process holds the job under a lease. Then the caller must delete the lease in the transaction of
+   * `onEnd`, and the job ends when that transaction commits.
    */
   endWith(id: string, onEnd: (callback: (isCommitted: boolean) => void) => void): boolean {
     const held = this.#held.get(id);
@@ -200,15 +200,15 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Fetches as many jobs as slots are free. True if it got that many, so that there may be more. */
+  /** Fetches as many jobs as slots are free. Returns true if it got that many: there may be more. */
   async #fetch(): Promise<boolean> {
     const { perRoute = Number.POSITIVE_INFINITY } = this.#options;
-    // Fetch at most as many as one route may have. All fetched jobs may be of one route, which then has at most twice
-    // its limit.
+    // Fetch at most as many jobs as one route may have. Even if all fetched jobs are of one route, that route then
+    // holds at most twice its limit.
     const batchSize = Math.min(this.#slots.room, perRoute, MAX_FETCH);
     if (batchSize <= 0) return false;
     const full = this.#slots.fullRoutes();
-    // Read the lease before the fetch, because the time under the lease counts from then.
+    // Read the lease before the fetch. The time under the lease counts from this moment.
     const lease = this.#validLease();
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {
@@ -221,8 +221,8 @@ export class QueueWorker<Q extends QueueName> {
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
         const row = { id, retryCount, isLeased: false };
         const held = this.#held.get(id);
-        // This process still works on the job, but lost it meanwhile. Continue that work under the new row instead of
-        // starting the job again.
+        // The job was lost, although this process still works on it. Now it got the job again. Continue the work under
+        // the new row, and do not start the job a second time.
         if (held) {
           held.row = row;
           continue;
@@ -269,7 +269,8 @@ export class QueueWorker<Q extends QueueName> {
     try {
       await this.#rows.giveBack(row, why);
     } catch (error) {
-      // When this process ends, the heartbeat or lease of the job expires. Then another process takes it.
+      // The job could not be given back. Its heartbeat or lease expires when this process ends, and then another
+      // process takes it.
       this.#logger.warn({ err: error, queue: this.#queue, job: row.id }, 'cannot give a job back');
     }
   }

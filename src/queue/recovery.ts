@@ -4,7 +4,7 @@ import { Batcher } from '../runtime/batcher.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 import { jobLeases, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './job-leases.ts';
 
-/** Requests to run within this time, in ms, are handled together. */
+/** Requests to run that come within this time, in ms, are handled together. */
 const PAUSE_MS = 10;
 
 interface Parts {
@@ -13,7 +13,10 @@ interface Parts {
   readonly logger: Logger;
 }
 
-/** Moves free jobs from `job_leases` into pg-boss: those that were left, given back, or whose lease expired. */
+/**
+ * Moves free jobs from `job_leases` into pg-boss. A job is free if it was left, was given back, or has an expired
+ * lease.
+ */
 export class Recovery {
   readonly #parts: Parts;
   readonly #runs = new Batcher<undefined, undefined>((asked) => this.#run(asked), {
@@ -46,7 +49,7 @@ export class Recovery {
     await this.#stopListening;
   }
 
-  /** Resolves when all free jobs are in pg-boss, or when the attempt failed. */
+  /** Moves all free jobs. Resolves when they are in pg-boss, or when the attempt has failed. */
   async run(): Promise<void> {
     try {
       if (!this.#isStopping) await this.#runs.add(undefined);

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../domain/errors.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 
-/** The answer of a route: `body` is converted to JSON, and `json` is sent unchanged. */
+/** The answer of a route. `body` is converted to JSON. `json` is a text that is sent unchanged. */
 export type RouteAnswer<Body> = {
   readonly status?: 200 | 201;
   readonly headers?: Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ export interface RouteDefinition<
   readonly operation: (operations: Operations) => Operation<never, unknown>;
   readonly params?: Params;
   readonly query?: Query;
-  /** Absent for routes that read no body. */
+  /** Schema of the body. Undefined for routes that read no body. */
   readonly body?: Body;
   readonly maxBodyBytes?: number;
   /** Schema of the answer. The OpenAPI document shows it, and tests check answers against it. */
@@ -67,17 +67,18 @@ export interface RouteDefinition<
   /** True if the request also counts against the budget for webhook registrations (R12). */
   readonly isWebhookRegistration?: boolean;
   /**
-   * Errors that only this route's operation can cause. Errors that every route or every body can cause are added (R3).
+   * Errors that only this route's operation can cause. The errors that every route or every body can cause need not be
+   * listed (R3).
    */
   readonly errors?: readonly ErrorCode[];
-  /** Required for routes with path parameters or a body. */
+  /** Example requests by name. Required for routes with path parameters or a body. */
   readonly examples?: Readonly<Record<string, RouteExample<z.input<Body>>>>;
   readonly handle: (
     input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
   ) => Promise<RouteAnswer<z.input<Response>>>;
   /**
-   * Finds the stored answer to an earlier request with this idempotency key. Called when a request is refused: a
-   * repeated request gets the first answer, even if its body differs from the first one (R19).
+   * Finds the stored answer to an earlier request with this idempotency key. Called if a request is refused: a repeated
+   * request gets the first answer, even if its body differs from the first one (R19).
    */
   readonly replay?: (input: {
     readonly caller: ApiKeyCaller;
@@ -86,7 +87,7 @@ export interface RouteDefinition<
   }) => Promise<RouteAnswer<z.input<Response>> | undefined>;
 }
 
-/** A route without the types of its own schemas, so that the router and the OpenAPI document can handle all routes. */
+/** A route as the router and the OpenAPI document use it: without the types of its own schemas. */
 export type Route = Omit<RouteDefinition<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
   readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<RouteAnswer<unknown>>;
 };

@@ -3,7 +3,7 @@ import type { DomainError, ErrorCode } from '../domain/errors.ts';
 interface ErrorAnswer {
   readonly status: number;
   readonly shape: 'A' | 'B';
-  /** Says when the error occurs. Shown in the API reference. */
+  /** Says when the error occurs. The API reference shows it. */
   readonly when: string;
 }
 
@@ -183,8 +183,8 @@ export interface ErrorResponse {
 }
 
 /**
- * Makes the HTTP response for an error. The Link header names the help page of the code, because the body shapes are
- * fixed (R322).
+ * Makes the HTTP response for an error. The Link header names the help page of the code. It is not in the body, because
+ * the forms of the bodies are fixed (R322).
  */
 export function errorResponse(error: DomainError): ErrorResponse {
   const { status, shape } = ERROR_RESPONSES[error.code];

@@ -28,8 +28,8 @@ import { routes } from './routes/all.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 /**
- * Greatest number of requests that may wait for the database: about 100 ms of work. It also limits the queue if the
- * database becomes ten times slower.
+ * Number of requests that may wait for the database: about 100 ms of work. If the database becomes ten times slower,
+ * the last one waits about a second.
  */
 const MAX_CONCURRENT_REQUESTS = 500;
 
@@ -45,7 +45,7 @@ export interface RestOptions {
    * Returns the refusal for an infrastructure fault, such as an unreachable database. Undefined for any other error.
    */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  /** Headers of every answer. Needed here for answers that are written to a bare socket. */
+  /** Headers of every answer. The router needs them for answers that it writes to a plain socket. */
   readonly always: Readonly<Record<string, string>>;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
   /** Number of requests that may wait for the database at the same time. Further requests are refused at once. */
@@ -93,7 +93,7 @@ export function createRest(options: RestOptions): Rest {
       await admission.countByAddress(request, headers);
       work(request, response, headers);
     });
-  /** Requires a valid key, also for unknown paths: the key is the first check (R9). */
+  /** Serves a request with a valid key. Also used for unknown paths, because the key is the first check (R9). */
   const withKey = (work: Work<void>) =>
     serve(async (request, response, headers) => {
       await admission.admit(request, headers, {
@@ -204,8 +204,8 @@ function refusedFor(
 const ADDRESS_MAX_LENGTH = 45;
 
 /**
- * The client's IP address, for the counts of a key's requests. Too long text is dropped, because a proxy may have sent
- * any text.
+ * Returns the client's IP address, for the counts of a key's requests. A text that is too long is dropped, because a
+ * proxy may have sent any text.
  */
 function addressOf({ ip = '' }: Request): string {
   return ip.length <= ADDRESS_MAX_LENGTH ? ip : '';
@@ -286,7 +286,7 @@ async function answerMcp(
     return;
   }
   const body = parseJsonBody(request, rawBody ?? (await read()));
-  // Refuse batches: otherwise a request that counts once against the rate limit could send any number of messages.
+  // Refuse batches. Otherwise one request, which counts once against the rate limit, could send any number of messages.
   if (Array.isArray(body)) throw validationError([{ path: '', message: 'Send one message a request.' }]);
   const protocol = await import('./mcp/mcp-server.ts');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -300,7 +300,7 @@ const REFUSED_BUSY = serviceUnavailable('Too many requests are being processed. 
 const BUSY = errorResponse(REFUSED_BUSY);
 const BUSY_BODY = JSON.stringify(BUSY.body);
 
-/** Refuses a request under overload. Does as little work as possible, because refusals must stay cheap. */
+/** Refuses a request under overload. It does as little work as possible, so that a refusal stays cheap. */
 function refuseBusy(
   { refusals }: RestOptions,
   admission: Admission,
@@ -333,7 +333,7 @@ function answerMethod(
 }
 
 /**
- * Answers an error that Express threw. Its 4xx errors mean a path that cannot be decoded: `not_found`. Any other error
+ * Answers an error that Express threw. A 4xx error means that the path cannot be decoded: `not_found`. Any other error
  * is a fault of the gateway.
  */
 function refuseUndecodable(error: unknown, request: Request): never {

@@ -18,7 +18,7 @@ const wholeNumber = (least: number, most: number) =>
     .refine((value) => value >= least && value <= most, {
       error: `must be a whole number from ${least} to ${most}`,
     })
-    // Document the parameter as a number: it is text only because every query parameter is.
+    // Document the parameter as a number. Its type is text only because every query parameter is text.
     .meta({
       override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
         delete jsonSchema.pattern;
@@ -85,8 +85,8 @@ export const idParams = z.object({
 });
 
 /**
- * A list of phone numbers. Numbers are checked one by one, and only valid ones are stored. Text that cannot be stored
- * makes its number invalid (R170), not the whole request.
+ * A list of phone numbers. Numbers are checked one by one, and only valid ones are stored. If a text cannot be stored,
+ * its number is invalid (R170), but the request is not refused.
  */
 export const phoneNumbers = z.string().transform((text) => storable(text));
 

@@ -10,26 +10,26 @@ export interface BatcherOptions<Item> {
   /** The largest weight of a batch. An item that is heavier than this forms a batch of its own. */
   readonly maxWeight: number;
   /**
-   * Above this number of items, a batch takes half of the items that wait or were in the last batch. One half is then
-   * answered while the other one runs. Without this, callers and worker would always wait for each other. Default:
-   * never.
+   * Above this number of items, a batch takes half of the items that wait or were in the last batch. So the callers of
+   * one half are answered while the other half runs. Without this, callers and worker would take turns waiting for each
+   * other. Default: never.
    */
   readonly halvedAbove?: number;
   /**
-   * The shortest time in ms from the start of one batch to the start of the next. Use it if nobody waits for the
-   * results: the batches are then larger. Default: 0.
+   * Shortest time in ms between the starts of two batches. Use it if nobody waits for the results: the batches are then
+   * larger. Default: 0.
    */
   readonly pauseMs?: number;
   /**
-   * Called with the error of a failed batch. True means to run the items again one by one, so that only the bad item
-   * fails.
+   * Called with the error of a failed batch. If it returns true, the items are run again one by one, so that only the
+   * bad item fails.
    */
   readonly isolate?: (error: unknown) => boolean;
 }
 
 /**
- * Moves waiting items into the running batch, in order of arrival, while there is room. It takes only items for which
- * `belongs` is true. Use it if the work had to wait for something before it could begin.
+ * Moves waiting items into the running batch, in order of arrival, while there is room. It moves only items for which
+ * `belongs` is true. Use it if the work first had to wait for something, such as a lock.
  */
 export type TakeMore<Item> = (belongs: (item: Item) => boolean) => readonly Item[];
 
@@ -50,11 +50,12 @@ export class Batcher<Item, Result> {
   #running: Promise<void> | undefined;
   /** Number of items in the last batch. */
   #lastCount = 0;
-  /** When the last batch began (performance.now, ms). */
+  /** When the last batch started (performance.now, ms). */
   #lastAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * `work` must return one result for each item, in order, followed by one for each item that it took with `TakeMore`.
+   * `work` must return one result for each item, in order. After these come the results for the items that it got from
+   * `TakeMore`.
    */
   constructor(work: Work<Item, Result>, options: BatcherOptions<Item>) {
     this.#work = work;
@@ -71,18 +72,18 @@ export class Batcher<Item, Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#waitingWeight += this.#weight(item);
-      // A batch serves several callers, so a caller that goes away must not cancel it.
+      // A batch serves several callers. So it must not be cancelled when one of them goes away.
       this.#running ??= outsideReadScopes(() => this.#run());
     });
   }
 
-  /** Resolves when nothing waits or runs. */
+  /** Resolves when no item waits or runs. */
   async drain(): Promise<void> {
     while (this.#running) await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Wait until the event loop has handled what it has read, so that those items join the first batch.
+    // Wait until the event loop has handled what it has read from sockets, so that these items join the first batch.
     await turn();
     let answer: (() => void) | undefined;
     while (this.#waiting.length > 0) {
@@ -94,7 +95,7 @@ export class Batcher<Item, Result> {
       }
       const settled = this.#settle(this.#take());
       if (answer) {
-        // Start the next batch before the callers of the last one are resolved, because their code may run long.
+        // Start the next batch before resolving the callers of the last one, because their code may run long.
         await turn();
         answer();
       }
@@ -104,13 +105,13 @@ export class Batcher<Item, Result> {
     this.#running = undefined;
   }
 
-  /** Time in ms until the next batch may begin. */
+  /** Time in ms until the next batch may start. */
   get #pauseLeftMs(): number {
     const { pauseMs } = this.#options;
     return pauseMs === undefined ? 0 : this.#lastAt + pauseMs - performance.now();
   }
 
-  /** Returns the items with which the next batch begins. */
+  /** Returns the items with which the next batch starts. */
   #take(): Waiting<Item, Result>[] {
     this.#lastAt = performance.now();
     const half = Math.ceil((this.#waiting.length + this.#lastCount) / 2);

@@ -1,6 +1,6 @@
 import { outsideReadScopes } from './read-scope.ts';
 
-/** The announcements of changes that a cache needs. It is a part of the domain's port `Changes`. */
+/** The announcements of changes that a cache needs. The domain's port `Changes` provides them. */
 interface Announcements<Kind> {
   /** False while announcements may be lost. */
   readonly isListening: boolean;
@@ -15,17 +15,17 @@ interface Announcements<Kind> {
 const UNHEARD_TTL_MS = 1_000;
 
 /**
- * A cache of values by id. Values are loaded on demand and dropped when a change of their kind is announced. A value is
- * not kept if a change was announced while it was loading. The cache keeps at most `capacity` values and drops the
- * least recently used one first.
+ * A cache of values by id. Values are loaded on demand, and dropped when a change of their kind is announced. If a
+ * change is announced while a value is loading, that value is not kept. The cache keeps at most `capacity` values and
+ * drops the least recently used one first.
  */
 export class ChangeCache<Kind, Value> {
   readonly #load: (id: string) => Promise<Value>;
   readonly #changes: Announcements<Kind>;
   readonly #capacity: number;
   /**
-   * The least recently used entry comes first. An entry that is read moves to the end, but only once between two
-   * insertions. Most reads repeat, so that saves time.
+   * The entries, the least recently used one first. An entry that is read moves to the end, but only once between two
+   * insertions: most reads read the same entries again, so this saves time.
    */
   readonly #entries = new Map<string, { value: Promise<Value>; loadedAt: number; movedAfter: number }>();
   #arrivals = 0;
@@ -37,7 +37,7 @@ export class ChangeCache<Kind, Value> {
     load: (id: string) => Promise<Value>,
     capacity = 10_000,
   ) {
-    // The first caller loads the value for all others.
+    // The first caller loads the value for all others. So it must not be cancelled when that caller's request ends.
     this.#load = (id) => outsideReadScopes(() => load(id));
     this.#changes = changes;
     this.#capacity = capacity;

@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * The reads of one request. While `isReading`, they use connections of their own, and are cancelled when `signal`
- * aborts, because nobody waits for them any more. A request that may change something never sets it.
+ * The reads of one request. While `isReading` is true, they use a connection pool of their own. When `signal` aborts
+ * they are cancelled, because nobody waits for them any more. A request that may change something never sets
+ * `isReading`.
  */
 export class ReadScope {
   readonly signal: AbortSignal;
@@ -16,17 +17,17 @@ export class ReadScope {
 
 const scopes = new AsyncLocalStorage<ReadScope | undefined>();
 
-/** Runs `work`, and all that it awaits, as a part of the request of `scope`. */
+/** Runs `work` as a part of the request of `scope`, with everything that `work` awaits. */
 export function withinReadScope<T>(scope: ReadScope, work: () => Promise<T>): Promise<T> {
   return scopes.run(scope, work);
 }
 
-/** Runs `work` for several requests, so that one that goes away does not cancel it. */
+/** Runs `work` for several requests. So a request that goes away does not cancel it. */
 export function outsideReadScopes<T>(work: () => T): T {
   return scopes.run(undefined, work);
 }
 
-/** The signal of the request whose reads these are; undefined for anything else. */
+/** Returns the signal of the request whose reads run now. Undefined outside such a request. */
 export function presentReader(): AbortSignal | undefined {
   const scope = scopes.getStore();
   return scope?.isReading ? scope.signal : undefined;

@@ -1,6 +1,6 @@
 /**
  * A Map for thousands of short-lived entries. When a plain Map grows, V8 makes a new table. The old table may stay in
- * the old generation of the heap for a while, and keeps all its values alive. Here the table only refers to small
+ * the old generation of the heap for a while, and keeps all its values alive. Here the table refers only to small
  * cells, and `delete` empties the cell at once (ADR-0015).
  */
 export class TransientMap<Key, Value> {

@@ -1,8 +1,6 @@
 import { TransientMap } from './transient-map.ts';
 
-/**
- * Callers that wait for the same thing. The first one to come is the first one to be woken. Each wait can end early.
- */
+/** A queue of callers that wait for the same thing. The first one to come is woken first. Each wait can end early. */
 export class WaitQueue {
   readonly #waiters = new TransientMap<number, (woken: boolean) => void>();
   #arrivals = 0;

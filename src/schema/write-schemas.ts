@@ -5,9 +5,7 @@ import { createOperations } from '../domain/operations.ts';
 import { schemaText } from '../graphql/schema.ts';
 import { openApiDocument } from '../rest/openapi/document.ts';
 
-/**
- * Stands in for all dependencies. The operations that are made from it never run. Only their scopes and roles are read.
- */
+/** Replaces all dependencies. Operations made from it never run: only their scopes and roles are read. */
 const nothing: unknown = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing });
 
 const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -16,9 +14,7 @@ const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
   'schema.graphql': schemaText,
 };
 
-/**
- * The script of `npm run schema`. The files are committed, and tests fail if they differ from what this script writes.
- */
+/** Run by `npm run schema`. The files are committed, and tests fail if they differ from what this script writes. */
 await mkdir('schema', { recursive: true });
 for (const [name, make] of Object.entries(FILES)) {
   await writeFile(`schema/${name}`, await make());

@@ -11,7 +11,7 @@ import { checkBackup, restoreIntoDataDir, restoreIntoDirectory } from '../storag
 import type { DatabaseConnection } from '../storage/postgres/connection.ts';
 import { databaseOf } from './database.ts';
 
-/** Called with the number of bytes that are done and the number that are expected. */
+/** Called with two numbers of bytes: those that are done, and those that are expected. */
 export type OnProgress = (done: number, expected: number) => void;
 
 export interface BackupOptions {
@@ -28,7 +28,7 @@ export async function backUp(config: Config, logger: Logger, options: BackupOpti
       connection,
       to: options.to,
       embeddedOn: config.databaseUrl === undefined ? `${process.platform}-${process.arch}` : null,
-      // The embedded server has only a small cache to write to disk, so a fast checkpoint costs little.
+      // An embedded server has only a small cache to write to the disk, so a fast checkpoint takes little time.
       isFast: options.isFast || config.databaseUrl === undefined,
       masterKey: nameOf(await masterKeyOf(config)),
       keys: options.withKeys ? await keysOf(config) : {},
@@ -82,12 +82,13 @@ export interface RestoreReport {
   /** Directory of the restored files. Null after a check. */
   readonly directory: string | null;
   /**
-   * True if the master key, configured or in DATA_DIR, is the one of the backup. Null if there is no master key yet.
+   * True if the gateway's master key (configured or in DATA_DIR) is the one of the backup. Null if there is no master
+   * key yet.
    */
   readonly isMasterKeyRight: boolean | null;
 }
 
-/** Restores or checks a backup. If it cannot, throws an Error with the reason and leaves no files behind. */
+/** Restores or checks a backup. If that is impossible, throws an Error with the reason and leaves no files behind. */
 export async function restore(
   config: Config,
   logger: Logger,

@@ -4,7 +4,7 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 
 /**
- * Checks that the master key fits the database. `samples` has one stored secret for each master key that has sealed
+ * Checks that the master key fits the database. `samples` has one sealed secret for each master key that has sealed
  * any.
  *
  * If none of them can be opened, the key is wrong, and new secrets would be sealed under a second key. So it throws

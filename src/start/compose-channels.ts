@@ -41,7 +41,7 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
       const path = join(config.dataDir, 'vapid.json');
       return readVapidKeys(path, await loadOrCreate(path, makeVapidKeys));
     } catch (error) {
-      // If DATA_DIR is not writable, the gateway still starts, but without Web Push.
+      // If DATA_DIR is not writable, the gateway starts without Web Push. Any other error is thrown.
       if (typeof (error as { code?: unknown }).code !== 'string') throw error;
       logger.warn({ err: error }, 'no VAPID keys: Web Push needs a writable DATA_DIR or VAPID_PUBLIC_KEY');
       return undefined;

@@ -32,9 +32,9 @@ interface SpoolFile {
   /** Path without the extension. */
   readonly base: string;
   readonly lock: OwnerLock;
-  /** Set only for the newest file of this process, to which reports are appended. */
+  /** The open file. Only the newest file of this process has one: reports are appended to it. */
   readonly handle: FileHandle | undefined;
-  /** Bytes that are known to be on the disk. */
+  /** Number of bytes that are certainly on the disk. */
   size: number;
 }
 
@@ -47,7 +47,7 @@ interface Line {
 
 export interface FileSpoolOptions {
   readonly directory: string;
-  /** The most bytes in all files of this process together. 0 disables the spool. */
+  /** Largest number of bytes in all files of this process together. 0 disables the spool. */
   readonly maxBytes: number;
 }
 
@@ -91,8 +91,8 @@ export class FileReportSpool implements ReportSpool {
   async read(spool: string, from: number, most: number): Promise<SpoolBatch> {
     const file = this.#files.find(({ id }) => id === spool);
     if (!file) throw new Error(`there is no file ${spool} in the spool`);
-    // `size` is fixed here. Reports appended from now on must not count as part of this batch, because the caller would
-    // mark them as applied unread.
+    // Remember the size now. Reports that are appended from here on must not count as part of this batch. The caller
+    // would mark them as applied without reading them.
     const { size } = file;
     const buffer = Buffer.alloc(Math.max(0, Math.min(READ_BYTES, size - from)));
     await using handle = await open(`${file.base}.jsonl`, 'r');
@@ -106,7 +106,8 @@ export class FileReportSpool implements ReportSpool {
       if (report) reports.push(report);
       taken = end + 1;
     }
-    // A last line without its end was being written when its process died. It was never acknowledged, so it is skipped.
+    // The last line may have no end, because its process died while writing it. That report was never acknowledged, so
+    // skip it.
     const to = taken === 0 ? Math.max(from, size) : from + taken;
     return { spool, from, to, reports };
   }
@@ -183,7 +184,7 @@ export class FileReportSpool implements ReportSpool {
     const id = randomUUID();
     const base = join(directory, `${Date.now()}-${id}`);
     const lock = new OwnerLock(`${base}.lock`);
-    // The file does not exist yet, so no other process tries to take its lock.
+    // The file does not exist yet, so no other process tries to take this lock.
     if (!lock.tryAcquire()) throw new Error(`the lock of ${base} is taken`);
     const handle = await open(`${base}.jsonl`, 'wx', 0o600);
     await syncDirectory(directory);
@@ -210,7 +211,7 @@ async function adoptedFile(base: string, id: string): Promise<SpoolFile | undefi
   const found = isOurs && (await stat(`${base}.jsonl`).catch(() => undefined));
   if (found) return { id, base, lock, handle: undefined, size: found.size };
   lock.close();
-  // The file was deleted in the meantime.
+  // Another process deleted the file in the meantime. Remove its lock file.
   if (isOurs) await rm(`${base}.lock`, { force: true });
   return undefined;
 }

@@ -9,8 +9,8 @@ export interface OpenJob {
 }
 
 /**
- * Records parts of jobs in one transaction. `parts` names the job of each part. A job ends in the same transaction if
- * all its parts are recorded then.
+ * Records parts of jobs in one transaction. `parts` holds the job of each part. If all parts of a job are recorded now,
+ * the same transaction deletes the job.
  */
 export async function recordParts(
   uow: UnitOfWork,

@@ -22,11 +22,11 @@ import type { SubmitMessages } from './submit/submit-messages.ts';
 import type { SubmitOutcomes } from './submit/submit-outcomes.ts';
 import type { DeliverWebhooks } from './webhooks/deliver.ts';
 
-/** `concurrency` is the most jobs that a process runs at the same time, `perRoute` the most of one route. */
+/** `concurrency` is the number of jobs that a process runs at the same time, `perRoute` the number for one route. */
 const SUBMIT = { concurrency: 64, perRoute: 8 };
 /**
- * The lanes (endpoint-lanes.ts) limit the attempts for each endpoint. Jobs that find no place in a lane go to the
- * backlog.
+ * No `perRoute`: the lanes (endpoint-lanes.ts) limit the attempts to each endpoint. Jobs that find no place in a lane
+ * go to the backlog.
  */
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
 /** `perRoute` is large enough to keep an endpoint's connections busy while other attempts are recorded. */
@@ -51,8 +51,8 @@ const USAGE_MS = 10_000;
 const CANNOT_ADOPT = 'delivery reports that another process left on disk cannot be read';
 const LEDGERS_MS = 60_000;
 /**
- * Interval of the check whether the held copy was released, in ms. NOTIFY normally announces a release. The check finds
- * one whose announcement was lost.
+ * Interval in ms at which a held copy checks whether it was released. Normally NOTIFY announces the release, but an
+ * announcement may be lost.
  */
 const HOLD_MS = 5_000;
 const SIGN_OF_LIFE_MS = 10_000;
@@ -108,7 +108,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
       .flush({ isLast: true })
       .catch((error: unknown) => logger.warn({ err: error }, 'security events are lost'));
   };
-  // Reports that an earlier process spooled must be applied before new ones.
+  // Apply the reports that an earlier process spooled before receiving new ones.
   await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
   const always = [
     keyUses,
@@ -159,7 +159,7 @@ async function workUnlessHeld(
 async function startSending(parts: WorkParts): Promise<Workers> {
   const { queue, routing, reports, authenticator, health, logger } = parts;
   /**
-   * Lets a task fail while the clocks disagree (R222), because the age of rows is then unknown. `repeat` logs the
+   * Makes a task fail while the clocks disagree (R222), because nobody then knows how old a row is. `repeat` logs the
    * failure and tries again.
    */
   const ifClocksAgree = (task: () => Promise<unknown>) => async () => {

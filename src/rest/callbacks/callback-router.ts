@@ -18,8 +18,8 @@ export interface CallbackOptions {
 type Work = (request: Request, response: Response) => Promise<void>;
 
 /**
- * Makes a router for HTTP calls by providers, and `serve`, which wraps its handlers. `serve` answers every error in the
- * shapes of the REST API. A provider repeats a call whose answer is not 200.
+ * Makes a router for the calls of providers. Also returns `serve`, which wraps its handlers: it answers every error in
+ * the form of the REST API. A provider sends a call again if the answer is not 200.
  */
 export function createCallbackRouter(
   { logger, faultOf, refusals }: CallbackOptions,

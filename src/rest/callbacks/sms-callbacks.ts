@@ -16,9 +16,9 @@ import { type CallbackOptions, createCallbackRouter } from './callback-router.ts
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Receives delivery reports of carriers over HTTP (R15), mounted at `/callbacks/sms`. A call that does not prove its
- * sender counts against the request budget of its IP address, like a request without a key (R11). Its reports on known
- * messages are still applied, because such a report must name an id that the carrier gave. Its reports on unknown
+ * Receives delivery reports of carriers over HTTP (R15), mounted at `/callbacks/sms`. If nothing proves who sent a
+ * call, it counts against the request budget of its IP address, like a request without a key (R11). Its reports on
+ * known messages are still applied, because such a report must name an id that the carrier gave. Its reports on unknown
  * messages are not stored.
  */
 export function createSmsCallbackRouter(

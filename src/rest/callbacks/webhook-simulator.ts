@@ -9,8 +9,8 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_SHOWN = 100;
 
 /**
- * A webhook receiver for developers who have none yet. `isName` checks the part of the path after the mount point. It
- * answers each POST with a summary of the request and stores nothing. Not for production.
+ * A webhook receiver for developers who have none yet. It answers each POST with a summary of the request, and stores
+ * nothing. `isName` checks the last part of the path. Not for production.
  */
 export function createWebhookSimulator(
   options: CallbackOptions & { readonly webhookHeaders: WebhookHeaderNames },

@@ -19,7 +19,7 @@ export interface RouteCall {
 
 export interface RouteCallContext {
   readonly operations: Operations;
-  /** Records that the key was admitted to an operation (R276). */
+  /** Records that the key was allowed to use an operation (R276). */
   readonly note: (operation: Pick<Operation<never, unknown>, 'name' | 'access'>) => void;
 }
 

@@ -29,8 +29,8 @@ interface Admitted {
 }
 
 /**
- * Checks each request in the order of R9, from the key to the rate limit: key, revocation and expiry, signature, IP
- * allowlist, rate limit. Sets the rate limit headers of the budget that the request counts against.
+ * Checks each request in the order of R9: key, revocation and expiry, signature, IP allowlist, rate limit. Sets the
+ * rate limit headers of the budget that the request counts against.
  */
 export class Admission {
   readonly #authenticator: Authenticator;
@@ -74,7 +74,8 @@ export class Admission {
       this.#authenticator.checkAddress(authenticated, () => clientAddressOf(request));
     } catch (error) {
       if (error instanceof KeyRefused) this.#note(error, request);
-      // Count it by IP address: a client that does not know the key's secrets must not use up the key's budget.
+      // Count the request by IP address. A client that does not know the key's secrets must not use up the key's
+      // budget.
       if (error instanceof DomainError) await this.countByAddress(request, headers);
       throw error;
     }
@@ -95,7 +96,7 @@ export class Admission {
       const verdict = await this.#rateLimiter.take(`key:${key.keyId}`, limits);
       applyVerdict(headers, verdict, limits, 'requests');
     } catch (error) {
-      // A request that the request budget refuses must not count against the budget for webhook registrations.
+      // The request budget refused the request. So it must not count against the budget for webhook registrations.
       if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
       throw error;
     }
@@ -155,8 +156,8 @@ function rateHeaders(limit: number, remaining: number, resetAt: number): Record<
 }
 
 /**
- * The client's IP address: the peer of the socket, or the address that a trusted proxy names (TRUST_PROXY, through
- * Express's `trust proxy`).
+ * Returns the client's IP address: that of the socket's peer, or the one that a trusted proxy names (TRUST_PROXY,
+ * through Express's `trust proxy`).
  */
 function clientAddressOf(request: Request): bigint | undefined {
   return request.ip === undefined ? undefined : parseForwardedAddress(request.ip);

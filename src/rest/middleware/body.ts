@@ -9,8 +9,8 @@ const MAX_DEPTH = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads the raw bytes of the body, which signatures cover. Throws `payload_too_large` as soon as the body exceeds
- * `maxBytes` and leaves the rest unread.
+ * Reads the raw bytes of the body, which signatures cover. If the body exceeds `maxBytes`, throws `payload_too_large`
+ * at once and leaves the rest unread.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const tooLarge = () => payloadTooLarge(maxBytes);
@@ -40,8 +40,8 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
 }
 
 /**
- * Returns the body if it has arrived completely, which is true for most small bodies at this moment. Otherwise returns
- * undefined, and the caller uses `readBody`, which waits for the body or refuses it.
+ * Returns the body if all of it has arrived already, as most small bodies have at this moment. Otherwise returns
+ * undefined. The caller then uses `readBody`, which waits for the body or refuses it.
  */
 export function bufferedBody(request: IncomingMessage, maxBytes: number): Buffer | undefined {
   const length = Number(request.headers['content-length']);

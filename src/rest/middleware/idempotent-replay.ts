@@ -4,7 +4,7 @@ import type { Operations } from '../../domain/operations.ts';
 import type { Route, RouteAnswer } from '../define-route.ts';
 import { findTextFault } from './request.ts';
 
-/** The places in a request that may hold an idempotency key. */
+/** The parts of a request that may contain an idempotency key. */
 interface KeySources {
   readonly header: string | undefined;
   readonly rawBody: Buffer | undefined;
@@ -21,8 +21,8 @@ export async function replayOf(
   error: unknown,
 ): Promise<RouteAnswer<unknown>> {
   if (!route.replay || !(error instanceof DomainError)) throw error;
-  // The lookup needs the same database and would fail too. Its error would tell the client to try again, which could
-  // send twice.
+  // The lookup needs the database, which just failed. If the lookup failed too, its error would tell the client to try
+  // again, and that could send twice.
   if (error.code === 'outcome_unknown') throw error;
   const idempotencyKey = keyOf(sources, error);
   const earlier =

@@ -1,15 +1,13 @@
-/**
- * After a refusal the reduced limit holds for this time, in milliseconds. The refusal's `Retry-After` is the same time.
- */
+/** Time in ms for which the reduced limit holds after a refusal. The refusal's `Retry-After` is the same time. */
 const REDUCED_MS = 1_000;
-/** Share of the limit that holds after a refusal. A longer queue would only make every request wait longer. */
+/** Fraction of the limit that holds after a refusal. With a longer queue, every request would only wait longer. */
 const REDUCED_SHARE = 1 / 2;
 
 /**
- * Limits the number of requests that wait for the database, and so their memory and their waiting time (ADR-0013). A
- * burst up to the limit is admitted. After a refusal only half the limit holds, so that each request is answered
- * sooner. While a slow client sends its body, its request does not count. This class refuses instead of waiting, so it
- * is no `Semaphore` (ADR-0022).
+ * Limits the number of requests that wait for the database, and so their memory and waiting time (ADR-0013). A burst up
+ * to the limit is admitted. After a refusal only half the limit holds, so that each request is answered sooner. A
+ * request does not count while a slow client sends its body. This class refuses instead of waiting, so it is no
+ * `Semaphore` (ADR-0022).
  */
 export class LoadShedder {
   readonly #limit: number;
@@ -42,7 +40,10 @@ export class LoadShedder {
     this.#count -= 1;
   }
 
-  /** Waits for `client`, for example for the rest of a body. The request does not count against the limit meanwhile. */
+  /**
+   * Waits for `client`, for example for the rest of a body. During this time the request does not count against the
+   * limit.
+   */
   async releaseWhile<T>(client: Promise<T>): Promise<T> {
     this.release();
     try {

@@ -14,14 +14,14 @@ const MESSAGE_OF: Readonly<Record<number, string>> = {
   431: 'The headers of the request are too large.',
 };
 
-/** The status for an error of Node's HTTP parser. */
+/** Returns the HTTP status for an error of Node's HTTP parser. */
 export function statusOfParserError(error: Error): number {
   return ('code' in error && STATUS_OF[String(error.code)]) || 400;
 }
 
 /**
- * Answers a request that Node could not parse. Writes to the bare socket, in shape B and with the headers of every
- * answer (R4). Then closes the socket, because the bytes that follow may be anything.
+ * Answers a request that Node could not parse. Writes to the plain socket, with an error body of shape B (R169) and the
+ * headers of every answer (R4). Then closes the socket, because the bytes that follow may be anything.
  */
 export function answerMalformed(
   socket: Duplex,

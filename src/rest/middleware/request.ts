@@ -4,21 +4,21 @@ import { type FieldFault, validationError } from '../../domain/errors.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The client's `X-Request-Id` if it is valid, else a new id (R4). */
+/** Returns the client's `X-Request-Id` if it is valid, or else a new id (R4). */
 export function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** A header by its lower-case name. Repeated headers are joined with commas. */
+/** Returns a header by its lower-case name. Repeated headers are joined with commas. */
 export function headerOf(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join() : value;
 }
 
 /**
- * Throws `validation_error` for text that PostgreSQL cannot store unchanged: U+0000 and lone surrogates (R5). Pass as
- * `value` what the schema returned, so that fields which the API ignores are not checked.
+ * Throws `validation_error` for text that PostgreSQL cannot store unchanged: U+0000 and lone surrogates (R5). Pass the
+ * value that the schema returned: it does not contain the fields that the API ignores.
  */
 export function checkText(value: unknown): void {
   const fault = findTextFault(value);

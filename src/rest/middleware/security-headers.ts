@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** One year, in seconds. */
+/** Strict-Transport-Security for one year. The number is in seconds. */
 const HSTS = 'max-age=31536000';
 
 /**
@@ -15,8 +15,8 @@ export function securityHeaders(isProduction: boolean): Readonly<Record<string, 
 type WriteHead = (this: ServerResponse, status: number, ...rest: unknown[]) => ServerResponse;
 
 /**
- * Adds `headers` to every response with this prototype. They are passed to `writeHead` with the response's own headers,
- * because setting headers one by one costs Node twice as much time.
+ * Adds `headers` to every response with this prototype. They are passed to `writeHead` together with the response's own
+ * headers, because setting headers one by one takes Node twice as long.
  */
 export function addToEveryResponse(
   prototype: ServerResponse,

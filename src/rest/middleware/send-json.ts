@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express';
 
-/** After the answer, the rest of an upload is read and discarded for at most this time, in milliseconds. */
+/** After the answer, the rest of an upload is read and discarded for at most this time, in ms. */
 const UPLOAD_GRACE_MS = 5_000;
 
 /**
- * Headers that are collected during a request and written together. Setting headers one by one costs Node twice as
- * much.
+ * Headers that are collected during a request and written together. Setting headers one by one takes Node twice as
+ * long.
  */
 export type AnswerHeaders = Record<string, string | number>;
 
@@ -26,10 +26,10 @@ export function sendJson(
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(json),
     })
-    // Node writes a string together with the headers. A buffer would need a second write to the socket.
+    // Send a string: Node writes it together with the headers. For a buffer it would write to the socket a second time.
     .end(json);
   if (request.complete || request.destroyed) return;
-  // Do not close at once: that would reset the connection before the client has read the answer.
+  // Do not close at once. That would reset the connection before the client has read the answer.
   const cut = setTimeout(() => request.socket.destroy(), UPLOAD_GRACE_MS).unref();
   request.once('close', () => clearTimeout(cut));
   request.once('end', () => clearTimeout(cut));

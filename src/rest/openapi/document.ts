@@ -16,8 +16,8 @@ import { ERROR_SCHEMAS, errorResponsesOf } from './errors.ts';
 import { HEADER_COMPONENTS, responseHeaders } from './headers.ts';
 
 /**
- * Makes the OpenAPI 3.1 document of the REST API from the routes and schemas that serve it. Of `operations` only the
- * scopes are read.
+ * Makes the OpenAPI 3.1 document of the REST API, from the routes and schemas that serve it. It only reads the scopes
+ * of `operations`.
  */
 export function openApiDocument(operations: Operations): object {
   return createDocument(
@@ -52,7 +52,7 @@ export function openApiDocument(operations: Operations): object {
       override: ({ jsonSchema }) => {
         // The API may add fields later (R1), so the document must not forbid unknown fields.
         if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-        // zod adds these bounds and patterns. `integer` and `date-time` already say the same.
+        // Delete bounds and patterns that zod adds. `integer` and `date-time` already say the same.
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
         if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;

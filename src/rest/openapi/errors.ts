@@ -5,7 +5,7 @@ import type { Route } from '../define-route.ts';
 import { ERROR_RESPONSES, errorResponse } from '../error-response.ts';
 import { responseHeaders } from './headers.ts';
 
-/** Error codes that only signed-in people get. People do not use REST, so its document leaves these codes out. */
+/** Error codes that only people with a session get. They do not use REST, so its document leaves these codes out. */
 const OF_PEOPLE: readonly ErrorCode[] = ['second_factor_required', 'step_up_required'];
 const CODES = (Object.keys(ERROR_RESPONSES) as ErrorCode[]).filter((code) => !OF_PEOPLE.includes(code));
 const codesOf = (shape: 'A' | 'B') => CODES.filter((code) => ERROR_RESPONSES[code].shape === shape);
@@ -104,7 +104,7 @@ function waitingHeaders(codes: readonly ErrorCode[]): ZodOpenApiHeadersObject {
   return { ...responseHeaders(), 'Retry-After': { description, schema: { type: 'integer', minimum: 1 } } };
 }
 
-/** An example of the error's body. Real details and waiting times differ. */
+/** Returns an example of the error's body. Real details and waiting times differ. */
 function exampleOf(code: ErrorCode): object {
   const { shape, status, when } = ERROR_RESPONSES[code];
   const retryAfterSeconds = status === 429 ? 12 : undefined;
@@ -123,8 +123,8 @@ const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown
 };
 
 /**
- * Answers that many routes share. They are components named after their codes: `not_found` becomes `NotFound`. They are
- * the answers with a single code, and the 503 answer of routes that change something.
+ * Answers that many routes share: those with a single code, and the 503 answer of routes that change something. They
+ * are components of the document, named after their codes: `not_found` becomes `NotFound`.
  */
 const SHARED_ANSWERS = new Map(
   [...CODES.map((code) => [code]), CODES.filter((code) => ERROR_RESPONSES[code].status === 503)].map(

@@ -1,16 +1,16 @@
 import { extname, join } from 'node:path';
 import type { NextFunction, Request, Response } from 'express';
 
-/** A file name without path separators, so that a request cannot name files outside the assets folder. */
+/** A file name without path separators. So a request cannot name files outside the assets folder. */
 const ASSET = /^[\w-]+(\.[\w-]+)+$/;
-/** An asset never changes, because its name contains a hash of its content. So browsers may keep it for a year. */
+/** Browsers may keep an asset for a year. It never changes, because its name contains a hash of its content. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
 
 /**
- * Browsers may load files from this gateway only, and may call only this gateway. Inline scripts and styles are
- * forbidden, because the pages contain none.
+ * Headers of the pages. Browsers may load files from this gateway only, and may call only this gateway. Inline scripts
+ * and styles are forbidden, because the pages contain none.
  */
 const HEADERS = {
   'Content-Security-Policy': [
@@ -74,7 +74,7 @@ export function builtFolder(folder: 'console' | 'docs' | 'explorer'): string {
   return join(DIST, folder);
 }
 
-/** The path of dist. Compiled code runs in dist/src, and in tests the sources run in src. */
+/** The path of dist. Compiled code runs in dist/src. In tests the sources run in src. */
 const DIST = join(
   import.meta.dirname,
   import.meta.dirname.endsWith(join('dist', 'src', 'rest', 'pages')) ? '../../..' : '../../../dist',

@@ -4,7 +4,9 @@ import { builtFiles } from './built.ts';
 /** Names of pages and files below `/docs`. The only dot is the one before the file extension, so `..` is impossible. */
 const NAME = /^[\w-]+(\/[\w-]+)*(\.[a-z]+)?$/;
 const NAME_MAX = 100;
-/** An update changes the content under the same name. So browsers must ask each time whether the file has changed. */
+/**
+ * Browsers must ask each time whether the file has changed, because an update changes the content under the same name.
+ */
 const ASK = 'no-cache';
 
 export interface Docs {

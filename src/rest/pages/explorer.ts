@@ -3,7 +3,7 @@ import { builtFiles } from './built.ts';
 
 /** Serves GraphiQL from dist/explorer to people who open `/graphql` in a browser (R324). */
 export interface Explorer {
-  /** Answers a GET of `/graphql` by a browser. Calls `next` for programs, so that GraphQL answers them. */
+  /** Answers a GET of `/graphql` by a browser. For a program it calls `next`, so that GraphQL answers. */
   page(request: Request, response: Response, next: NextFunction): void;
   /** Answers a GET of `/graphql/assets/:name`. */
   asset(request: Request<{ name: string }>, response: Response, next: NextFunction): void;
@@ -20,7 +20,7 @@ export function createExplorer(): Explorer {
   };
 }
 
-/** True if a browser wants to show a page. A program that accepts any type, or sends a query by GET, wants JSON. */
+/** True if a browser wants to show a page. A program wants JSON: it accepts any type, or sends a query by GET. */
 function isPerson(request: Request): boolean {
   const wanted = request.accepts(['application/json', 'text/html']);
   return wanted === 'text/html' && request.query.query === undefined;

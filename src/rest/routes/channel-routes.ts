@@ -185,7 +185,8 @@ function entryOf(message: Message) {
 const timeFilter = z
   .string()
   .transform((text, context) => {
-    // A plus sign that the client did not escape arrives as a space: in times, and also at the start of phone numbers.
+    // A client may send a plus sign without escaping it. It then arrives as a space, in times and at the start of phone
+    // numbers.
     const time = parseIsoTime(text.replace(' ', '+'));
     if (time) return time;
     context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time with Z or an offset' });

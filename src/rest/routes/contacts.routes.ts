@@ -56,7 +56,7 @@ function contactResource(found: Contact) {
 
 const TAG = 'Contacts';
 const WRITE_REFUSALS = ['invalid_phone_number', 'contact_exists'] as const;
-/** Each example gets a new contact, because a phone number or externalId can be used only once. */
+/** The id of a new contact, for each example. A phone number or externalId can be used only once. */
 const ofCreated = {
   id: {
     route: 'POST /developers/contacts',

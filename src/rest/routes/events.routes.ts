@@ -25,7 +25,7 @@ export const eventRoutes: readonly Route[] = [
     }),
     async handle({ caller, operations, query }) {
       const { events, cursor, hasMore } = await operations.events.feed.run(caller, query);
-      // Send the stored JSON texts unchanged: parsing and printing them could change their bytes.
+      // Send the stored JSON texts unchanged. Parsing and writing them again could change their bytes.
       const data = events.map((event) => event.body).join(',');
       return { json: `{"data":[${data}],"cursor":${JSON.stringify(cursor)},"hasMore":${hasMore}}` };
     },

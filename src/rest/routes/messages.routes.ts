@@ -31,8 +31,8 @@ const smsMembers = {
   }),
 };
 const smsMessage = z.object(smsMembers).meta({ id: 'SmsMessage' });
-// One function builds the messages of all channels, so TypeScript knows only the general type of `metadata`. The cast
-// gives this schema that type.
+// The same function builds the messages of all channels. So TypeScript only knows the general type of `metadata`, and
+// the cast gives this schema that type.
 const smsDetails = z
   .object({ ...smsMembers, ...detailMembers })
   .meta({ id: 'SmsDetails' }) as unknown as typeof messageDetails;
@@ -152,7 +152,7 @@ function explanationResource({ message: { currency }, explanation }: ExplainedMe
   };
 }
 
-/** Errors that refuse an SMS before it is charged. */
+/** Errors with which an SMS is refused before it is charged. */
 const SMS_REFUSALS = [
   'invalid_phone_number',
   'invalid_sender_id',

@@ -105,7 +105,7 @@ const EXAMPLE_DEVICE = {
   platform: 'android' as const,
   userId: 'customer-4711',
 };
-/** Each example gets a new device, because another example may delete the shared one. */
+/** The id of a new device, for each example. Another example may delete a shared device. */
 const ofRegistered = {
   id: {
     route: 'POST /developers/push/devices',

@@ -116,7 +116,7 @@ export const whatsAppRoutes: readonly Route[] = [
     operation: (operations) => operations.messages.whatsAppWindow,
     errors: ['invalid_phone_number'],
     query: z.object({
-      // A plus sign that the client did not escape arrives as a space.
+      // A client may send a plus sign without escaping it. It then arrives as a space.
       to: phoneNumbers.transform((text) => text.replace(/^ /, '+')).describe('One number.'),
     }),
     examples: { one: { query: { to: '+256700123456' } } },

@@ -15,7 +15,10 @@ const COLUMN_OF: Readonly<Record<AnalyticsGroup, string>> = {
   environment: 'environment',
 };
 const GROUPS = Object.keys(COLUMN_OF) as AnalyticsGroup[];
-/** Parameters: $1 the account, $2 to $5 the parts of spans, $6 the environment, $7 the columns that are grouped by. */
+/**
+ * SQL for the columns of the groups. The parameters of the statements: $1 the account, $2 to $5 the parts of the spans,
+ * $6 the environment, $7 the columns to group by.
+ */
 const grouped = (groups: readonly AnalyticsGroup[]) =>
   groups.map(
     (group) =>
@@ -27,7 +30,10 @@ const from = (table: string) => `unnest($2::int[], $3::int[], $4::timestamptz[],
      AND slot >= part.low AND slot < part.high OFFSET 0) s
    WHERE $6::text IS NULL OR s.environment = $6`;
 
-/** The end of the ledger in the figures, with the rows; one row without figures if there are none. */
+/**
+ * The figures by span and group, with the last ledger entry that they contain. If there are no figures, one row has
+ * only that entry.
+ */
 export const COUNT = statement(
   'analytics-count',
   `SELECT k.ledger_seq, f.* FROM (SELECT (SELECT ledger_seq FROM analytics_marks WHERE account_id = $1) AS ledger_seq) k
@@ -47,7 +53,10 @@ export const LATENCIES = statement(
      s.measure, s.bucket, sum(s.recipients)::bigint AS recipients
    FROM ${from('analytics_latencies s')} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9`,
 );
-/** The starts $5 to $6 of intervals, counted from the one that contains $1, before $2. */
+/**
+ * The starts of intervals before $2. The interval that contains $1 has the number 0, and the numbers $5 to $6 are
+ * returned.
+ */
 export const INTERVALS = statement(
   'analytics-intervals',
   `SELECT DISTINCT s.at FROM (SELECT date_trunc($3::text, $1::timestamptz, $4::text) AS at) f
@@ -57,7 +66,7 @@ export const INTERVALS = statement(
    WHERE s.at < $2 ORDER BY 1`,
 );
 
-/** The parameters of `COUNT` without the limit, and of `LATENCIES`. */
+/** Returns the parameters of `LATENCIES`. `COUNT` needs the limit as one more. */
 export function valuesOf(accountId: string, { spans, groupBy, environment }: AnalyticsCount): unknown[] {
   const parts = spans.flatMap((span, index) => partsOf(span).map((part) => ({ ...part, span: index })));
   return [
@@ -77,7 +86,7 @@ interface Part {
   high: number;
 }
 
-/** Covers a span with the largest slots that fit. */
+/** Splits a span into parts, each with the largest slots that fit. */
 function partsOf({ from: start, to }: Span): readonly Part[] {
   const parts: Part[] = [];
   let at = start.getTime();

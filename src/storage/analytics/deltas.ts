@@ -39,7 +39,7 @@ interface Delta {
   costMinor: number;
 }
 
-/** Adds moves of messages and recipients, summed up, to the deltas. */
+/** Sums up status changes of messages and recipients, and stores the sums as deltas. */
 export async function addMoves(sql: Sql, { statuses, moves }: CountedMoves): Promise<void> {
   if (moves.length === 0) return;
   const sums = new Map<string, Delta>();
@@ -72,7 +72,7 @@ export async function addMoves(sql: Sql, { statuses, moves }: CountedMoves): Pro
   ]);
 }
 
-/** Adds refunds of recipients to the deltas. */
+/** Stores refunds of recipients as deltas. */
 export async function addRefunds(sql: Sql, refunds: readonly CountedRefund[]): Promise<void> {
   if (refunds.length === 0) return;
   await sql.execute(REFUNDS, [
@@ -89,7 +89,10 @@ function ofMessage(message: Message): Omit<Delta, 'status'> {
   return { message, ...none, messages: 0, recipients: 0, costMinor: 0 };
 }
 
-/** What a recipient was counted as before a move, taken away, and what it is counted as after it. */
+/**
+ * Returns two deltas for a recipient's change of status. One subtracts what the recipient was counted as before, the
+ * other adds what it counts as now.
+ */
 function statesOf({ message, move, moved }: CountedMove): [Delta, Delta] {
   const hasNumber = message.channel === 'sms' || message.channel === 'whatsapp';
   const of = { ...ofMessage(message), prefix: hasNumber ? moved.address.slice(0, PREFIX_LENGTH) : '' };

@@ -1,13 +1,13 @@
 import { PREFIX_LENGTH } from '../../domain/messages/country.ts';
 import { statement } from '../postgres/sql.ts';
 
-/** Lengths of slots in minutes, smallest first. Each divides the next, and all begin in UTC. */
+/** Lengths of slots in minutes, smallest first. Each length divides the next one, and all slots begin in UTC. */
 export const SLOT_MINUTES = [15, 60, 360, 1_440] as const;
-/** Messages of one channel of an account that one round counts, so that a statement stays short. */
+/** Largest number of messages of one account and channel that one fold counts, so that the statement stays short. */
 const AT_ONCE = 50_000;
 
 const SEQS = ['sms', 'email', 'push', 'whatsapp'] as const;
-/** What recipients and messages are counted by, besides their slot. */
+/** The columns by which both recipients and messages are counted, besides the slot. */
 const OF_BOTH = 'account_id, channel, environment, api_key_id, sender, prefix, provider';
 const KEY = `${OF_BOTH}, status, error_code`;
 const FIGURES = ['messages', 'recipients', 'cost_minor', 'refund_minor'] as const;
@@ -16,14 +16,14 @@ const SLOT_OF_LEVEL = `date_bin(level.minutes * interval '1 minute', c.slot, '20
 const sums = FIGURES.map((figure) => `sum(${figure})`);
 const added = FIGURES.map((figure) => `${figure} = s.${figure} + excluded.${figure}`).join(', ');
 
-/** One process folds at a time; another finds the lock taken. */
+/** One process folds at a time. Another process does not get the lock and skips its fold. */
 export const FOLD_LOCK = statement('analytics-lock', 'SELECT pg_try_advisory_xact_lock(4872392) AS mine');
 
 /**
- * Adds what happened since the marks to the slots, and moves the marks, in one statement. So everything it reads is of
- * one moment: the messages up to the counters of the accounts, the deltas, and the end of the ledger. What it counts
- * of messages never changes: their first status, their addresses and costs; everything later is a delta. Returns the
- * number of accounts that have more.
+ * Adds to the slots what happened since the marks, and moves the marks. This is one statement, so everything that it
+ * reads is of the same moment: the messages up to the accounts' counters, the deltas, and the end of the ledger. It
+ * counts what never changes about messages: their first status, addresses and costs. Every later change is a delta.
+ * Returns the number of accounts with messages left to count.
  */
 export const FOLD = statement(
   'analytics-fold',

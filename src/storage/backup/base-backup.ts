@@ -1,7 +1,7 @@
 /**
  * Copies the files of a running server with the command BASE_BACKUP of PostgreSQL's replication protocol. The server
- * reads its own files, sends each file's SHA-256, and takes no lock that would delay senders. The embedded server and a
- * remote server are copied in the same way.
+ * reads its own files, sends each file's SHA-256, and takes no lock that would delay senders. It works in the same way
+ * for the embedded server and a remote one.
  */
 import { createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -25,16 +25,16 @@ import { connectReplication, identifySystem, lsnOf, type ReplicationClient, runC
 import { END_OF_ARCHIVE, tarFile } from './tar.ts';
 
 /**
- * Interval of the queries for the server's flushed WAL position. The backup has all commits up to the last sample that
- * lies before its end position.
+ * Interval in ms at which the server's flushed WAL position is queried. The backup contains all commits up to the last
+ * sample before its end position.
  */
 const SAMPLE_MS = 200;
 /**
- * From this version on, BASE_BACKUP takes its options in parentheses, and a letter at the start of each piece of data
+ * From this version on, BASE_BACKUP takes its options in parentheses, and each piece of data begins with a letter that
  * says what it is.
  */
 const NEW_PROTOCOL = 150_000;
-/** Above this many bytes that wait for compression, reading from the server pauses. */
+/** Reading from the server pauses while more than this many bytes wait for compression. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
 
 export interface BackupRequest {
@@ -225,8 +225,8 @@ class BackupSource {
         isOver = true;
         this.#wake?.();
       });
-    // `held` keeps the last bytes, which may be the end mark of the server's archive. More entries follow here, so the
-    // mark must not be written yet.
+    // `held` keeps back the last bytes, which may be the end mark of the server's archive. More entries follow here, so
+    // that mark must not be written.
     let held = Buffer.alloc(0);
     for (;;) {
       const piece = this.#waiting.shift();

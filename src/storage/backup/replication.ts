@@ -25,7 +25,7 @@ export async function connectReplication(connection: DatabaseConnection): Promis
     keepAlive: true,
   };
   const client = new pg.Client(config) as ReplicationClient;
-  // A lost connection makes the running command fail, so the event itself needs no handling.
+  // Ignore the event. A lost connection also makes the running command fail.
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -16,8 +16,8 @@ import { type BackupDescription, basesIn, isDirectory } from './backup-files.ts'
 import { unpackBase } from './unpack.ts';
 
 /**
- * PostgreSQL's `restore_command`. All WAL is already in the cluster, so the command fetches nothing and always fails.
- * It works in sh and cmd.
+ * PostgreSQL's `restore_command`. It always fails, because there is nothing to fetch: all WAL is already in the
+ * cluster. It works in sh and cmd.
  */
 const FETCH_NOTHING = 'exit 1';
 
@@ -43,7 +43,7 @@ interface Restored {
   readonly keys: Readonly<Record<string, Buffer>>;
 }
 
-/** Reads a whole backup and checks its checksums. Writes nothing. */
+/** Reads a whole backup and compares its checksums. Writes nothing. */
 export async function checkBackup(request: RestoreRequest): Promise<Restored> {
   const base = await baseFor(request);
   const { description, keys } = await unpackBase(base, { onProgress: request.onProgress });

@@ -17,7 +17,7 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: 'file' | 'directory' | 'other';
   readonly size: number;
-  /** The bytes of a file. The reader skips what is left unread when it takes the next entry. */
+  /** Returns the bytes of the file. What the caller leaves unread is skipped when it takes the next entry. */
   body(): AsyncGenerator<Buffer>;
 }
 

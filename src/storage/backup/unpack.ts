@@ -108,8 +108,8 @@ async function readFileEntry(entry: TarEntry, { directory, own }: Placed) {
 }
 
 /**
- * Compares all files with the manifest. It has a checksum of itself and of every file except the WAL, whose records
- * have checksums of their own.
+ * Compares all files with the manifest. The manifest has a checksum of itself and of every file except the WAL. The
+ * records of the WAL have their own checksums.
  */
 function checkManifest(
   manifest: Buffer | undefined,

@@ -32,16 +32,17 @@ export function packagedBinaries(): string {
 }
 
 /**
- * Returns binaries that the server's user can run. The packaged binaries may be unusable, because that user cannot
- * enter node_modules or because links are missing there. Then a copy in `copyParent` is used, made once for each
- * version. Throws with the program's output if neither runs.
+ * Returns binaries that the server's user can run. That user may be unable to use the packaged binaries, because it
+ * cannot enter node_modules or because links are missing there. Then a copy in `copyParent` is used, which is made once
+ * for each version. Throws with the program's output if neither runs.
  */
 export async function usableBinaries(
   packaged: string,
   user: ServerUser,
   copyParent: string,
 ): Promise<Binaries> {
-  // node_modules may be read-only. That is not an error yet, because the copy can still be used.
+  // Restoring the links fails if node_modules is read-only. That is no error yet, because a copy of the binaries can be
+  // used instead.
   await restoreSymlinks(packaged).catch(() => undefined);
   try {
     return await probe(packaged, user);
@@ -58,8 +59,8 @@ export async function usableBinaries(
 }
 
 /**
- * Runs `postgres --version` as the server's user. That fails if the user cannot enter a parent directory, or if a
- * library or the libc does not fit.
+ * Runs `postgres --version` as the server's user. It fails if the user cannot enter a parent directory, or if a library
+ * or the libc does not fit.
  */
 async function probe(directory: string, user: ServerUser): Promise<Binaries> {
   const printed = await runAs(user, program({ directory, majorVersion: 0 }, 'postgres'), ['--version']);
@@ -97,8 +98,8 @@ async function copyBinaries(packaged: string, parent: string): Promise<string> {
 }
 
 /**
- * Makes the tree readable for every user and writable only for its owner. The umask of `npm ci` may have made it
- * private.
+ * Makes the directory tree readable for every user and writable only for its owner. `npm ci` may have made it private
+ * because of its umask.
  */
 async function openToAll(directory: string): Promise<void> {
   await chmod(directory, 0o755);

@@ -36,7 +36,8 @@ export interface ClusterPlace {
 const statOf = (path: string) => stat(path).catch(() => undefined);
 
 /**
- * Returns device and inode number of a directory. They stay the same when the directory is moved. A copy has others.
+ * Returns the device and inode number of a directory. They stay the same when the directory is moved, and differ in a
+ * copy of it.
  */
 export async function identityOf(directory: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
@@ -51,8 +52,7 @@ export async function clusterDirectory(dataDir: string): Promise<string> {
 }
 
 /**
- * True if a cluster exists. Also true if that cannot be determined, because opening the cluster then reports the
- * reason.
+ * True if a cluster exists. Also true if this cannot be found out, because opening the cluster then reports the reason.
  */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   try {
@@ -64,9 +64,9 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Finds the directory of the cluster, as `clusterDirectory` does. If root's DATA_DIR is closed to the server's user, a
- * new directory under /var/lib is created and linked from DATA_DIR. Throws if another user owns the cluster or it
- * cannot be reached.
+ * Finds the directory of the cluster, as `clusterDirectory` does. If the server's user cannot enter root's DATA_DIR,
+ * creates a new directory under /var/lib and links to it from DATA_DIR. Throws if another user owns the cluster, or if
+ * it cannot be reached.
  */
 export async function placeCluster(dataDir: string): Promise<ClusterPlace> {
   const entry = join(dataDir, 'postgres');

@@ -15,11 +15,11 @@ export async function ensureDatabase(endpoint: Endpoint, cluster: string, databa
     ...endpoint,
     user: SUPERUSER,
     database: 'postgres',
-    // Without this line the environment variable PGSSLMODE would decide.
+    // Set this explicitly. Otherwise the environment variable PGSSLMODE would decide.
     ssl: false,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The server may stop between two statements. The next statement then fails, so the event needs no handling.
+  // Ignore the event. If the server stops between two statements, the next statement fails.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -31,7 +31,7 @@ export async function ensureDatabase(endpoint: Endpoint, cluster: string, databa
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
     if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
   } catch (error) {
-    // Another process created it first.
+    // Another process was faster and created the database.
     const { code } = error as { code?: string };
     if (code !== DUPLICATE_DATABASE && code !== UNIQUE_VIOLATION) throw error;
   } finally {

@@ -1,15 +1,15 @@
 /**
- * Runs PostgreSQL inside the gateway: starts the packaged binaries and restarts the server when it dies.
+ * Runs PostgreSQL inside the gateway: starts the packaged binaries, and restarts the server when it dies.
  *
  * Terms:
  * - Cluster: the server's data directory, DATA_DIR/postgres.
  * - Postmaster: the server's main process.
- * - Endpoint: where the server listens. It stays the same from start to start.
+ * - Endpoint: where the server listens. It stays the same after a restart.
  * - Owner: the one process on a DATA_DIR that holds the owner lock. It starts, restarts and stops the postmaster. Other
  *   processes use the same server. When the owner stops or dies, one of them becomes the owner.
  *
- * The owner also holds the cluster's own lock, because several DATA_DIRs may link to one cluster, for example after a
- * DATA_DIR was copied.
+ * The owner also holds a lock of the cluster itself, because several DATA_DIRs may link to one cluster, for example
+ * after a DATA_DIR was copied.
  *
  * Files in DATA_DIR: postgres/ (or a link), postgres.lock, postgres.json (the endpoint), postgres.log. File in the
  * cluster: gateway.lock.
@@ -57,8 +57,8 @@ interface Release {
 }
 
 /**
- * Sorts by code point and maps case by Unicode. Both are built into PostgreSQL, so an upgrade of the system's libc or
- * ICU cannot change the order of an index.
+ * Sorts text by code point and maps upper and lower case by Unicode. Both are built into PostgreSQL, so an upgrade of
+ * the system's libc or ICU cannot change the order of an index.
  */
 const BUILTIN_LOCALE = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
 
@@ -67,16 +67,19 @@ const FIRST_POLL_MS = 25;
 const TAKEOVER_POLL_MS = 250;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
-/** A server that ran longer than this was healthy: the backoff starts again at its minimum. In ms. */
+/**
+ * A server that ran longer than this, in ms, was healthy. If it then dies, the pauses before restarts start at their
+ * minimum again.
+ */
 const HEALTHY_AFTER_MS = 30_000;
 
 /**
  * Resolves when the cluster's server accepts connections and the database exists. Either this process or another one on
- * the same DATA_DIR has started the server. From then on, this process restarts a server that dies. If the owner goes
- * away, this process becomes the owner within about a second. None of this keeps the process alive. If the process dies
- * without `stop`, the server shuts down too.
+ * the same DATA_DIR has started the server. From then on, if this process is the owner, it restarts a server that dies.
+ * If the owner goes away, this process becomes the owner within about a second. None of this keeps the process alive.
+ * If the process dies without `stop`, the server shuts down too.
  *
- * On failure it rejects with a message for the operator and leaves nothing running. Examples: no binaries for this
+ * If it fails, rejects with a message for the operator and leaves nothing running. Examples: no binaries for this
  * platform, no user to run the server, an unusable directory, a server that does not start.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
@@ -134,7 +137,7 @@ class Supervisor implements EmbeddedPostgres {
       await this.#postmaster?.stop();
     } finally {
       this.#postmaster = undefined;
-      // Release the locks last: the next holder may start a server on the cluster at once.
+      // Release the locks last. The next holder may start a server on the cluster at once.
       this.#clusterLock?.close();
       this.#lock.close();
     }
@@ -196,8 +199,8 @@ class Supervisor implements EmbeddedPostgres {
   }
 
   /**
-   * Takes the cluster's lock. Without it, this process would mistake the running server of a gateway with another
-   * DATA_DIR for an abandoned one and stop it.
+   * Takes the cluster's lock. Without it, this process would stop the running server of a gateway with another
+   * DATA_DIR, because it would look abandoned.
    */
   async #lockCluster({ directory, user }: ClusterPlace): Promise<void> {
     if (!this.#clusterLock) {
@@ -241,7 +244,7 @@ class Supervisor implements EmbeddedPostgres {
   }
 
   async #pause(ms: number): Promise<void> {
-    // `stop` aborts the sleep. The rejection only means that the pause ends early.
+    // Ignore the rejection. `stop` aborts the sleep, so that the pause ends early.
     await sleep(ms, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
   }
 }

@@ -20,10 +20,10 @@ interface EndpointRecord {
   dataDir: string;
 }
 
-/** Only a part of the socket's file name. Nothing listens on TCP. */
+/** A part of the socket's file name. The server does not listen on TCP. */
 const SOCKET_PORT = 5432;
 /**
- * The longest allowed path of a socket in bytes, without the final NUL. This is the limit of macOS, the lowest of the
+ * Longest allowed path of a socket in bytes, without the final NUL. It is the limit of macOS, the lowest of the
  * supported systems. Linux allows 107.
  */
 const SOCKET_PATH_LIMIT = 103;
@@ -35,7 +35,7 @@ const recordOf = (dataDir: string): string => join(dataDir, 'postgres.json');
 
 /**
  * Returns where the owner's server listens or listened last. Undefined before the first start. In a copy of a DATA_DIR,
- * this is the original's endpoint until the owner of the copy has chosen another.
+ * this is the original's endpoint until the copy's owner has chosen another one.
  */
 export async function readEndpoint(dataDir: string): Promise<Endpoint | undefined> {
   return (await readRecord(dataDir))?.endpoint;
@@ -58,10 +58,9 @@ async function writeRecord(dataDir: string, { endpoint, dataDir: chosenIn }: End
 }
 
 /**
- * Chooses the server's endpoint and records it for other processes. The endpoint stays the same across restarts and
- * moves of DATA_DIR, so that connection pools find the server of the next owner. A copy of a DATA_DIR gets an endpoint
- * of its own. With `keep`, it throws instead of choosing another endpoint, because pools of this process already use
- * the old one.
+ * Chooses the server's endpoint and stores it for other processes. The endpoint stays the same after restarts and moves
+ * of DATA_DIR, so that connection pools find the server of the next owner. A copy of a DATA_DIR gets its own endpoint.
+ * With `keep`, throws instead of choosing another endpoint, because pools of this process already use the old one.
  */
 export async function prepareEndpoint(
   dataDir: string,

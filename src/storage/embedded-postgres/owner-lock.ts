@@ -7,7 +7,8 @@ const SQLITE_BUSY = 5;
  * A lock file that decides which process owns the PostgreSQL of a DATA_DIR. At most one OwnerLock holds the lock, also
  * within one process. The operating system releases it when the holder dies, so the lock is never stale.
  *
- * Node has no flock(). An exclusive transaction on an empty SQLite file is a portable replacement (fcntl, LockFileEx).
+ * Node has no flock(). An exclusive transaction on an empty SQLite file does the same on every system (fcntl,
+ * LockFileEx).
  */
 export class OwnerLock {
   readonly #file: DatabaseSync;
@@ -17,7 +18,7 @@ export class OwnerLock {
   constructor(path: string) {
     try {
       this.#file = new DatabaseSync(path, { timeout: 0 });
-      // Another user who can read the file could hold a shared lock and block every owner. The mode is changed only if
+      // Another user who can read the file could hold a shared lock and block every owner. Change the mode only if
       // needed: root without the capability FOWNER may not change a file of the server's user.
       if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
     } catch (cause) {

@@ -31,8 +31,8 @@ export async function isLivePostmaster(pid: number, cluster: string): Promise<bo
     const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
     const [, command, state] = /\((.*)\) (\S)/s.exec(status) ?? [];
     if (command !== 'postgres' || state === 'Z' || state === 'X') return false;
-    // The pid may belong to the server of another cluster now, so compare its working directory. Another user, or some
-    // containers, cannot read that link. Then compare the process's user.
+    // Another cluster's server may have this pid now. So compare the process's working directory. That link cannot be
+    // read as another user, or in some containers. Then compare the process's user.
     const directory = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
     if (directory === undefined) return mayServe(await ownerOf(`/proc/${pid}`), await ownerOf(cluster));
     return directory === (await realpath(cluster).catch(() => undefined));
@@ -49,7 +49,7 @@ const ownerOf = async (path: string) => (await stat(path).catch(() => undefined)
 
 /**
  * True if the process may be the cluster's server. PostgreSQL runs as the owner of the cluster. A process with
- * protected memory appears to belong to root.
+ * protected memory seems to belong to root.
  */
 function mayServe(processUid: number | undefined, clusterUid: number | undefined): boolean {
   return processUid !== undefined && (processUid === 0 || processUid === clusterUid);

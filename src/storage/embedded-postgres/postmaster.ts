@@ -63,8 +63,8 @@ export async function launchPostmaster(options: PostmasterOptions): Promise<Post
   await endAbandonedServer(cluster.directory, (pid, mode) => signal(pid, mode, binaries, cluster));
   const deadline = Date.now() + ORPHANS_PATIENCE_MS;
   for (;;) {
-    // No server runs now, so these files are stale. If another process has reused the pid in postmaster.pid, PostgreSQL
-    // would refuse to start.
+    // No server runs now, so these files are stale. PostgreSQL would refuse to start if another process had the pid in
+    // postmaster.pid.
     await rm(join(cluster.directory, 'postmaster.pid'), { force: true });
     if (process.platform !== 'win32') {
       await rm(socketFile(endpoint), { force: true });
@@ -92,7 +92,8 @@ async function launchOnce({ binaries, cluster, endpoint, settings, logFile }: Po
     gid,
     cwd: cluster.directory,
     env: CLEAN_ENVIRONMENT,
-    // Ctrl-C in a terminal must not stop the server before the gateway has finished its work.
+    // Ctrl-C in a terminal reaches the whole process group. It must not stop the server before the gateway has finished
+    // its work.
     detached: true,
     windowsHide: true,
     stdio: ['ignore', log.fd, log.fd],
@@ -130,7 +131,7 @@ function serverArguments({ directory }: ClusterPlace, endpoint: Endpoint, settin
       ? { listen_addresses: endpoint.host, unix_socket_directories: '' }
       : {
           listen_addresses: '',
-          // Quoted, because the setting is a list and the path may contain a comma.
+          // Put the path in quotes, because the setting is a list and the path may contain a comma.
           unix_socket_directories: `"${endpoint.host}"`,
           unix_socket_permissions: '0700',
         };
@@ -147,11 +148,11 @@ function watch(
   cluster: ClusterPlace,
 ) {
   const watchdog = startWatchdog(pid, binaries, cluster);
-  // A log that cannot be shortened must not cause a failure. The next interval tries again.
+  // Ignore an error: if the log cannot be shortened now, the next interval tries again.
   const limiter = setInterval(() => void shorten(logFile).catch(() => undefined), LOG_CHECK_MS).unref();
   void exited.then(() => {
     clearInterval(limiter);
-    // Kill the watchdog at once. Otherwise it might later signal another process that has reused the server's pid.
+    // Kill the watchdog at once. Later it could signal another process that has the server's pid by then.
     watchdog.kill('SIGKILL');
   });
 }
@@ -175,7 +176,8 @@ function startWatchdog(pid: number, binaries: Binaries, { directory, user }: Clu
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // Without a watchdog, the server keeps running after the gateway is killed. The next start stops it.
+  // Ignore errors of the watchdog. Without it, the server goes on running if the gateway is killed, and the next start
+  // stops it.
   watchdog.on('error', () => undefined);
   watchdog.stdin?.on('error', () => undefined);
   (watchdog.stdin as Socket | null)?.unref();

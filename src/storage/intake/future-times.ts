@@ -5,15 +5,16 @@ import { type Sql, statement } from '../postgres/sql.ts';
 
 const tolerance = `interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
 /**
- * Earliest and latest acceptance time. A proposed time may come from a clock that was wrong for a moment: that of a
- * machine that was suspended is behind until the database has answered.
+ * Earliest and latest acceptance time. A proposed time may come from a clock that is wrong for a moment. For example,
+ * the clock of a machine that was suspended is slow until the database has answered.
  */
 export const EARLIEST = `date_trunc('milliseconds', now()) - ${tolerance}`;
 export const LATEST = `date_trunc('milliseconds', now()) + ${tolerance}`;
-/** Messages that are set back in one transaction. */
+/** Number of messages whose times are set back in one transaction. */
 const PIECE = 5_000;
 
-// From the end: times do not go back along the numbers.
+// Search from the highest number down. Times never decrease along the numbers, so the first hit is the last message
+// that is not in the future.
 const LAST_IN_TIME = statement(
   'future-last-in-time',
   `SELECT seq FROM messages WHERE account_id = $1 AND channel = $2 AND created_at <= ${LATEST}
@@ -25,7 +26,8 @@ const LOCK_PIECE = statement(
      SELECT id FROM messages WHERE account_id = $1 AND channel = $2 AND seq > $3 ORDER BY seq LIMIT ${PIECE})
    ORDER BY id FOR NO KEY UPDATE`,
 );
-// The counts of usage follow. The blocks of the message index have no times: no bit changes.
+// Also moves the messages in the usage counts. The blocks of the message index do not change, because they contain no
+// times.
 const SET_BACK = statement(
   'future-set-back',
   `WITH moved AS (
@@ -47,9 +49,9 @@ const SET_ACCOUNT_BACK = statement(
 );
 
 /**
- * Gives messages that a clock dated in the future the latest time allowed now (R260), and so lets the account accept
- * again. Works in pieces of 5,000 messages from the oldest on, so that times never go back along the numbers. Any
- * number of processes may do it at the same time.
+ * Some messages may have a time in the future, because of a wrong clock. Gives them the latest time that is allowed now
+ * (R260), so that the account can accept messages again. Works in pieces of 5,000 messages from the oldest on, so that
+ * times never decrease along the numbers. Any number of processes may do it at the same time.
  */
 export async function setTimesBack(sql: Sql, accountId: string): Promise<void> {
   for (const channel of CHANNELS) {

@@ -10,8 +10,8 @@ export interface ScopedClaim {
 }
 
 // Looks up each key with one index access. The condition on `expires_at` is an expression that no index can serve.
-// Otherwise a plan made while the table is empty could use the index on `expires_at`, and would then scan all unexpired
-// keys for each lookup.
+// Otherwise PostgreSQL could choose the index on `expires_at` while the table is empty, keep that plan, and scan all
+// unexpired keys for each lookup.
 const FIND = statement(
   'idempotency-find',
   `SELECT r.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS c (account_id, environment, route, key)
@@ -38,8 +38,7 @@ export function claimKey({ accountId, environment, idempotency: { route, key } }
 
 /**
  * Returns the stored answers to earlier requests with these keys, by `claimKey`. PostgreSQL's clock decides whether an
- * answer has expired. Set `isTold` if an answer goes to a client: then it resolves only when the answers are on the
- * disk.
+ * answer has expired. With `isTold`, the answers go to a client. It then resolves only when they are on the disk.
  */
 export async function findAnswers(
   sql: Sql,

@@ -24,8 +24,8 @@ const REFUSED = 'MG001';
 const refuse = (reason: string, account: string) => `refuse_batch('account ' || ${account} || ': ${reason}')`;
 
 /**
- * SQL for the columns that many messages of a batch share (key, environment, …). They are sent once for each origin,
- * and row `n` has only the number of its origin.
+ * SQL for the columns that many messages of a batch share (key, environment, …), called their origin. Each origin is
+ * sent once, and row `n` has only its number.
  */
 const origin = {
   accountId: '($9::uuid[])[n.origin]',
@@ -35,7 +35,7 @@ const origin = {
   userId: '($13::uuid[])[n.origin]',
 };
 /**
- * Separates the stored answers in one text parameter. JSON never contains this control character, so nothing needs
+ * Separates the stored answers in one text parameter. JSON never contains this control character, so no answer needs
  * escaping.
  */
 const BETWEEN_BODIES = '\u001e';
@@ -44,12 +44,11 @@ const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
 const MESSAGE_ID = '($14::uuid[])[n.message]';
 
 /**
- * Adds a batch to its accounts. It does not need to know their balances and counters. The statement fails with REFUSED
- * if a balance does not cover the batch, if an idempotency key already has an answer, or if the last message of an
- * account is dated in the future. PostgreSQL's clock decides whether an answer has expired. All messages of an account
- * in the batch get the same acceptance time. That time never decreases while message numbers grow. A stored answer
- * contains that time. Rows are inserted in the order of their numbers. In another order, index pages would stay half
- * empty.
+ * Adds a batch to its accounts, without knowing their balances and counters. It fails with REFUSED if a balance does
+ * not cover the batch, if an idempotency key already has an answer, or if the last message of an account has a time in
+ * the future. PostgreSQL's clock decides whether an answer has expired. All messages of an account in the batch get the
+ * same acceptance time. This time never decreases while message numbers grow. A stored answer contains it. Rows are
+ * inserted in the order of their numbers. In another order, index pages would stay half empty.
  */
 const WRITE = statement(
   'intake-write',
@@ -119,8 +118,8 @@ const WRITE = statement(
 );
 
 /**
- * The text before the time in a stored answer. A sender's own text cannot contain it, because JSON puts a backslash
- * before each quote.
+ * The text that precedes the time in a stored answer. A sender's own text cannot contain it, because JSON puts a
+ * backslash before each quote.
  */
 const BEFORE_TIME = '"createdAt":"';
 /** HTTP status of the stored answer to an accepted message. */
@@ -189,8 +188,8 @@ function answerTo(each: Answered, before: Before | undefined): NewAnswer {
 }
 
 /**
- * Returns the parameters of WRITE. A value that many rows share is sent once, because PostgreSQL parses every
- * character.
+ * Returns the parameters of WRITE. A value that many rows share is sent only once, because PostgreSQL parses each
+ * character that it gets.
  */
 function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]): unknown[] {
   const messages = answered.map(({ prepared }) => prepared);

@@ -31,20 +31,22 @@ const LOCK = statement(
   `SELECT id, balance_minor, coalesce(last_accepted_at > ${LATEST}, false) AS is_ahead FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
 
-/** Weight of an email's content: this many characters of its texts and attachments count as one recipient. */
+/** Number of characters of an email's texts and attachments that weigh as much as one recipient. */
 const CHARACTERS_A_RECIPIENT = 2_048;
 
 export interface IntakeOptions {
-  /** The most recipients that one transaction accepts. A message with more gets a transaction of its own. */
+  /**
+   * Number of recipients that one transaction accepts. A message with more recipients gets a transaction of its own.
+   */
   readonly maxBatchRecipients: number;
   /**
-   * The most recipients that may wait for a transaction. Further messages are refused with `service_unavailable`, and
+   * Number of recipients that may wait for a transaction. Further messages are refused with `service_unavailable`, and
    * nothing of them is stored.
    */
   readonly maxWaitingRecipients: number;
   /**
-   * Whether each batch is decided before it is written. A part of a transaction needs it, because a refused write would
-   * end the transaction.
+   * True to decide about each batch before writing it. Needed inside a larger transaction, because a refused write
+   * would end that transaction.
    */
   readonly decidesFirst?: boolean;
 }
@@ -52,17 +54,17 @@ export interface IntakeOptions {
 /** A batch with more recipients than this is cut in half. One half is then answered while the other one commits. */
 const HALVED_ABOVE = 32;
 /**
- * After a batch was refused, or repeated a key, the same is likely to happen again. So this many batches of the account
- * are decided message by message.
+ * Number of batches of an account that are decided message by message after one was refused or repeated a key. The same
+ * is likely to happen again soon.
  */
 const CAREFUL_BATCHES = 8;
 /**
- * The most accounts in that state. Above this, the state of all accounts is dropped. The price is one wasted round trip
- * for each refused batch.
+ * Number of accounts in that state. Above it, the state of all accounts is dropped. The cost is one wasted round trip
+ * for each batch that is refused later.
  */
 const MAX_CAREFUL = 10_000;
 
-/** Accounts whose last message is dated in the future: nothing was written. */
+/** Thrown if the last message of some accounts has a time in the future. Nothing was written. */
 class TimesAhead extends Error {
   readonly accountIds: readonly string[];
 
@@ -127,6 +129,7 @@ export class PgIntake implements Intake {
    * its answer.
    */
   async #acceptOnce(prepared: PreparedMessage, key: string): Promise<Decision> {
+    // `twin` is the request in progress. If it fails, the next of the waiting requests is tried.
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
       const answer = await twin.catch(() => undefined);
       if (answer && isAnswer(answer))
@@ -147,11 +150,11 @@ export class PgIntake implements Intake {
     idempotency: IdempotencyClaim,
   ): Promise<SendAnswer | undefined> {
     const claim = { accountId, environment, idempotency };
-    // A request with the same key may be in progress in this process: wait for it.
+    // If a request with the same key is in progress in this process, wait for it.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
     const isThere = (await findAnswers(this.#sql, [claim])).size > 0;
-    // Another process may have committed an answer that is not on the disk yet. Only a found answer has to wait
-    // for the disk. Most keys have none.
+    // Another process may have committed an answer that is not on the disk yet. Read again and wait for the disk, but
+    // only if there is an answer: most keys have none.
     return isThere
       ? (await findAnswers(this.#sql, [claim], { isTold: true })).get(claimKey(claim))
       : undefined;
@@ -162,8 +165,8 @@ export class PgIntake implements Intake {
   }
 
   /**
-   * Accepts a whole batch in one round trip, which succeeds in the usual case. If PostgreSQL refuses the batch, nothing
-   * is written, and the batch is decided message by message.
+   * Accepts a whole batch in one round trip. This is the usual case. If PostgreSQL refuses the batch, nothing is
+   * written, and the batch is decided message by message.
    */
   async #commit(begun: readonly PreparedMessage[], takeMore: TakeMore<PreparedMessage>): Promise<Decision[]> {
     const batch = [...begun];
@@ -179,8 +182,8 @@ export class PgIntake implements Intake {
   }
 
   /**
-   * Returns undefined if the batch was not accepted as a whole. In both cases `batch` may have grown by further
-   * messages.
+   * Tries to accept the batch as a whole. Returns undefined if that failed. In both cases further messages may have
+   * been added to `batch`.
    */
   async #acceptWhole(
     batch: PreparedMessage[],
@@ -195,8 +198,8 @@ export class PgIntake implements Intake {
         // avoid deadlocks.
         if (others.length > 0) sql.send(LOCK, [[accountId, ...others]]);
         else if (batch.length > 1 && this.#shared.is(accountId)) {
-          // Another process also accepts messages of this account and often holds its lock. Messages that arrive during
-          // the wait for the lock join the batch.
+          // Another process also accepts messages of this account and often holds its lock. Add the messages that
+          // arrive while this process waits for the lock.
           await sql.query(LOCK, [[accountId]]);
           batch.push(...takeMore((prepared) => prepared.accountId === accountId));
         }
@@ -208,7 +211,7 @@ export class PgIntake implements Intake {
     }
   }
 
-  /** `#decideLocked`, once no account has messages that are dated in the future (R260). */
+  /** Calls `#decideLocked`. If the last message of an account has a time in the future, corrects that first (R260). */
   async #decide(batch: readonly PreparedMessage[]): Promise<Answers> {
     try {
       return await this.#decideLocked(batch);
@@ -225,7 +228,7 @@ export class PgIntake implements Intake {
    */
   async #decideLocked(batch: readonly PreparedMessage[]): Promise<Answers> {
     const answers = await this.#transaction(async (sql) => {
-      // Both statements are sent together. The second one starts when the first has its locks, so it sees the answers
+      // Send both statements together. The second one starts when the first one has its locks. So it sees the answers
       // that another process has committed.
       const [balances, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
       const asked = batch.filter((prepared) => !answers.has(prepared));

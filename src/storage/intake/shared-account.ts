@@ -1,13 +1,13 @@
 import type { Message } from '../../domain/messages/message.ts';
 
-/** After this many batches in a row without a message of another process, the account counts as unshared. */
+/** An account counts as unshared after this many batches in a row without a message of another process. */
 const OWN_AFTER = 8;
 
 type Numbered = Pick<Message, 'accountId' | 'channel' | 'seq'>;
 
 /**
- * Detects that another process also accepts messages of the account that this process currently works on. The sign is a
- * gap between the message numbers of two batches.
+ * Detects that another process also accepts messages of the account that this process works on. The sign is a gap
+ * between the message numbers of two batches.
  */
 export class SharedAccount {
   #last: Numbered | undefined;
@@ -19,9 +19,9 @@ export class SharedAccount {
   }
 
   /**
-   * Records the accepted messages of a batch, in order. Call it for every batch, because a gap in `seq` is taken as the
-   * work of another process. If a batch has several accounts, it keeps watching the account of the last call if it is
-   * among them.
+   * Records the accepted messages of a batch, in order. Call it for every batch, because a gap in `seq` means that
+   * another process writes. It watches one account at a time. If a batch has several accounts, it continues with the
+   * account of the last call, if that is among them.
    */
   note(accepted: readonly Numbered[]): void {
     const before = this.#last;

@@ -21,12 +21,12 @@ export interface SeqFilter extends TimeFilter {
   readonly environment?: Environment | undefined;
   readonly apiKeyId?: string | undefined;
   /**
-   * Text to find in the message text, the sender, or a recipient's address (phone number, email address, or platform
-   * and id of a device).
+   * A text that the message's text, its sender, or a recipient's address contains. An address is a phone number, an
+   * email address, or platform and id of a device.
    */
   readonly search?: string | undefined;
   readonly sender?: string | undefined;
-  /** Of one of its recipients. */
+  /** Filter: one of the message's recipients has this error code. */
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
 }
@@ -47,9 +47,9 @@ interface Found<Row> {
 }
 
 /**
- * The matching messages at or below $7 whose text, sender or a recipient is like $8, with the sender $9, and with a
- * recipient of the error $10 and the provider $11. Such a search scans only this far back from the end of its time
- * span, because no index holds these.
+ * SQL that is true for a search. It finds messages with a number of at most $7. $8 is a pattern for the text, the
+ * sender or an address, $9 the sender, $10 the error code and $11 the provider of a recipient. No index serves these.
+ * So a search reads only `SEARCH_REACH` messages back from the end of its time span.
  */
 const IS_SEARCHED = 'coalesce($8::text, $9::text, $10::text, $11::text) IS NOT NULL';
 const newestWhere = (isBounded: string) => `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
@@ -67,7 +67,7 @@ const walked = (from: string, seq: string) => `FROM ${from}
       AND ($10::text IS NULL OR r.error_code = $10) AND ($11::text IS NULL OR r.provider = $11)))
     AND ${MATCHING}`;
 const ALL = walked('messages m', 'm.seq');
-/** The same for failed messages. They are rare and have an index of their own. */
+/** The same search among failed messages only. They are rare and have an index of their own. */
 const FAILED = walked(
   `(SELECT * FROM failed_messages WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
     SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = f.seq OFFSET 0) m`,
@@ -75,16 +75,16 @@ const FAILED = walked(
 );
 const newestWalked = (from: string, seq: string) =>
   `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $12`;
-/** The newest $12 of them, one after another. */
+/** The newest $12 matching messages. Reads one message after another. */
 const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
 const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
-/** The costliest $12 of the newest that a search looks at. Nothing counts messages by cost. */
+/** The $12 costliest of the messages that a search reads. No stored count or index orders messages by cost. */
 const COSTLIEST = statement(
   'costliest',
   `${newestWhere('true')} SELECT m.id, m.channel, m.seq, m.created_at, m.cost_minor ${ALL}
    ORDER BY m.cost_minor DESC, m.seq DESC LIMIT $12`,
 );
-/** The number of these. */
+/** The number of matching messages that a search reads. */
 const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
 const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
 
@@ -120,7 +120,7 @@ export async function findBefore(
   return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
 }
 
-/** The costliest `limit` of the matching messages that a search looks at, costliest first. */
+/** Returns the `limit` costliest of the matching messages that a search reads, costliest first. */
 export async function findCostliest(
   sql: Sql,
   accountId: string,
@@ -131,7 +131,10 @@ export async function findCostliest(
   return sql.query(COSTLIEST, [...walking(accountId, channel, filter, null), limit]);
 }
 
-/** The oldest message that a search looks at, if it does not look at all of the span $3 up to the number $4. */
+/**
+ * The oldest message that a search reads in the time span $3, among the numbers up to $4. No row if the search reads all
+ * of them.
+ */
 const STOP = statement(
   'search-stop',
   `WITH RECURSIVE ${rangeOf('$3')}, walked AS MATERIALIZED (
@@ -141,8 +144,8 @@ const STOP = statement(
 );
 
 /**
- * Returns how far back a search looks at a channel's messages with a number below `before`. Undefined if it looks at all
- * of them. Without `before`, of all messages in the time span.
+ * Returns the time of the oldest message that a search reads in a channel. It reads only messages with a number below
+ * `before`, or without `before` all messages in the time span. Undefined if the search reads all of these.
  */
 export async function searchStop(
   sql: Sql,
@@ -161,7 +164,7 @@ export async function searchStop(
   return row?.created_at;
 }
 
-/** Number of matching messages. */
+/** Returns the number of matching messages. */
 export async function countMatching(
   sql: Sql,
   accountId: string,
@@ -181,20 +184,20 @@ export async function countMatching(
   return row?.total ?? 0;
 }
 
-/** True if the filter has a condition that the blocks count: status, environment or API key. */
+/** True if the filter has a condition by which blocks count: status, environment or API key. */
 export function isNarrow({ status, environment, apiKeyId }: SeqFilter): boolean {
   return statusKey(status) !== null || environment !== undefined || apiKeyId !== undefined;
 }
 
 /**
- * True if the blocks do not help, so that messages are read one by one. Either every message matches, or texts must be
- * searched.
+ * True if the counts in blocks do not help, so that messages are read one by one. Either every message matches, or a
+ * search must read the messages.
  */
 function isWalked(filter: SeqFilter): boolean {
   return isSearched(filter) || !isNarrow(filter);
 }
 
-/** True if messages must be looked at one by one. */
+/** True if the filter can only be checked by reading messages. */
 function isSearched({ search, sender, errorCode, provider }: SeqFilter): boolean {
   return [search, sender, errorCode, provider].some((value) => value !== undefined);
 }
@@ -235,5 +238,5 @@ async function findPage<Row extends { id: string }>(
   return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
 }
 
-/** Each row also has the total. A page without messages is one row that has only the total. */
+/** A row of a page. Each row also has the total. If the page is empty, its only row has just the total. */
 type PageRow<Row> = { readonly total: number } & { readonly [Column in keyof Row]: Row[Column] | null };

@@ -25,17 +25,18 @@ const KEPT = `SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN ema
  * is the highest number of the channel.
  */
 export const KEPT_RANGE = `range AS (SELECT removed AS above, last AS up_to, last FROM (${KEPT}) list)`;
-/** The binary search stops at this many numbers and reads them one by one, which is faster. */
+/** When this many numbers are left, the binary search ends and reads them one by one, which is faster. */
 const FEW = 32;
 /**
- * SQL for an interpolated position of the time, as if messages were sent evenly. It alternates between a little before
- * and a little after that position. Two such steps usually exclude most of the range on both sides.
+ * SQL for a guess at the number of a message with the searched time, as if messages were sent evenly. It alternates
+ * between a little before and a little after that position. Two such guesses usually exclude most of the range on both
+ * sides.
  */
 const GUESS = `s.low + (s.turn % 3 - 1.5::float8) * sqrt(s.high - s.low) + (s.high - s.low)
         * date_part('epoch', s.time - s.low_at) / date_part('epoch', s.high_at - s.low_at)`;
 /**
- * SQL for the next number to look at. After each halving step come two interpolated guesses, six in total. If messages
- * were sent unevenly, guesses do not help, so from then on the search only halves.
+ * SQL for the next number to look at. After each halving step come two guesses, six in total. If messages were sent
+ * unevenly, guesses do not help. So after that, each step halves the range.
  */
 const MIDDLE = `CASE WHEN s.turn % 3 > 0 AND s.turn < 9
         THEN greatest(s.low + 1, least(s.high, (${GUESS})::bigint)) ELSE (s.low + s.high + 1) / 2 END`;

@@ -15,8 +15,8 @@ export const SIZES = [BLOCK, MIDDLE, LARGE] as const;
 /** SQL for the smallest block that contains a message's `seq`. */
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
 /**
- * SQL for the bits of the messages of a block that entered or left a status. The bits of a message that did both cancel
- * out.
+ * SQL for the bits of the messages of a block that entered or left a status. A message that did both sets its bit
+ * twice, so its bit is 0.
  */
 export const BITMAP_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
 /**
@@ -33,12 +33,15 @@ export const PENDING_BLOCKS = `(
         AND size = ${BLOCK} AND pending <> 0
         AND block >= l.block * ${LARGE / BLOCK} AND block < (l.block + 1) * ${LARGE / BLOCK} OFFSET 0) s
     UNION SELECT account_id, channel, block FROM usage_deltas WHERE status = 'pending')`;
-/** Greater than every message number, and the end of a block in each size. Stands for "to the end of the list". */
+/**
+ * A number that stands for the end of the list. It is greater than every message number, and it is the end of a block
+ * in each size.
+ */
 const NO_END = LARGE * FANOUT ** 5;
 
 /**
- * The rules of `messageStatus` (src/domain/messages/status.ts) in SQL, over rows of `recipients`. A message's status is
- * not stored: its row is written once and never updated.
+ * Computes the status of a message in SQL from its `recipients`, by the rules of `messageStatus`
+ * (src/domain/messages/status.ts). It is not stored in the message: that row is written once and never updated.
  */
 export const STATUS_OF_RECIPIENTS = `CASE WHEN bool_or(status = 'pending') THEN 'pending' WHEN bool_or(status = 'sent') THEN 'sent'
       WHEN bool_or(status = 'delivered') THEN 'delivered' ELSE 'failed' END`;
@@ -46,22 +49,25 @@ export const STATUS_OF_RECIPIENTS = `CASE WHEN bool_or(status = 'pending') THEN 
 export const STATUS_OF_MESSAGE = `(SELECT ${STATUS_OF_RECIPIENTS} FROM recipients WHERE message_id = m.id)`;
 
 const BETWEEN_STATUSES = '+';
-/** Several statuses as one parameter: in the order of `MESSAGE_STATUSES`. Null matches all. */
+/** Returns several statuses as one text parameter, in the order of `MESSAGE_STATUSES`. Null stands for all statuses. */
 export function statusKey(statuses: readonly MessageStatus[] | undefined): string | null {
   const asked = MESSAGE_STATUSES.filter((status) => statuses?.includes(status));
   return asked.length === 0 || asked.length === MESSAGE_STATUSES.length ? null : asked.join(BETWEEN_STATUSES);
 }
-/** True if the status is one of those in $3. */
+/** SQL that is true if the status is one of those in $3. */
 const asked = (status: string) =>
   `($3::text IS NULL OR ${status} = ANY (string_to_array($3, '${BETWEEN_STATUSES}')))`;
 
-/** The filter in $1 to $5, over `messages m`: account, channel, statuses, environment, API key; null matches all. */
+/**
+ * SQL for the filter of the parameters $1 to $5, over `messages m`: account, channel, statuses, environment, API key.
+ * Null matches all.
+ */
 export const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($4::text IS NULL OR m.environment = $4)
   AND ($5::text IS NULL OR m.api_key_id = $5) AND ${asked(STATUS_OF_MESSAGE)}`;
 
 /**
- * SQL for the blocks of part `p` that have matching messages, with their number. It includes deltas that are not folded
- * into blocks yet. As a lateral query with a GROUP BY it runs once for each part and uses the index.
+ * SQL for the blocks of part `p` that have matching messages, with the number of these. It includes deltas that are not
+ * folded into blocks yet. As a lateral query with a GROUP BY it runs once for each part and uses the index.
  */
 function counted(statuses: readonly MessageStatus[]): string {
   const matches = statuses.map((status) => `n.${status}`).join(' + ');
@@ -83,8 +89,8 @@ interface Way {
   /** The block sizes through which the search descends, smallest first. */
   readonly sizes: readonly number[];
   /**
-   * Returns SQL for the pieces into which a part `p` is split. `blocks` are its matching blocks, with the columns
-   * `block`, `matches` and `bitmap`.
+   * Returns SQL for the smaller pieces into which a part `p` is split. `blocks` are its matching blocks, with the
+   * columns `block`, `matches` and `bitmap`.
    */
   readonly taken: (blocks: string) => string;
   /** SQL for the message numbers on the page. */
@@ -103,7 +109,7 @@ const IN_RANGE = `b.bitmap
           & CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END
           & CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int) ELSE -1 END`;
 /**
- * Uses the bitmaps of the smallest blocks: they show which messages match, so the matches inside the range can be
+ * Uses the bitmaps of the smallest blocks. They show which messages match, so the matches inside the range can be
  * counted.
  */
 const BY_BITMAP: Way = {
@@ -120,8 +126,8 @@ const BY_BITMAP: Way = {
         AND through - bit_count((bitmap & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $7::bigint + 1 AND $7::bigint + $8::bigint`,
 };
 /**
- * Does not use the smallest blocks: below the middle size it reads message by message. It reads no more messages than
- * the page may need, which is faster than looking for blocks in each of many parts.
+ * Does not use the smallest blocks. Below the middle size it reads message by message, but no more than the page may
+ * need. That is faster than looking for blocks in each of many parts.
  */
 const oneByOne = (from: string, seq: string, where: string, most: string): Way => ({
   sizes: [1, MIDDLE, LARGE],
@@ -133,11 +139,11 @@ const oneByOne = (from: string, seq: string, where: string, most: string): Way =
   page: 'SELECT low + 1 FROM part WHERE size = 0 AND through > $7::bigint AND through <= $7::bigint + $8::bigint',
 });
 /**
- * The smallest blocks do not count by API key. A caller asks either for a page or for the total, never for both at
- * once.
+ * The smallest blocks do not count by API key, so messages are read one by one. A caller wants either a page or the
+ * total, never both at once.
  */
 const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($8::bigint, 0)');
-/** Failed messages are rare and have an index. Skipping through the index is faster than reading many blocks. */
+/** Failed messages are rare and have an index. Reading that index is faster than reading many blocks. */
 const FAILED = oneByOne(
   `failed_messages f LEFT JOIN LATERAL (
            SELECT * FROM messages m WHERE ($4::text IS NOT NULL OR $5::text IS NOT NULL)
@@ -185,9 +191,9 @@ function cover(sizes: readonly number[]): string {
 }
 
 /**
- * Returns the SQL for a page. It covers the range with blocks; the sum of their counts is the `total`. Parts that
- * overlap the page are split into smaller blocks, repeatedly. In a row of `part`, `size` is the size of the blocks into
- * which the next step splits it. Those are the blocks from `low` up to but not including `high`. Size 0 means that it
+ * Returns the SQL for a page. It covers the range with blocks, and the sum of their counts is the `total`. Parts that
+ * overlap the page are split into smaller blocks, again and again. In a row of `part`, `size` is the size of the blocks
+ * into which the next step splits it. Those are the blocks from `low` up to but not including `high`. A part of size 0
  * is not split further.
  */
 function pageText(
@@ -225,20 +231,20 @@ function pageText(
     ) f ON true ORDER BY f.seq DESC`;
 }
 
-/** The sets of statuses that are neither empty nor all of them. */
+/** All sets of statuses, except the empty set and the set of all. */
 const STATUS_SETS: readonly (readonly MessageStatus[])[] = Array.from(
   { length: 2 ** MESSAGE_STATUSES.length - 2 },
   (_, index) => MESSAGE_STATUSES.filter((_status, bit) => ((index + 1) >> bit) & 1),
 );
-/** A statement for each set of statuses, by its `statusKey`, one for the sandbox, and one for everything else. */
+/** A statement for each set of statuses (by its `statusKey`), one for the sandbox, and one for all other filters. */
 interface ByNarrow {
   readonly statuses: ReadonlyMap<string, Statement>;
   readonly sandbox: Statement;
   readonly any: Statement;
 }
 /**
- * `whole` has the statements for the whole list, `span` those for a time span. They are separate, so that the search
- * for a span is not planned for pages without one.
+ * `whole` has the statements for the whole list, `span` those for a time span. They are separate, so that a page of the
+ * whole list does not contain the search for a time span.
  */
 export interface PageStatements {
   readonly whole: ByNarrow;

@@ -1,22 +1,25 @@
 import pg from 'pg';
 import { DatabaseServers } from './database-servers.ts';
 
-/** A connection string, its parts, or several servers of which one is the primary. `host` may be a socket directory. */
+/**
+ * A connection string, its parts, or several servers of which one is the primary. `host` may be the directory of a
+ * socket.
+ */
 export type DatabaseConnection =
   | string
   | { host: string; port: number; user: string; database: string; password?: string }
   | DatabaseServers;
 
 /**
- * Returns the driver's configuration for the server that takes writes. Of several servers, finds it first: rejects if
- * none of them is the primary.
+ * Returns the driver's configuration for the server that takes writes. If there are several servers, it searches for
+ * the primary first, and rejects if there is none.
  */
 export async function configOf(connection: DatabaseConnection): Promise<pg.ClientConfig> {
   if (connection instanceof DatabaseServers) return connection.primary();
   return typeof connection === 'string' ? { connectionString: connection } : connection;
 }
 
-/** The parts of a connection string: up to the hosts, the hosts, and the rest. */
+/** Splits a connection string into three parts: before the hosts, the hosts, and the rest. */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s;
 /** Values of `target_session_attrs` that ask for a server that takes writes. */
 const WRITABLE: readonly string[] = ['read-write', 'primary'];
@@ -47,7 +50,8 @@ function checkUrl(url: string): void {
   try {
     ({ port } = new pg.Client({ connectionString: url }));
   } catch (cause) {
-    // An error of a system call means that a certificate file named in the URL cannot be read.
+    // An error of a system call means that a certificate file named in the URL cannot be read. Pass it on, because it
+    // names the file.
     if ((cause as NodeJS.ErrnoException).syscall !== undefined) throw cause;
     throw new Error(
       'it must be an address such as postgres://user:password@host:5432/database, with % and two hex digits for ' +

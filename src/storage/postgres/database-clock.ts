@@ -22,7 +22,8 @@ const ASK_EVERY_MS = 5_000;
 /** Number of queries each time. The answer with the shortest round trip is used. */
 const QUESTIONS = 3;
 /**
- * If wall and monotonic clock move apart by more than this, in ms, the wall clock was set or the machine was suspended.
+ * If the wall clock and the monotonic clock move apart by more than this, in ms, the wall clock was set or the machine
+ * was suspended.
  */
 const PARTED_MS = 500;
 
@@ -35,8 +36,8 @@ export interface ProcessClocks {
   readonly monotonicMs: number;
   readonly wallMs: number;
   /**
-   * The time since the machine started, which costs a system call. Unlike the monotonic clock, that of Linux goes on
-   * while the machine is suspended; absent elsewhere.
+   * Returns the time since the machine started, which costs a system call. On Linux, this time goes on while the
+   * machine is suspended, and the monotonic clock does not. Undefined on other systems.
    */
   readonly uptimeMs?: (() => number) | undefined;
 }
@@ -82,9 +83,9 @@ export class DatabaseClock implements AgreedClock {
   readonly #read: () => ProcessClocks;
   readonly #disagreement: OutageLog;
   #anchor: Anchor | undefined;
-  /** Wall clock minus monotonic clock at the last answer. */
+  /** Wall clock minus monotonic clock at the last answer of the database, in ms. */
   #apartMs = 0;
-  /** Uptime minus monotonic clock, likewise. */
+  /** Uptime minus monotonic clock at the last answer, in ms. */
   #asleepMs: number | undefined;
   #asking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -121,7 +122,7 @@ export class DatabaseClock implements AgreedClock {
     const clocks = this.#read();
     let nowMs = this.#databaseMs(clocks);
     if (haveParted(this.#apartMs, clocks)) {
-      // Query the database once after each such jump. While the database is unreachable, the timer keeps trying.
+      // Query the database once after each jump of a clock. While the database is unreachable, the timer keeps trying.
       this.#apartMs = apartOf(clocks);
       this.#addSleep(clocks);
       this.#askSoon();
@@ -130,13 +131,16 @@ export class DatabaseClock implements AgreedClock {
     return new Date(Math.floor(nowMs));
   }
 
-  /** Adds the time that the machine was suspended: until the database answers, events would be dated too early. */
+  /**
+   * Adds the time for which the machine was suspended. Without it, events would get too early a time until the database
+   * answers.
+   */
   #addSleep(clocks: ProcessClocks): void {
     const before = this.#asleepMs;
     this.#asleepMs = asleepOf(clocks);
     if (before === undefined || this.#asleepMs === undefined || !this.#anchor) return;
     const sleptMs = this.#asleepMs - before;
-    // A clock that was set is no sleep.
+    // If the wall clock was set, the uptime does not jump. Then there is nothing to add.
     if (sleptMs > PARTED_MS) this.#anchor = { ...this.#anchor, offsetMs: this.#anchor.offsetMs + sleptMs };
   }
 
@@ -175,8 +179,8 @@ export class DatabaseClock implements AgreedClock {
   }
 
   /**
-   * Queries the database without waiting. Errors are ignored here, because other statements report the same failure.
-   * Until the next answer, the time is computed from the previous one.
+   * Queries the database without waiting. Ignores errors, because other statements report the same failure. Until the
+   * next answer, the time is computed from the last one.
    */
   #askSoon(): void {
     if (!this.#isStopped) this.#ask().catch(() => undefined);
@@ -197,7 +201,8 @@ export class DatabaseClock implements AgreedClock {
         const before = this.#read();
         const answeredMs = await databaseMs();
         const after = this.#read();
-        // The monotonic clock stops while the machine is suspended, so earlier answers are no longer valid.
+        // The machine was suspended, and the monotonic clock stopped during that time. So earlier answers are not valid
+        // any more.
         if (haveParted(apartOf(before), after)) best = undefined;
         else best = better(best, anchorOf(before, answeredMs, after));
       }
@@ -214,7 +219,8 @@ export class DatabaseClock implements AgreedClock {
 }
 
 /**
- * The database answered at some moment between `before` and `after`. Half of the round trip is taken as the way back.
+ * The database answered at some moment between `before` and `after`. Assume that the answer took half of the round
+ * trip.
  */
 function anchorOf(before: ProcessClocks, answeredMs: number, after: ProcessClocks): Anchor {
   const errorMs = (after.monotonicMs - before.monotonicMs) / 2;
@@ -225,14 +231,14 @@ const better = (one: Anchor | undefined, other: Anchor): Anchor =>
   one && one.errorMs <= other.errorMs ? one : other;
 
 /**
- * Keeps the known anchor if the new answer confirms it within the error. Otherwise the time would jump a little with
+ * Keeps the known anchor if the new answer confirms it within its error. Otherwise the time would jump a little with
  * each answer.
  */
 function corrected(known: Anchor | undefined, found: Anchor): Anchor {
   return known && Math.abs(found.offsetMs - known.offsetMs) <= found.errorMs ? known : found;
 }
 
-/** Units for a skew. The largest unit that makes at least two is used. */
+/** The units in which a skew is written. The largest unit of which there are at least two is used. */
 const UNITS = [
   { name: 'days', ms: 86_400_000 },
   { name: 'h', ms: 3_600_000 },

@@ -4,14 +4,17 @@
  */
 import pg from 'pg';
 
-/** A server does not answer in this time, in ms: it is not the primary. */
+/** Time in ms in which a server must answer. One that does not is not the primary. */
 const ASK_MS = 2_000;
 /**
- * After the first answer of a primary, wait this long for others, in ms. A primary that was cut off from its standbys
- * may not know that one of them was promoted.
+ * Time in ms to wait for other servers after the first primary has answered. A primary that was cut off from its
+ * standbys may not know that one of them was promoted.
  */
 const OTHERS_MS = 200;
-/** Standbys have no current position in the log, and PostgreSQL refuses to tell one. */
+/**
+ * Selects the timeline of a primary. Null for a standby, because PostgreSQL gives the current position in its log only
+ * on a primary.
+ */
 const ASK = {
   text: `SELECT CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END
     AS timeline`,
@@ -34,18 +37,18 @@ class NoPrimary extends Error {
 }
 
 class PrimaryMoved extends Error {
-  /** The code of a network that lost a connection. */
+  /** The same code as for a lost connection. */
   readonly code = 'ECONNRESET';
 }
 
 /**
- * Finds the primary, and finds it again after a promotion (R350). Never returns to a server with a smaller timeline than
- * it has seen: writes there would be lost.
+ * Finds the primary, and finds it again after a promotion (R350). Never returns to a server with a smaller timeline
+ * than it has seen before: writes to that server would be lost.
  */
 export class DatabaseServers {
   readonly #servers: readonly DatabaseServer[];
   readonly #onMove: ((name: string) => void)[] = [];
-  /** The primary, until it is in doubt. */
+  /** The primary. Undefined if a promotion may have changed it. */
   #known: Primary | undefined;
   /** The primary that was found last. */
   #last: Primary | undefined;
@@ -65,17 +68,17 @@ export class DatabaseServers {
     return (await this.#search).config;
   }
 
-  /** Call this after a failure that a promotion can explain. The next call of `primary` asks the servers again. */
+  /** Call this after a failure that a promotion may have caused. The next call of `primary` asks the servers again. */
   doubt(): void {
     this.#known = undefined;
   }
 
-  /** Calls `callback` with the server's name whenever another server than before is the primary. */
+  /** Calls `callback` with the server's name when another server has become the primary. */
   onMove(callback: (name: string) => void): void {
     this.#onMove.push(callback);
   }
 
-  /** Rejects if a new connection leads to a standby. Its server may have been restarted as one. */
+  /** Rejects if a new connection leads to a standby. The server may have been restarted as one. */
   async confirm(client: pg.Client): Promise<void> {
     const { rows } = await client.query<{ timeline: string | null }>(ASK);
     if (!rows[0]?.timeline) throw new NoPrimary('The server has become a standby');

@@ -19,7 +19,7 @@ const SEALED_SAMPLES = statement(
    ) AS secrets`,
 );
 
-/** Statements that are not tested, because PREPARE does not accept SET. Every version of PostgreSQL runs them. */
+/** Statements that are not checked, because PREPARE does not accept SET. Every version of PostgreSQL can run them. */
 const UTILITY = /^SET /;
 const CHANNEL = 'gateway_doctor';
 const HEARD_MS = 3_000;
@@ -60,7 +60,7 @@ export class PgDiagnostics {
       try {
         await this.#sql.pool.query({ text: `PREPARE diagnosed AS ${text}; DEALLOCATE diagnosed` });
       } catch (error) {
-        // An error without a code does not come from the server.
+        // The server did not refuse the statement: its errors have a code. So pass this error on.
         if (!(error as { code?: string }).code) throw error;
         refused.push(`${name} (${(error as Error).message})`);
       }

@@ -8,7 +8,7 @@ import {
 import { isUndecided } from './pipeline.ts';
 import { isUnanswered } from './unanswered.ts';
 
-/** Error codes of lost connections and failed name lookups. Every error of a connect counts as unreachable too. */
+/** Error codes of lost connections and failed name lookups. Any error of a connect counts as unreachable, too. */
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -33,7 +33,7 @@ const UNREACHABLE =
 
 /** True if PostgreSQL is unreachable, shutting down, a standby, or out of connections. */
 export function isUnreachable(error: unknown): boolean {
-  // In tests, Node's errors come from another realm (JavaScript context), so `instanceof Error` is false for them.
+  // In tests, Node's errors come from another realm (JavaScript context). So `instanceof Error` is false for them.
   if (!isNativeError(error)) return false;
   const code = codeOf(error);
   return (
@@ -62,7 +62,7 @@ export function databaseFault(error: unknown): DomainError | undefined {
 
 type FaultKind = Extract<UnavailableReason, `database_${string}`>;
 
-/** Messages for callers, who can only retry. Details that only the operator can fix are left out. */
+/** Messages for callers. They can only retry, so details that the operator must fix are left out. */
 const MESSAGES: Readonly<Record<FaultKind, string>> = {
   database_unreachable: 'The database cannot be reached at the moment. Try again.',
   database_silent: 'The database does not answer at the moment. Try again.',
@@ -100,8 +100,8 @@ function faultKind(error: unknown): FaultKind | undefined {
 }
 
 /**
- * True if items that failed together in a batch should be retried one by one. False if the database serves nobody,
- * because then each retry would fail after the same wait.
+ * True if the items of a failed batch should be retried one by one. False if the database serves nobody: each retry
+ * would fail after the same wait.
  */
 export function mayPassAlone(error: unknown): boolean {
   return databaseFault(error) === undefined || GAVE_WAY.test(codeOf(error));

@@ -1,9 +1,9 @@
 import { type Sql, statement } from './sql.ts';
 
-/** Sets the memory for sorting so low that PostgreSQL sorts on its disk. The statement `ROOM` depends on that. */
+/** Sets the memory for sorting so low that PostgreSQL must sort on its disk. The statement `ROOM` needs that. */
 const LITTLE_MEMORY = statement('heartbeat-memory', `SELECT set_config('work_mem', '64kB', true)`);
-// Sorts about 500 KB on the disk, which fails if the disk is full. The update of a heartbeat row needs no new disk
-// space, but storing the next message may.
+// Sorts about 500 KB on the disk, which fails if the disk is full. Updating the heartbeat row needs no new disk space,
+// but storing the next message may.
 const ROOM = statement(
   'heartbeat-room',
   `SELECT count(text) FROM (

@@ -7,7 +7,7 @@ import type { DatabaseConnection } from './connection.ts';
 import { ON_DISK } from './pipeline.ts';
 import { createKnex } from './sql.ts';
 
-/** Number of the advisory lock for migrations. Any number works. */
+/** Number of the advisory lock for migrations. It could be any number that no other lock uses. */
 const MIGRATION_LOCK = 4_872_390;
 /** Pool size for migrations: one connection holds the lock, Knex uses the others. */
 const MIGRATION_CONNECTIONS = 4;
@@ -21,27 +21,32 @@ const source: Knex.MigrationSource<Migration> = {
 const CONFIG = {
   migrationSource: source,
   tableName: 'schema_migrations',
-  // A newer release may have run steps that this one does not know. That must not be an error.
+  // A newer release may have run migrations that this release does not know. That must not be an error.
   disableMigrationsListValidation: true,
 };
-/** Number of the newest step of this release. */
+/** Number of the newest migration of this release. */
 const KNOWN = migrations.at(-1)?.name.split('_')[0] ?? 'none';
 
-/** The newest step before and after a migration, by the number in its name. `none` is an empty database. */
+/**
+ * The number of the newest migration, before (`from`) and after (`to`) the call. `none` stands for an empty database.
+ */
 export interface Migrated {
   readonly from: string;
   readonly to: string;
-  /** Set if the database has a newer step than this release knows: the newest step of this release. */
+  /**
+   * Set if the database has a newer migration than this release knows. It is then the number of this release's newest
+   * migration.
+   */
   readonly newerThan?: string;
 }
 
 /**
  * Runs all missing migrations and updates the planner's statistics. One process migrates at a time. A killed process
- * does not leave a lock behind. Does nothing if a newer release has run more steps. If the database is too old, throws
- * an error that says what to do.
+ * does not leave a lock behind. Does nothing if a newer release has run more migrations. If the database is too old,
+ * throws an error that says what to do.
  */
 export async function migrate(knex: Knex): Promise<Migrated> {
-  // Fails early if the user may not call this function. Without it, the gateway could store a message but not know
+  // Fail early if the user may not call this function. Without it, the gateway could store a message, but not know
   // whether it is on the disk.
   await knex.raw(ON_DISK.text);
   const began = (await hasEveryStep(knex)) ? undefined : await migrateAlone(knex);
@@ -50,7 +55,8 @@ export async function migrate(knex: Knex): Promise<Migrated> {
 }
 
 /**
- * True if all steps of this release have run. Then the lock is not needed: a newer release may hold it for a long step.
+ * True if all migrations of this release have run. Then the lock is not needed, which a newer release may hold for a
+ * long migration.
  */
 async function hasEveryStep(knex: Knex): Promise<boolean> {
   const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
@@ -59,7 +65,7 @@ async function hasEveryStep(knex: Knex): Promise<boolean> {
   return migrations.every(({ name }) => done.has(name));
 }
 
-/** Runs the missing steps under the lock. Returns the newest step from before. */
+/** Runs the missing migrations under the lock. Returns the newest migration before that. */
 async function migrateAlone(knex: Knex): Promise<string> {
   const connection = await knex.client.acquireConnection();
   try {
@@ -77,9 +83,9 @@ async function migrateAlone(knex: Knex): Promise<string> {
 }
 
 /**
- * Updates the planner's statistics of all tables with rows. For a table known to be empty, the planner expects no rows
- * and chooses a sequential scan. A statement keeps that plan until the table is analyzed. So empty tables are left
- * unanalyzed: for these the planner assumes some hundred rows and uses an index.
+ * Updates the planner's statistics of all tables with rows. Empty tables are left out. For a table known to be empty,
+ * the planner expects no rows and chooses a sequential scan. A statement keeps that plan until the table is analyzed.
+ * For a table that was never analyzed, the planner assumes some hundred rows and uses an index.
  */
 async function analyze(knex: Knex): Promise<void> {
   const filled = `SELECT oid::regclass::text AS name FROM pg_class
@@ -89,8 +95,8 @@ async function analyze(knex: Knex): Promise<void> {
 }
 
 /**
- * Waits for the lock by polling. A statement that waits would block CREATE INDEX CONCURRENTLY, which waits for all
- * older transactions.
+ * Waits for the lock by polling. A statement that waits would block CREATE INDEX CONCURRENTLY, because that waits for
+ * all older transactions.
  */
 async function lock(knex: Knex, connection: unknown): Promise<void> {
   const ask = 'SELECT pg_try_advisory_lock(?) AS mine';
@@ -98,7 +104,7 @@ async function lock(knex: Knex, connection: unknown): Promise<void> {
     await sleep(LOCK_PAUSE_MS);
 }
 
-/** Calls `migrate` on a pool of its own without time limits. */
+/** Calls `migrate` on a pool of its own, which has no time limits. */
 export async function migrateDatabase(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
   const knex = createKnex(connection, logger, { poolSize: MIGRATION_CONNECTIONS, statementTimeoutMs: 0 });
   try {

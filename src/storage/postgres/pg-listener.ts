@@ -8,8 +8,8 @@ import { setSession } from './session-settings.ts';
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
 /**
- * Interval of the connection check, and the time limit of its answer, in ms. A dead connection is found within two
- * intervals, so a cache is stale for less than a second (R9).
+ * Interval of the connection check and time limit of its answer, in ms. A dead connection is found within two
+ * intervals. So a cache is stale for less than a second (R9).
  */
 const CHECK_MS = 400;
 
@@ -20,7 +20,7 @@ interface Subscription {
 }
 
 /**
- * The one connection of the process that listens to NOTIFY. Notifications are lost while it is disconnected. So every
+ * The one connection of the process that listens to NOTIFY. While it is disconnected, notifications are lost. So every
  * subscriber is called after a reconnect. `isListening` says whether a cache may rely on notifications at the moment.
  */
 export class PgListener {
@@ -130,8 +130,8 @@ export class PgListener {
     const giveUp = () => {
       if (!isAnswered) this.#lost(client);
     };
-    // After a pause of the whole process, timers run before the socket is read, and an answer may be waiting there.
-    // `setImmediate` runs after the socket was read.
+    // After a pause of the whole process, Node runs timers before it reads the socket. The answer may be waiting in the
+    // socket then. `setImmediate` runs after the socket was read.
     const deadline = setTimeout(() => setImmediate(giveUp), CHECK_MS).unref();
     try {
       await client.query('SELECT 1');

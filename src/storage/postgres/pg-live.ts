@@ -10,11 +10,11 @@ import type { Sql } from './sql.ts';
 
 const CHANNEL = 'gateway_live';
 /**
- * The most ids of 36 characters in one notification. A payload must be below 8,000 bytes and also has a kind and an
- * account id.
+ * Number of ids in one notification. An id has 36 characters. The payload must be below 8,000 bytes and also has a kind
+ * and an account id.
  */
 const IDS_PER_NOTICE = 200;
-/** If more objects of an account changed, the ids are left out, because a watcher would not keep more of them. */
+/** If more objects of an account changed than this, the ids are left out. A subscriber would not keep more of them. */
 const IDS_PER_ACCOUNT = 1_000;
 const MANY = '*';
 

@@ -8,6 +8,7 @@ export interface BoundStatement {
   readonly values?: readonly unknown[];
 }
 
+/** Called with the result of a statement, or with its error. */
 type Told = (error: unknown, result?: pg.QueryResult) => void;
 interface Waiting extends BoundStatement {
   readonly told: Told;
@@ -30,12 +31,14 @@ interface DriverQuery {
 
 interface DriverConnection {
   readonly stream: Pick<Socket, 'write'>;
-  /** Named statements that were sent for parsing but are not confirmed yet. */
+  /** Named statements that were sent to PostgreSQL to be parsed, and are not confirmed yet. */
   readonly submittedNamedStatements: Record<string, string>;
   sync(): void;
 }
 
-/** The error after a COMMIT was sent, if it is unknown whether the transaction is committed and on the disk. */
+/**
+ * The error of a transaction whose COMMIT was sent. It is unknown whether the transaction is committed and on the disk.
+ */
 class Undecided extends Error {
   /** PostgreSQL's code for a transaction with an unknown outcome. */
   readonly code = '08007';
@@ -45,7 +48,7 @@ class Undecided extends Error {
   }
 }
 
-/** True if it is unknown whether a transaction committed. Retrying such a transaction might do the work twice. */
+/** True if it is unknown whether a transaction committed. Running it again might do the work twice. */
 export const isUndecided = (error: unknown): boolean => error instanceof Undecided;
 
 /**
@@ -64,12 +67,15 @@ const Query = pg.Query as unknown as new (
 ) => DriverQuery;
 
 /**
- * Statements that go to PostgreSQL in one write, with one Sync message at the end (protocol-flow, "Pipelining").
- * PostgreSQL sends all answers together. After a failed statement it skips the rest.
+ * Statements that go to PostgreSQL in one write, with one Sync message at the end (see "Pipelining" in PostgreSQL's
+ * documentation of its protocol). PostgreSQL sends all answers together. After a failed statement it skips the rest.
  */
 class Group extends Query {
   readonly #queries: readonly DriverQuery[];
-  /** How many statements belong to the transaction: those up to and including COMMIT, or all if there is no COMMIT. */
+  /**
+   * Number of statements that belong to the transaction: those up to and including COMMIT, or all if there is no
+   * COMMIT.
+   */
   readonly #ownCount: number;
   /** True if the group ends a transaction with a commit. */
   readonly #commits: boolean;
@@ -146,8 +152,8 @@ class Group extends Query {
   }
 
   /**
-   * Takes over name and text of the next statement to be answered: the client of `pg` reads these to know what
-   * PostgreSQL has parsed.
+   * Takes over the name and text of the next statement that PostgreSQL will answer. The client of `pg` reads them, to
+   * know which statements PostgreSQL has parsed.
    */
   #follow(): void {
     const { name = '', text = '' } = this.#queries[this.#answered] ?? {};
@@ -163,20 +169,21 @@ function traced(error: unknown): never {
 }
 
 const rolledBack = () => new Error('the transaction was rolled back');
+/** The callback of statements whose result nobody waits for. */
 const unheard = () => undefined;
 const BEGIN = { name: 'begin', text: 'BEGIN' };
 const COMMIT = { name: 'commit', text: 'COMMIT' };
 /** Makes the current transaction commit without waiting for the disk. */
 const NO_WAIT = { name: 'no-wait', text: `SELECT set_config('synchronous_commit', 'off', true)` };
 /**
- * Writes almost nothing and commits with the database's setting. When it returns, all earlier commits are on the disk
- * too.
+ * Its write is tiny and commits with the database's setting. When its transaction has committed, all earlier commits
+ * are on the disk, too.
  */
 export const ON_DISK = { name: 'on-disk', text: `SELECT pg_logical_emit_message(true, '', '')` };
 /**
- * Sent right after a read. It writes, and therefore waits for the disk, only if the log up to what the read can have
- * seen is not on the disk yet. Concurrent readers share one disk write, as commits do. It cannot see what standbys
- * have. So with synchronous standbys, every such read waits for them.
+ * Sent right after a read. It writes, and so waits for the disk, only if something that the read may have seen is not
+ * on the disk yet. Concurrent readers share one disk write, as commits do. It cannot find out what standbys have. So
+ * with synchronous standbys, every such read waits for them.
  */
 export const READ_ON_DISK = {
   name: 'read-on-disk',
@@ -194,11 +201,14 @@ export class Pipeline {
   readonly #client: pg.Client;
   readonly #query: (query: Group) => unknown;
   #waiting: Waiting[] = [];
-  /** `asked`: `begin` was called, but BEGIN is not sent yet. `open`: BEGIN is sent. */
+  /** The state of the transaction. `asked`: `begin` was called, but BEGIN is not sent yet. `open`: BEGIN was sent. */
   #transaction: 'none' | 'asked' | 'open' = 'none';
-  /** True if the transaction commits, and releases its locks, before the commit is on the disk. */
+  /** True if the transaction commits before its commit is on the disk, so that it releases its locks early. */
   #isEarly = false;
-  /** True if rows that it read go to a client. Then it waits for the disk even if it writes nothing. */
+  /**
+   * True if rows that the transaction read go to a client. The commit then waits for the disk, even if the transaction
+   * writes nothing.
+   */
   #isTold = false;
 
   private constructor(client: pg.Client) {
@@ -231,9 +241,9 @@ export class Pipeline {
   }
 
   /**
-   * Adds a read. Resolves with its rows when everything that it can have seen is on the disk. Both statements use the
-   * same connection. Otherwise a crash between the two could go unnoticed, and the rows would be confirmed by a server
-   * that lost them.
+   * Adds a read. Resolves with its rows when everything that it may have seen is on the disk. Both statements use the
+   * same connection. Otherwise PostgreSQL could crash between the two without being noticed, and would then confirm
+   * rows that it has lost.
    */
   async addOnDisk<Row>(statement: BoundStatement): Promise<Row[]> {
     const [rows] = await Promise.all([this.add<Row>(statement), this.add(READ_ON_DISK)]);
@@ -256,8 +266,8 @@ export class Pipeline {
   }
 
   /**
-   * Makes the transaction commit before the commit is on the disk, so that others wait less long for its locks.
-   * `commit` still resolves only when it is on the disk.
+   * Makes the transaction commit before its commit is on the disk. So others wait less long for its locks. `commit`
+   * still resolves only when the commit is on the disk.
    */
   letGoEarly(): void {
     this.#isEarly = true;

@@ -5,28 +5,28 @@ import { presentReader } from '../../runtime/read-scope.ts';
 import type { DatabaseConnection } from './connection.ts';
 import { createKnex, Sql, statement } from './sql.ts';
 
-/** Connections of a process for dashboards' reads. */
+/** Number of connections that a process has for reads of dashboards. */
 export const READ_POOL_SIZE = 4;
-/** PostgreSQL cancels a longer read, as an interval of PostgreSQL. */
+/** PostgreSQL cancels a read that takes longer. The text is an interval of PostgreSQL. */
 const READ_TIMEOUT = '5s';
 export const READS_NAME = 'messaging-gateway reads';
 
-/** Value: the process of PostgreSQL whose statement is cancelled. */
+/** Cancels the statement of the backend with the process id $1. */
 const CANCEL = statement('cancel-read', 'SELECT pg_cancel_backend($1)');
 const OWN_PROCESS = 'SELECT pg_backend_pid() AS pid';
 
-/** A use of a connection by a request that may go away. */
+/** The time in which a request uses a connection. The request may go away before its end. */
 interface Use {
-  /** Ends the use. Resolves when nothing can cancel the next one. */
+  /** Ends the use. Resolves when a cancellation can no longer hit the next user of the connection. */
   end(): Promise<void>;
 }
 type Connection = pg.Client & { __knex__disposed?: unknown };
 
 /**
- * The pool of dashboards' reads, so that they never take connections from intake. A read is cancelled after 5 seconds,
- * or when its request goes away: a connection of the pool `main` tells PostgreSQL. The connection is not used again then,
- * because the cancellation may come late and hit what follows. When the connections of `main` are useless, so are these:
- * reads alone would not notice that another server is the primary now.
+ * A pool for reads of dashboards, so that these never take connections from intake. A read is cancelled after 5
+ * seconds, or when its request goes away. To cancel, a connection of the pool `main` asks PostgreSQL. The cancelled
+ * connection is not used again, because the cancellation may arrive late and hit a later statement. If the connections
+ * of `main` become useless, so do these: reads alone would not notice that another server is the primary now.
  */
 export function createReadPool(connection: DatabaseConnection, logger: Logger, main: Knex): Knex {
   const sql = new Sql(main);
@@ -42,7 +42,7 @@ export function createReadPool(connection: DatabaseConnection, logger: Logger, m
   const uses = new WeakMap<Connection, Use>();
   const processes = new WeakMap<Connection, number>();
   const processOf = async (held: Connection): Promise<number> => {
-    // Behind a pool of sessions, the driver's process is the pool's.
+    // Behind a connection pool, the process id that the driver knows is invented by the pool. So ask PostgreSQL for it.
     const known = processes.get(held) ?? (await held.query<{ pid: number }>(OWN_PROCESS)).rows[0]?.pid ?? 0;
     processes.set(held, known);
     return known;
@@ -76,9 +76,9 @@ export function createReadPool(connection: DatabaseConnection, logger: Logger, m
 function cancelOnAbort(held: Connection, signal: AbortSignal, cancel: () => Promise<unknown>): Use {
   let cancelled: Promise<unknown> | undefined;
   const onAbort = () => {
-    // Knex's pool does not hand out a connection with this mark.
+    // Knex's pool does not hand out a connection that has this mark.
     held.__knex__disposed = signal.reason;
-    // Without the other pool the read goes on until its timeout.
+    // If `main` cannot cancel it, the read goes on until its timeout.
     cancelled = cancel().catch(() => undefined);
   };
   signal.addEventListener('abort', onAbort, { once: true });

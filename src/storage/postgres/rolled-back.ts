@@ -11,39 +11,40 @@ import { createStores, createUnitOfWork } from './unit-of-work.ts';
 
 /** Greatest number of open transactions. Each one holds a connection of the pool until its request is answered. */
 const MAX_OPEN = 3;
-/** Greatest number of transactions of one holder that wait until the holder's earlier ones end. */
+/** Number of transactions of one holder that may wait until the holder's earlier ones end. */
 const MAX_WAITING = 20;
 /** Longest wait, in ms. */
 const MAX_WAIT_MS = 5_000;
 
 const OWN_PROCESS = statement('dry-run-process', 'SELECT pg_backend_pid() AS pid');
-/** Value: the process of PostgreSQL that ends. Its transaction is rolled back, and its locks are released. */
+/** Ends the backend with the process id $1. Its transaction is rolled back, and its locks are released. */
 const TERMINATE = statement('dry-run-terminate', 'SELECT pg_terminate_backend($1)');
 
+/** Delivers no announcement, because the change is rolled back. */
 const UNHEARD = { deliver: () => undefined };
 
-/** Rolls a transaction back. */
+/** Thrown inside a transaction to roll it back. */
 class End extends Error {}
 
-/** A connection, as Knex's pool marks it. */
+/** A connection, with the mark that makes Knex's pool drop it. */
 type Disposable = pg.Client & { __knex__disposed?: unknown };
 
-/** The audit log has one chain, whose end every entry locks. Nothing is appended to it here. */
+/** An audit store that appends nothing. Every new entry would lock the end of the log, which all accounts share. */
 class UnchangedAuditStore extends PgAuditStore {
   override async append(): Promise<void> {}
 }
 
 /**
- * Transactions that are always rolled back, a few at a time. Transactions inside them are parts of them. They hold locks
- * that other accounts' messages may wait for: intake accepts the messages of all accounts together. So each holder has
- * one transaction at a time, and each transaction has a time limit (R331).
+ * Transactions that are always rolled back. Only a few are open at a time. A transaction inside one of them is a part
+ * of it. They hold locks for which other accounts' messages may wait, because intake accepts the messages of all
+ * accounts together. So each holder has one transaction at a time, and each transaction has a time limit (R331).
  */
 export class PgRolledBackTransactions implements RolledBackTransactions {
   readonly #sql: Sql;
   readonly #heads: AuditHeads;
   readonly #intake: IntakeOptions;
   readonly #places = new Semaphore(MAX_OPEN);
-  /** One permit for each holder that has or awaits a transaction. */
+  /** A permit for each holder that has a transaction or waits for one. */
   readonly #holders = new Map<string, Semaphore>();
 
   constructor(sql: Sql, heads: AuditHeads, intake: IntakeOptions) {
@@ -56,7 +57,7 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
     const release = await this.#takePlace(holder);
     const ended = Promise.withResolvers<never>();
     const opened = Promise.withResolvers<RolledBackTransaction>();
-    // The transaction may fail before it waits for its end.
+    // Avoid an unhandled rejection: the transaction may fail before it awaits `ended`.
     ended.promise.catch(() => undefined);
     const done = this.#sql
       .transaction(async (inside, connection) => {
@@ -73,7 +74,7 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
         });
         await ended.promise.finally(() => limit.stop());
       })
-      // A connection that broke has rolled back, too.
+      // If the connection broke, PostgreSQL has rolled back the transaction, too.
       .catch((error: unknown) => opened.reject(error))
       .finally(release);
     return opened.promise;
@@ -100,7 +101,7 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
   }
 
   /**
-   * Ends the transaction after `maxMs`, even while one of its statements runs: it ends the process of PostgreSQL. Later
+   * Ends the transaction after `maxMs`, even while one of its statements runs: it ends the backend of PostgreSQL. Later
    * statements of the transaction fail, because its connection is closed.
    */
   async #limit(inside: Sql, connection: Disposable, maxMs: number) {
@@ -109,7 +110,7 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
     const timer = setTimeout(() => {
       // Knex's pool does not hand out a connection that has this mark.
       connection.__knex__disposed = new End('the dry run took too long');
-      // Without a connection, PostgreSQL's own time limits end the transaction.
+      // If there is no connection for this, PostgreSQL's own time limits end the transaction.
       ending = this.#sql.query(TERMINATE, [row?.pid]).catch(() => undefined);
     }, maxMs);
     return {
@@ -118,7 +119,7 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
       },
       async stop() {
         clearTimeout(timer);
-        // The connection must not be used by others before its process has got the signal.
+        // Wait for the signal to the backend. Otherwise it could hit the next user of the connection.
         await ending;
       },
     };

@@ -22,8 +22,7 @@ export interface ServerFacts {
 const OLDEST_MAJOR = 14;
 const TIMEOUT_MS = 5_000;
 /**
- * Number of tests of a connection pool. While other clients use it too, one test could get the same connections by
- * chance.
+ * Number of tests of a connection pool. If other clients use the pool, one test may get the same connections by chance.
  */
 const ROUNDS = 3;
 
@@ -43,7 +42,7 @@ export async function checkServer(connection: DatabaseConnection): Promise<Serve
   try {
     await first.connect();
     const { pid, ...found } = (await first.query<ServerFacts & { pid: number }>(FACTS)).rows[0]!;
-    // A pool such as PgBouncer answers the login itself and makes up a process number.
+    // A pool such as PgBouncer answers the login itself and invents a process id. So the ids differ.
     const facts = { ...found, isPooled: first.processID !== pid };
     const fault = faultOfServer(facts);
     if (fault !== undefined) throw new Error(fault);
@@ -80,11 +79,11 @@ export function faultOfServer(facts: ServerFacts): string | undefined {
 
 /**
  * Throws if a pool gives a client different connections. The client would then lose prepared statements, LISTEN,
- * session settings and locks. With a direct connection or a session pool, a client keeps its backend process and no
+ * session settings and locks. With a direct connection or a session pool, a client keeps its backend process, and no
  * other client uses it. Transaction pools are found in two ways:
- * - Some hand out the connection used last, so an idle pool always gives one client the same process. So a second
- *   client holds a transaction meanwhile.
- * - Some hand out the connection unused for longest. So one client asks twice.
+ * - Some pools hand out the connection that was used last. If such a pool is idle, a client always gets the same
+ *   process. So a second client holds a transaction meanwhile.
+ * - Some pools hand out the connection that was unused for longest. So one client asks twice.
  */
 async function checkPooling(first: Probe, second: Probe, pid: number): Promise<void> {
   await second.connect();
@@ -107,7 +106,7 @@ const SMALL_POOL =
   `${TIMEOUT_MS / 1_000} s. A gateway process needs up to ${POOL_SIZE + 1}: let the pool have as many ` +
   '(default_pool_size in PgBouncer), or name PostgreSQL itself in DATABASE_URL.';
 
-/** Begins a transaction. In a pool, the client keeps its connection until the transaction ends. */
+/** Begins a transaction. Behind a pool, the client then keeps its connection until the transaction ends. */
 async function hold(client: Probe): Promise<void> {
   try {
     await client.query('BEGIN');
@@ -123,7 +122,7 @@ async function pidOf(client: Probe): Promise<number> {
   return (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
 }
 
-/** The types of `pg` omit the process number that the login returned. */
+/** The types of `pg` omit the process id that the login returned. */
 type Probe = pg.Client & { readonly processID?: number };
 
 function connect(config: pg.ClientConfig): Probe {
@@ -133,7 +132,7 @@ function connect(config: pg.ClientConfig): Probe {
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
   });
-  // The running statement fails with the same error, so the event needs no handling.
+  // Ignore the event. The running statement fails with the same error.
   client.on('error', () => undefined);
   return client;
 }

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 
 /**
- * Planner settings of every connection. A statement, and each foreign key check, is planned once for a connection,
- * often while the tables are small. A sequential scan chosen then would stay after the tables have grown, so sequential
- * scans are off. Every query has an index. JIT compilation would take longer than the query.
+ * Planner settings of every connection. A connection plans each statement and each foreign key check once, often while
+ * the tables are small. A sequential scan that is chosen then would stay when the tables have grown. So sequential
+ * scans are off, and every query has an index. JIT compilation would take longer than the query.
  */
 const PLANS: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
@@ -27,9 +27,9 @@ const LIMITS: Readonly<Record<string, string>> = {
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = { ...PLANS, ...LIMITS };
 
 /**
- * Makes PostgreSQL release the locks of clients that are gone. A host that vanished without a word is noticed within
- * about 20 seconds, a closed connection within 2. PostgreSQL ignores the first four settings on a local socket. It
- * refuses the last one on systems that do not support it.
+ * Makes PostgreSQL release the locks of clients that are gone. It notices a host that vanished within about 20 seconds,
+ * and a closed connection within 2. On a local socket, PostgreSQL ignores the first four settings. It refuses the last
+ * one on systems that do not support it.
  */
 const GONE_CLIENTS = `SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2;
   SET tcp_user_timeout = '20s';

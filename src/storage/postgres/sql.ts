@@ -9,7 +9,7 @@ import { type BoundStatement, isUndecided, Pipeline, READ_ON_DISK } from './pipe
 import { setSession } from './session-settings.ts';
 import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
 
-// Reads `bigint` as a number: amounts, sequences and counts stay far below 2^53. A larger value must fail, because
+// Read `bigint` as a number. Amounts, sequences and counts stay far below 2^53. A larger value must throw, because
 // rounding would corrupt it.
 pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   const value = Number(text);
@@ -22,22 +22,22 @@ pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
  */
 const PIPELINED: object = { pipeline: true };
 
-/** Name of the event for a callback that threw after its transaction had ended. */
+/** Name of the event that reports a callback which threw after its transaction had ended. */
 const CALLBACK_ERROR = 'callback-error';
 
-/** The most connections of a process, besides the one that listens to NOTIFY and those of `READ_POOL_SIZE`. */
+/** Number of connections of a process. Those for NOTIFY and for reads of dashboards (`READ_POOL_SIZE`) come on top. */
 export const POOL_SIZE = 12;
 /**
- * Without an answer for this long, in ms, the connection is considered dead. PostgreSQL cancels a statement earlier
+ * A connection without an answer for this long, in ms, is considered dead. PostgreSQL cancels a statement earlier
  * (session-settings.ts).
  */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
 interface PoolOptions {
   readonly poolSize?: number;
-  /** Without an answer for this long, a connection is given up, in ms. 0: never, for long work. */
+  /** A connection without an answer for this long, in ms, is closed. 0: never, for long work. */
   readonly statementTimeoutMs?: number;
-  /** PostgreSQL's own limit of a statement, where it is shorter than that of all sessions. */
+  /** PostgreSQL's time limit of a statement, if it is shorter than that of other sessions. */
   readonly serverTimeout?: string;
   /** Name of the connections in `pg_stat_activity`. */
   readonly name?: string;
@@ -58,7 +58,7 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
   };
   const knex = knexModule({
     client: 'pg',
-    // Without this, Knex writes to stdout.
+    // Without this setting, Knex writes to stdout.
     log: {
       warn: (detail: unknown) => logger.debug({ detail: String(detail) }, 'knex'),
       error: (detail: unknown) => logger.warn({ detail: String(detail) }, 'knex'),
@@ -83,7 +83,7 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
         setSession(client, statementTimeoutMs > 0, options.serverTimeout).then(
           () => done(null, client),
           (error: Error) => {
-            // Knex discards the connection after the error.
+            // Knex discards the connection after this error.
             client.end().catch(() => undefined);
             done(error, client);
           },
@@ -101,7 +101,7 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
   return knex;
 }
 
-/** Knex's pool does not hand out a connection with the mark `__knex__disposed`. */
+/** A connection. Knex's pool does not hand it out if it has the mark `__knex__disposed`. */
 type PooledClient = pg.Client & { __knex__disposed?: unknown };
 /** The types of `pg` omit the socket. */
 type DriverClient = pg.Client & { readonly connection: { readonly stream: { destroy(error: Error): void } } };
@@ -145,8 +145,8 @@ function connectToPrimary(
 }
 
 /**
- * True if existing connections are useless: PostgreSQL does not answer, or they are read-only. A read-only connection
- * stays read-only, even if the database accepts writes again or another server has become the primary.
+ * True if the existing connections are useless, because PostgreSQL does not answer or they are read-only. A read-only
+ * connection stays so, even if the database accepts writes again or another server has become the primary.
  */
 const isUseless = (error: unknown) =>
   isUnanswered(error) || (error as { code?: unknown } | undefined)?.code === '25006';
@@ -169,7 +169,7 @@ export function statement(name: string, text: string): Statement {
 /** Returns all statements that were defined with `statement`. */
 export const knownStatements = (): readonly Statement[] => statements;
 
-/** Parameters: the channels, and a payload for each of them. */
+/** Sends notifications. Parameters: the channels, and a payload for each of them. */
 const NOTIFY = statement(
   'notify',
   'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)',
@@ -188,7 +188,7 @@ export class Sql {
   /** The statements sent in this transaction, in order. Each promise resolves with the failure, or undefined. */
   readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
 
-  /** Outside transactions, dashboards' reads (`presentReader`) go to the pool `reads`. */
+  /** Outside transactions, reads of dashboards (`presentReader`) use the pool `reads`. */
   constructor(knex: Knex, { connection, reads }: { connection?: pg.Client; reads?: Knex } = {}) {
     this.#main = knex;
     this.#reads = reads;
@@ -196,7 +196,7 @@ export class Sql {
     this.#pipeline = connection && Pipeline.of(connection);
   }
 
-  /** The pool of what is asked now. */
+  /** The pool for the present statement. */
   get #knex(): Knex {
     return this.#reads && presentReader() ? this.#reads : this.#main;
   }
@@ -226,8 +226,8 @@ export class Sql {
   }
 
   /**
-   * Runs a prepared statement whose rows go to a client. Resolves when everything that it can have seen is on the disk.
-   * Otherwise the client could see a commit that a crash of PostgreSQL then undoes. In a transaction the rows arrive at
+   * Runs a prepared statement whose rows go to a client. Resolves when everything that it may have seen is on the disk.
+   * Otherwise a client could see a commit that is lost in a crash of PostgreSQL. In a transaction the rows arrive at
    * once, and the commit waits for the disk.
    */
   async queryOnDisk<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
@@ -331,8 +331,8 @@ export class Sql {
   }
 
   /**
-   * Runs `work` as one transaction on one connection; rolls back when it throws. Inside a transaction `work` is a part of
-   * it: it ends with the outer one, and after a failed statement nothing more can be done there.
+   * Runs `work` as one transaction on one connection. Rolls back if `work` throws. Inside a transaction, `work` is a
+   * part of it: it commits with the outer transaction, and after a failed statement no other statement can run.
    */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
     if (this.#connection) {
@@ -358,7 +358,7 @@ export class Sql {
         const failure = await inside.#failure();
         // If the outcome of the commit is unknown, report that. Otherwise report the first statement that failed.
         const cause = failure && !isUndecided(error) ? failure.error : error;
-        // If the rollback fails, the connection is broken. The pool drops it at the next check.
+        // If the rollback fails, the connection is broken, and the pool drops it at its next check.
         if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
         throw cause;
       } finally {
@@ -368,8 +368,8 @@ export class Sql {
   }
 
   /**
-   * Runs reads in one snapshot. Inside a transaction, `read` is a part of it, and each statement has a snapshot of its
-   * own: PostgreSQL sets the isolation level at the beginning only.
+   * Runs reads in one snapshot. Inside a transaction, `read` is a part of it, and each statement sees a snapshot of its
+   * own: PostgreSQL sets the isolation level only at the beginning of a transaction.
    */
   async snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (this.#connection) return read(this);
@@ -380,8 +380,8 @@ export class Sql {
   }
 
   /**
-   * Runs the callbacks. An error of a callback is only logged. Thrown, it would make a committed transaction look
-   * failed, and the caller would run it again.
+   * Runs the callbacks. An error of a callback is only logged. If it was thrown, a committed transaction would seem to
+   * have failed, and the caller would run it again.
    */
   #end(isCommitted: boolean): void {
     for (const callback of this.#onEnd) {
@@ -401,7 +401,7 @@ export class Sql {
     ];
     this.#add(bind(NOTIFY, columns));
     // PostgreSQL commits transactions with notifications one at a time. If each waited for the disk, they could not
-    // share a disk write. So they commit first and wait afterwards.
+    // share a disk write. So they commit first, and then wait for the disk.
     this.#pipeline?.letGoEarly();
   }
 
@@ -415,7 +415,7 @@ async function onConnection<T>(knex: Knex, work: (connection: pg.Client) => Prom
   try {
     return await work(connection);
   } catch (error) {
-    // Knex emits this event only for queries of its own builder.
+    // Knex emits this event only for queries of its own query builder. So emit it here, too.
     if (isUseless(error)) knex.emit('query-error', error);
     throw error;
   } finally {

@@ -3,17 +3,17 @@ import type pg from 'pg';
 
 /** The types of `pg` omit these members of its client. */
 type DriverClient = pg.Client & {
-  /** False while a sent statement has no answer. */
+  /** False while a statement that was sent has no answer. */
   readonly readyForQuery: boolean;
   readonly connection: { readonly stream: Socket };
 };
 
 class Unanswered extends Error {
-  /** The code of a network that lost an answer. */
+  /** The same code as for an answer that the network lost. */
   readonly code = 'ETIMEDOUT';
 }
 
-/** True if a statement got no answer in time. The connection is useless then. */
+/** True if a statement got no answer in time. Its connection is useless then. */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Unanswered || (error instanceof Error && error.cause instanceof Unanswered);
 

@@ -1,4 +1,4 @@
-/** The limits that all processes share: of requests and of points. README.md says what they promise and how they work. */
+/** The limits that all processes share: of requests and of points. README.md explains them. */
 import { PgPointBudget } from './point-budget.ts';
 import { PgRateLimiter } from './rate-limiter.ts';
 

@@ -4,20 +4,20 @@ import { type Sql, statement } from '../postgres/sql.ts';
 
 const MINUTE_MS = 60_000;
 const IDLE_MS = 120_000;
-/** Points that are given back wait this long for a question about their bucket, in ms. */
+/** Points that are given back are stored with the next `take` of their bucket, or after this time in ms. */
 const GIVE_BACK_MS = 500;
 const MAX_BATCH = 500;
 
 const NOW = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-/** The sum of the smallest asks that fit together. */
+/** SQL for the sum of the smallest asks that fit together. An ask is the number of points of one `take`. */
 const fitting = (asks: string, left: string) =>
   `coalesce((SELECT max(sum) FROM (SELECT sum(ask) OVER (ORDER BY ask, place) AS sum
      FROM unnest(${asks}) WITH ORDINALITY AS a (ask, place)) AS s WHERE sum <= ${left}), 0)::int`;
 
 /**
- * Values: buckets in order, points a minute of each, points to give back to each and the end of the minute that they
- * belong to, and the asked points of each as the text of an array. `OFFSET 0` keeps PostgreSQL from computing a step
- * again for each use of its columns.
+ * Takes points. The parameters, one element for each bucket: the buckets in order, points per minute, points to give
+ * back, the end of the minute to which these belong, and the asks as the text of an array. `OFFSET 0` keeps PostgreSQL
+ * from computing a step again for each use of its columns.
  */
 const TAKE = statement(
   'query-points-take',
@@ -50,7 +50,7 @@ const TAKE = statement(
    RETURNING bucket, granted, used, ends_at, ${NOW} AS now`,
 );
 
-/** Value: none. Never waits for a row that is in use. */
+/** Deletes idle rows. It has no parameters, and never waits for a row that is in use. */
 const SWEEP = statement(
   'query-points-sweep',
   `WITH idle AS MATERIALIZED (
@@ -80,15 +80,16 @@ interface Correction {
 }
 
 /**
- * Points for each minute, in one row a bucket. Questions that arrive while a statement runs are decided together by the
- * next one, those of a bucket from the smallest up. Rows are locked in the order of their names. Points that are given
- * back travel with the next question; those of a process that dies stay counted until the minute ends.
+ * A budget of points for each minute, in one row for each bucket. Calls of `take` that arrive while a statement runs
+ * are decided together by the next one. For each bucket, the smallest are granted first. Rows are locked in the order
+ * of their buckets' names. Points that are given back are sent with the next `take`. If a process dies, the points that
+ * it did not give back stay counted until the minute ends.
  */
 export class PgPointBudget implements PointBudget {
   readonly #sql: Sql;
   readonly #batches: Batcher<Ask, PointVerdict>;
   readonly #corrections = new Map<string, Correction>();
-  /** The budget of each granted verdict. */
+  /** The points per minute with which each granted verdict was decided. */
   readonly #granted = new WeakMap<PointVerdict, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -116,7 +117,7 @@ export class PgPointBudget implements PointBudget {
     return row?.deleted ?? 0;
   }
 
-  /** Keeps what was not given back counted. */
+  /** Stops giving points back. Those that were not given back stay counted. */
   close(): void {
     clearTimeout(this.#timer);
     this.#corrections.clear();
@@ -125,7 +126,7 @@ export class PgPointBudget implements PointBudget {
   #flush(): void {
     this.#timer = undefined;
     for (const [bucket, { perMinute }] of this.#corrections) {
-      // Without the database the points stay counted until their minute ends.
+      // If the database is unreachable, the points stay counted until their minute ends.
       this.take(bucket, perMinute, 0).catch(() => undefined);
     }
   }
@@ -147,12 +148,12 @@ export class PgPointBudget implements PointBudget {
     return batch.map((ask) => verdicts.get(ask) as PointVerdict);
   }
 
-  /** The verdicts for the asks of one bucket. */
+  /** Adds the verdicts for the asks of one bucket to `verdicts`. */
   #settle(row: TakeRow, asks: readonly Ask[], verdicts: Map<Ask, PointVerdict>): void {
     const resetAt = new Date(row.ends_at);
     const retryAfterSeconds = Math.max(1, Math.ceil((row.ends_at - row.now) / 1_000));
     let sum = 0;
-    // Stable, so that equal asks keep their order, as in the statement.
+    // The sort is stable. So equal asks are granted in the same order as in the statement.
     for (const ask of [...asks].sort((a, b) => a.points - b.points)) {
       sum += ask.points;
       const isAllowed = sum <= row.granted;

@@ -2,18 +2,21 @@ import { LRUCache } from 'lru-cache';
 import type { RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
 import { countsBySecond, type TakeRow, verdict } from './rate-log.ts';
 
-/** Prepaid permits should last for this time at the current rate, in ms. */
+/** Time in ms for which prepaid permits should last at the current rate. */
 const AHEAD_MS = 100;
 /**
- * The shortest time, in ms, over which the rate is measured. A few requests at the same moment then do not look like a
- * high rate.
+ * Shortest time in ms over which the rate is measured. With a shorter time, a few requests at the same moment would
+ * look like a high rate.
  */
 const LEAST_PACE_MS = 25;
-/** The fewest permits to take at once. Taking fewer does not pay, because unused permits must be given back. */
+/**
+ * Smallest number of permits that are taken in advance. Fewer are not worth it, because unused permits must be given
+ * back.
+ */
 const LEAST_AHEAD = 20;
 /**
- * At most this fraction (1/8) of what is left in the minute is taken. So near the limit, no process holds permits that
- * others need.
+ * At most this fraction (1/8) of the requests that are left in the minute is taken in advance. So near the limit, no
+ * process holds permits that others need.
  */
 const PART_OF_LEFT = 8;
 const MAX_BUCKETS = 10_000;
@@ -25,7 +28,7 @@ interface Grant {
   readonly askedAt: number;
   /**
    * The last moment at which the permits may be used: shortly before the end of the second that counts them. In a later
-   * second, other entries of the log have left the window.
+   * second, more entries of the log are older than the window.
    */
   readonly usableUntil: number;
   /** How many permits of the grant are used. */
@@ -42,11 +45,10 @@ export interface Unused {
 }
 
 /**
- * Permits for requests that have not arrived yet. It applies to buckets that the log counts by the second. Under load,
- * a process lets the log count the requests of the next 100 ms in advance, and then allows them without a query.
- * Permits are used within the second that counts them, or given back, so the limit holds. Meanwhile, another process
- * sees that many fewer requests left. The permits of a process that died stay counted until their second has left the
- * window.
+ * Permits for requests that have not arrived yet, for buckets whose requests are counted by the second. Under load, a
+ * process lets the log count the requests of the next 100 ms in advance, and then allows them without a query. Permits
+ * are used within the second that counts them, or given back, so the limit holds. Until then, other processes see that
+ * many fewer requests left. If a process dies, its permits stay counted until their second is older than the window.
  */
 export class PrepaidPermits {
   readonly #grants = new LRUCache<string, Grant>({ max: MAX_BUCKETS });
@@ -76,7 +78,7 @@ export class PrepaidPermits {
   }
 
   /**
-   * Keeps the permits that the log granted in addition to those for the `asked` requests. `askedAt` is a time before
+   * Keeps the permits that the log granted beyond those for the `asked` waiting requests. `askedAt` is a time before
    * the query.
    */
   keep(row: TakeRow, limits: RateLimits, asked: number, askedAt: number): void {

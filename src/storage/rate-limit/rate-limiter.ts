@@ -6,7 +6,7 @@ import type { Sql } from '../postgres/sql.ts';
 import { isSameLimits, PrepaidPermits } from './prepaid-permits.ts';
 import { COUNT_MASK, GIVE_BACK, SWEEP, TAKE, type TakeRow, verdict } from './rate-log.ts';
 
-/** The most requests that one statement decides, without those counted in advance. */
+/** Number of requests that one statement decides, without those counted in advance. */
 const MAX_BATCH = 500;
 
 interface Ask {
@@ -57,10 +57,7 @@ export class PgRateLimiter implements RateLimiter {
     await this.#sql.query(GIVE_BACK, [[bucket], [1], [null]]);
   }
 
-  /**
-   * Deletes rows that were unused for 2 minutes, reading 500 rows in each statement. Returns the number of deleted
-   * rows.
-   */
+  /** Deletes rows that were unused for 2 minutes. Each statement reads 500 rows. Returns the number of deleted rows. */
   async sweep(): Promise<number> {
     let deleted = 0;
     for (let after: string | null = ''; after !== null; ) {
@@ -84,11 +81,12 @@ export class PgRateLimiter implements RateLimiter {
   }
 
   async #decide(batch: readonly Ask[]): Promise<RateVerdict[]> {
-    // The previous batch may have taken prepaid permits, so some requests need no query.
+    // The previous batch may have taken prepaid permits. Then some requests of this batch need no query.
     const verdicts = batch.map(({ bucket, limits }) => this.#permits.use(bucket, limits, this.#elapsedMs()));
     let waiting = [...batch.keys()].filter((place) => verdicts[place] === undefined);
     while (waiting.length > 0) {
-      // One statement can write a row only once. Requests of a bucket with other limits wait for the next statement.
+      // One statement can write a row only once. So requests of the same bucket with other limits wait for the next
+      // statement.
       const { groups, later } = group(batch, waiting);
       await this.#giveBackUnused([...groups.keys()]);
       for (const row of await this.#take(groups)) {

@@ -28,8 +28,8 @@ const EXACT_LIMIT = 1_000;
 /** The log of a bucket above the exact limit is merged if it has more entries than this. */
 const MERGE_ABOVE = 256;
 /**
- * If the clock was set back by at most this, in ms, the log's time stands still. If by more, the log is moved to the
- * new time.
+ * If the clock was set back by at most this, in ms, the log's time stands still until the clock has caught up. If by
+ * more, the log is moved to the new time.
  */
 const CLOCK_SLACK_MS = 5_000;
 const IDLE_MS = 120_000;
@@ -149,7 +149,7 @@ export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number):
     return { isAllowed, limit, resetAt, remaining, retryAfterSeconds: 0, rule: null };
   }
   const isMinute = left === 0;
-  // With a limit of 0 no request is ever allowed. The verdict then names the minute's rule.
+  // With a limit of 0, no request is ever allowed. The verdict then names the rule of the minute.
   const minuteFreeAt = isMinute ? (row.minute_free_at ?? row.now + MINUTE_MS) : 0;
   const waitMs = Math.max(minuteFreeAt, row.second_free_at ?? 0) - row.now;
   return {

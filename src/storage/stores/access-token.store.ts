@@ -24,7 +24,7 @@ const COLUMNS = [
   'last_used_at',
   'revoked_at',
 ];
-/** Tokens and users have columns with the same names, so those of the token get a prefix. */
+/** Tokens and users have columns with the same names. So the columns of the token get a prefix. */
 const TOKEN_AND_USER = [
   ...COLUMNS.map((column) => `t.${column} AS token_${column}`),
   ...USER_COLUMNS.map((column) => `u.${column}`),

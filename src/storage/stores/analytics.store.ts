@@ -45,7 +45,7 @@ interface TimeRow extends Omit<GroupRow, 'status' | 'error_code'> {
   recipients: number;
 }
 
-/** Figures of messages by time; the statements are in storage/analytics. */
+/** Stores figures of messages by time. The statements are in storage/analytics. */
 export class PgAnalyticsStore implements AnalyticsStore {
   readonly #sql: Sql;
 

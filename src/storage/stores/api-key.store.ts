@@ -100,7 +100,8 @@ const SCOPE_USES = statement(
 );
 
 /**
- * Adds counts to a day. Where the day of a key has many rows already, further addresses are one row with an empty address.
+ * Adds counts to a day. If a key already has many rows on that day, further IP addresses share one row with an empty
+ * address.
  */
 const ADD_REQUESTS = statement(
   'api-key-requests-add',
@@ -133,10 +134,10 @@ const FORGET_REQUESTS = statement(
   'WITH gone AS (DELETE FROM api_key_requests WHERE day < $1::date RETURNING 1) SELECT count(*) AS count FROM gone',
 );
 
-// Any number works that no other advisory lock uses.
+// The first number separates this lock from other advisory locks. It could be any number.
 const LOCK_ACCOUNT = statement('api-keys-lock', 'SELECT pg_advisory_xact_lock(7350115, hashtext($1))');
 /**
- * SQL for the keys whose current secret `maker` issued. With $2, also those that `maker` created and others have
+ * SQL for the keys whose present secret `maker` received. With $2, also the keys that `maker` created and others have
  * rotated since.
  */
 const madeByOne = (maker: string) => `CROSS JOIN LATERAL (

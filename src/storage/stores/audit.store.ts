@@ -26,7 +26,9 @@ function mapRow(row: AuditRow): AuditEntry {
   };
 }
 
-/** An entry's time and the time in its id are read at different moments. They differ by less than this, in ms. */
+/**
+ * Largest difference in ms between the time of an entry and the time in its id, which are read at different moments.
+ */
 const ID_SLACK_MS = 60_000;
 const HEAD = 'SELECT seq, hash, log_id, sealed FROM audit_head';
 const FIND_HEAD = statement('audit-head', HEAD);
@@ -70,8 +72,8 @@ export class PgAuditStore implements AuditStore {
     await this.#sql.execute(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
     const head = { logId: end.log_id, seq, hash };
     await this.#sql.execute(MOVE_HEAD, [seq, hash, this.#heads.sign(head)]);
-    // Keep the head outside the database only after the commit. After a rollback that head would be ahead of the log,
-    // as if entries had been deleted.
+    // Keep the head outside the database only after the commit. If the transaction was rolled back, that head would be
+    // ahead of the log, and it would seem that entries were deleted.
     this.#sql.onEnd((isCommitted) => {
       if (isCommitted) void this.#heads.keep(head);
     });
@@ -129,7 +131,7 @@ function matching(sql: Sql, accountId: string | undefined, filter: AuditFilter) 
   if (filter.action !== undefined) query.where('action', filter.action);
   if (filter.actor !== undefined) query.where('actor', filter.actor);
   if (filter.target !== undefined) query.where('target', filter.target);
-  // The index is on ids. An id contains its time, so these conditions let the index serve a time range.
+  // Also compare ids, because the index is on ids and an id contains its time.
   const { from, to } = filter;
   if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));
   if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));

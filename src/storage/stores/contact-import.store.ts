@@ -105,7 +105,7 @@ const ABANDON = statement(
   `UPDATE contact_imports SET state = 'failed', failure = $2, finished_at = $3, csv = NULL
    WHERE created_at < $1 AND csv IS NOT NULL`,
 );
-// Deletes the faults before their import. Deleting an import would otherwise delete all its faults in one statement.
+// Deletes faults before their import. Otherwise deleting the import would delete all its faults in one statement.
 const FORGET_FAULTS = statement(
   'contact-import-forget-faults',
   `DELETE FROM contact_import_faults WHERE (import_id, seq) IN (

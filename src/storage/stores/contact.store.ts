@@ -70,7 +70,7 @@ function toRow(contact: Contact) {
   };
 }
 
-// Any number works that no other advisory lock uses.
+// The first number separates this lock from other advisory locks. It could be any number.
 const LOCK_ALL = statement('contacts-lock-all', 'SELECT pg_advisory_xact_lock(7350114, hashtext($1))');
 
 /**
@@ -81,7 +81,7 @@ function findEach(parameter: number, condition: string, limit: number): string {
   return `SELECT c.* FROM unnest($${parameter}::text[]) AS n (text) CROSS JOIN LATERAL (
      SELECT ${COLUMNS.join(', ')} FROM contacts c WHERE c.account_id = $1 AND c.environment = $5 AND ${condition} LIMIT ${limit}) AS c`;
 }
-// Of contacts with the same email address two are enough to know that it is not unique.
+// Two contacts with the same email address are enough to know that it is not unique.
 const FIND_NAMED = statement(
   'contacts-find-named',
   [
@@ -107,8 +107,8 @@ const UPDATE_ALL = statement(
 const REMOVE_ALL = statement('contacts-remove-all', 'DELETE FROM contacts WHERE id = ANY ($1::uuid[])');
 
 /**
- * The filter of `askedOf`, as SQL over contacts that were already read. `strpos` needs no escaping, because it has no
- * wildcards.
+ * SQL for the filter of `askedOf`, on contacts that were already read. `strpos` has no wildcards, so the text needs no
+ * escaping.
  */
 const MATCHES = `account_id = $1::uuid AND environment = $5 AND (strpos(search_text, $2) > 0 OR phone = $3)
   AND ($4::text IS NULL OR tags @> ARRAY[$4])`;
@@ -139,8 +139,8 @@ const FOUND_PAGE = statement(
 const next = (id: string, limit: string) =>
   `SELECT ${SEARCHED} FROM contacts WHERE account_id = $1::uuid AND environment = $5 AND id < ${id} ORDER BY id DESC LIMIT ${limit}`;
 /**
- * FIRST is the number of rows that the first scan reads. If its matches suggest that TIMES as many rows would fill the
- * page, a second scan reads so many.
+ * FIRST is the number of rows that the first scan reads. If its matches suggest that TIMES as many rows fill the page,
+ * a second scan reads that many.
  */
 const [FIRST, TIMES] = ['4 * $6::int', 16];
 /**
@@ -171,8 +171,8 @@ const FOUND_SLICE = statement(
  * if the filter matches every contact.
  */
 function askedOf({ accountId, environment }: AccountEnvironment, { search = '', tag }: ContactFilter) {
-  // Spaces at the ends are ignored. In a URL, the plus sign of a phone number becomes a space, and numbers are found in
-  // any form.
+  // Ignore spaces at the ends. In a URL, the plus sign of a phone number becomes a space. The number is still found,
+  // because it may have any form that a send accepts.
   const part = foldForSearch(search.trim());
   if (part === '' && tag === undefined) return undefined;
   return [accountId, part, parseMsisdn(search) ?? null, tag ?? null, environment] as const;
@@ -296,8 +296,8 @@ export class PgContactStore implements ContactStore {
   async saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
   ): Promise<void> {
-    // A contact that gives up its phone number or external id is deleted and inserted again. Otherwise another contact
-    // could not take over the number in the same batch, because it must be unique.
+    // If a contact gives up its phone number or external id, it is deleted and inserted again. Otherwise another
+    // contact could not take over the number in the same batch, because numbers must be unique.
     const isMoving = ({ before, after }: (typeof changes)[number]) =>
       before !== undefined &&
       ((before.phone !== null && before.phone !== after.phone) ||

@@ -102,7 +102,7 @@ const ATTEMPTS = statement(
   `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
    WHERE account_id = $1 AND delivery_id = ANY($2::uuid[]) ORDER BY delivery_id, number`,
 );
-// A delivery that is due within a second is left unchanged. The clocks of processes differ, so its attempt may have
+// Leaves a delivery unchanged if it is due within a second. The clocks of processes differ, so its attempt may have
 // started already.
 const REOPEN = statement(
   'deliveries-reopen',
@@ -134,7 +134,7 @@ const INSERT = statement(
   `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[])`,
 );
-// A first job has no due time. It finds its deliveries by their number of attempts.
+// The first job of a delivery has no due time. It finds the deliveries by their number of attempts.
 const DUE = statement(
   'deliveries-due',
   `SELECT d.id, d.account_id, d.event, d.attempts, coalesce(d.retries_from, 0) AS retries_from, d.next_retry_at,
@@ -151,7 +151,7 @@ const CLOSE = statement(
 );
 
 /**
- * The subquery finds all deliveries before LIMIT applies. With LIMIT inside, PostgreSQL would scan the ids of all
+ * Find all deliveries in a subquery, before LIMIT applies. With LIMIT inside, PostgreSQL would scan the ids of all
  * deliveries.
  */
 const OF_MESSAGES = statement(
@@ -189,7 +189,7 @@ const FIND_MANY = statement(
 const AWAITED = `d.status IN ('pending', 'retrying') AND d.next_retry_at IS NOT DISTINCT FROM n.due_at`;
 const DECIDES = `${AWAITED} OR n.status = 'success' AND d.status <> 'canceled'`;
 /**
- * SQL that is true if the result of attempt `n` is shown. A canceled delivery also shows it, besides the reason of the
+ * SQL that is true if the result of attempt `n` is shown. A canceled delivery also shows it, next to the reason of the
  * cancellation.
  */
 const ANSWERS = `d.status = 'canceled' OR ${DECIDES}`;
@@ -214,13 +214,13 @@ const recording = (name: string, set: (column: string, when: string) => string, 
    SELECT id, attempts, next_retry_at FROM done`,
   );
 /**
- * Records attempts of deliveries that have not changed meanwhile, which are nearly all. The columns are set without a
- * condition, because that would prevent the use of the index.
+ * Records attempts of deliveries that have not changed since the attempt began. That is nearly all of them. The columns
+ * are set without a condition, because a condition would prevent the use of the index.
  */
 const RECORD = recording('deliveries-record', (column) => `${column} = n.${column}`, AWAITED);
 /**
- * Records attempts of deliveries that have changed meanwhile. A success still decides. A commit whose answer was lost
- * is retried, so attempts that are already logged are skipped.
+ * Records attempts of deliveries that have changed since the attempt began. A success still ends the delivery. Attempts
+ * that are already logged are skipped, because a commit whose answer was lost is retried.
  */
 const RECORD_BESIDE = recording(
   'deliveries-record-beside',
@@ -620,7 +620,7 @@ async function idsBefore(
   let sure = 0;
   const wanted = hours.filter(({ hour, count }) => {
     if (sure >= limit) return false;
-    // Some deliveries of that hour are newer than `before`, and it is unknown how many. So its count is not added.
+    // Some deliveries of that hour are newer than `before`, and nobody knows how many. So do not add its count.
     if (hour.getTime() !== newest?.getTime()) sure += count;
     return true;
   });

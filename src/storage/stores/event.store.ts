@@ -28,8 +28,8 @@ export const BODY_COLUMNS = 'e.type, e.message_id, e.recorded_at, e.body, m.send
 /** SQL for the columns of `EventRow`. */
 export const EVENT_COLUMNS = `e.account_id, e.is_sandbox, e.seq, e.position, ${BODY_COLUMNS}`;
 /**
- * SQL that joins the message and recipient of `events e`, which have the parts that the stored body omits. OFFSET 0
- * keeps it to one lookup for each event.
+ * SQL that joins the message and the recipient of `events e`. These have the parts that the stored body omits. OFFSET 0
+ * makes PostgreSQL look them up once for each event.
  */
 export const WITH_SOURCE = `LEFT JOIN LATERAL (
     SELECT sender, content FROM messages WHERE id = e.message_id OFFSET 0) m ON true
@@ -61,9 +61,9 @@ export function sourceOf({ address, sender, content }: EventBodyRow): EventSourc
 }
 
 /**
- * Returns the text that is stored for a body. It omits the beginning, which other columns and rows repeat, and so saves
- * 200 of 300 bytes. A body with another beginning is stored whole. Stored events are read with `beginning`, so that
- * function must never change its result.
+ * Returns the text that is stored for a body. It omits the beginning, because other columns and rows have the same
+ * values. This saves 200 of 300 bytes. A body with another beginning is stored whole. Stored events are read with
+ * `beginning`, so the result of that function must never change.
  */
 export function storedBody(
   event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | 'body' | 'source'>,
@@ -74,7 +74,7 @@ export function storedBody(
 
 /** Returns the body exactly as it was recorded. */
 export function eventBody(row: EventBodyRow): string {
-  // Only a body that is stored whole begins with a brace.
+  // Only a body that was stored whole begins with a brace.
   if (row.body.startsWith('{')) return row.body;
   const source = sourceOf(row);
   if (!source && !row.body.startsWith('"'))
@@ -97,8 +97,8 @@ function beginning(event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | '
   return channel === 'email' ? recipient : `${recipient},"message":${JSON.stringify(source.content)}`;
 }
 
-// Takes numbers for new events. The feed's row stays locked until the commit, so that numbers become visible in order
-// and without gaps.
+// Takes numbers for new events. The feed's row stays locked until the commit. So numbers become visible in order and
+// without gaps.
 const NUMBER = statement(
   'events-number',
   `UPDATE event_feeds f SET last_seq = f.last_seq + n.count
@@ -136,9 +136,9 @@ const FIND_MANY = statement(
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
 /**
- * SQL that finds a time span in a feed by binary search: place 1 is where it begins, place 2 where it ends. Events are
- * ordered by time, except for differences below DISORDER_MS. So the caller widens the span by that. Numbers may be
- * missing, because events are deleted.
+ * SQL that finds a time span in a feed by binary search. Place 1 is where the span begins, place 2 where it ends.
+ * Events are in order of time, except for differences below DISORDER_MS. So the caller makes the span longer by that.
+ * Numbers may be missing, because events are deleted.
  */
 const SPAN = `WITH RECURSIVE s (place, at, low, high) AS (
      SELECT n.place, n.at, $2::bigint + 1, f.last_seq + 1
@@ -163,8 +163,8 @@ const MISSING = statement(
        WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $6)
    ORDER BY e.seq LIMIT $7 FOR KEY SHARE OF e`,
 );
-// Deletes old events. They are nearly ordered by time, so the oldest event of a feed shows whether it has any old ones.
-// No index on the time is needed. Locked rows are skipped, because another process is deleting them.
+// Deletes old events. They are nearly in order of time, so the oldest event of a feed shows whether the feed has any
+// old ones. So no index on the time is needed. Locked rows are skipped, because another process is deleting them.
 const FORGET = statement(
   'events-forget',
   `WITH feed AS MATERIALIZED (
@@ -181,8 +181,8 @@ const FORGET = statement(
 );
 
 /**
- * The largest difference, in ms, by which events are out of order in time. The reasons: transactions overtake each
- * other, clocks differ, processes pause.
+ * Largest difference in ms by which events are not in order of time. The reasons: transactions overtake each other,
+ * clocks differ, processes pause.
  */
 const DISORDER_MS = 600_000;
 
@@ -251,7 +251,7 @@ export class PgEventStore implements EventStore {
     afterSeq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]> {
-    // Sandbox events are only tests, so none is recovered.
+    // A sandbox endpoint gets only tests, and these are not recovered.
     if (webhook.environment === 'sandbox') return [];
     const { accountId, id, events } = webhook;
     const around = [shiftedTime(since, -DISORDER_MS), shiftedTime(until, DISORDER_MS)];

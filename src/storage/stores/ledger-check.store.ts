@@ -22,7 +22,7 @@ const ADVANCE = statement(
   'ledger-check-advance',
   'UPDATE ledger_check SET account_id = $1, entry_account_id = $2, entry_seq = $3',
 );
-/** The last row says where the next page begins. */
+/** The last row of the result says where the next page begins. */
 const ACCOUNTS = statement(
   'ledger-check-accounts',
   `SELECT a.id AS account_id, 0::bigint AS seq, (${BALANCE_IS_WRONG}) AS is_wrong

@@ -37,12 +37,15 @@ export function mapLedgerEntry(row: LedgerRow): LedgerEntry {
 }
 
 /**
- * Numbers are ordered by time, except for differences below this, in ms. The reasons: transactions overtake each other,
- * and clocks differ.
+ * Entries are in order of time, except for differences below this, in ms. The reasons: transactions overtake each
+ * other, and clocks differ.
  */
 const DISORDER_MS = 30_000;
 
-/** Finds the first number at or after each time by binary search. It may be wrong by entries within DISORDER_MS. */
+/**
+ * For each time, finds the first number at or after it by binary search. The result may be wrong by the entries within
+ * DISORDER_MS.
+ */
 const SEEK = statement(
   'ledger-seek',
   `WITH RECURSIVE s (place, at, low, high) AS (
@@ -95,15 +98,17 @@ export class PgLedgerStore implements LedgerStore {
   async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {
     const times = [start(from, -1), start(from, 1), end(to, -1), end(to, 1)] as const;
     const [low, lowEnd, highStart, high] = await this.#seek(accountId, times);
-    // Entries with numbers from `sureLow` up to but not including `sureHigh` are certainly inside the period. Only the
-    // entries at its ends are compared by time.
+    // Entries from `sureLow` up to but not including `sureHigh` are certainly inside the period. Only those near its
+    // ends must be compared by time.
     const [sureLow, sureHigh] = lowEnd < highStart ? [lowEnd, highStart] : [high, high];
     const values = [accountId, from ?? null, to ?? null, low, sureLow, sureHigh, high];
     const [row] = await this.#sql.queryOnDisk<{ count: number }>(COUNT, values);
     return (row?.count ?? 0) + (sureHigh - sureLow);
   }
 
-  /** Returns the first number at or after each time, which may be off by DISORDER_MS. */
+  /**
+   * For each time, returns the first number at or after it. The result may be wrong by the entries within DISORDER_MS.
+   */
   async #seek<const Times extends readonly string[]>(
     accountId: string,
     times: Times,

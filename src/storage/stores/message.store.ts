@@ -155,7 +155,7 @@ export function mapRecipient(row: RecipientRow): Recipient {
   };
 }
 
-/** Returns the recipient in a row that a change of its status returned. */
+/** Returns the recipient in a row that a change of status returned. */
 function mapMoved(
   row: Pick<
     RecipientRow,
@@ -334,9 +334,9 @@ export class PgMessageStore implements MessageStore {
   }
 
   async lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>> {
-    // Both statements are sent before this method returns, so that statements of the caller run after them.
+    // Send both statements before this method returns. Then later statements of the caller run after them.
     const locked = this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    // This is a separate statement, because it must see what other transactions committed while the lock was awaited.
+    // Read in a separate statement. It must see what other transactions committed while this one waited for the lock.
     const [rows] = await Promise.all([this.#sql.query<MessageRow>(BY_IDS, [messageIds]), locked]);
     const messages = rows.map(mapMessage);
     return new Map(messages.map((message) => [message.id, { ...message, counts: recipientCounts(message) }]));
@@ -375,7 +375,7 @@ export class PgMessageStore implements MessageStore {
   async claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]> {
     const messageIds = recipients.map((recipient) => recipient.messageId);
     await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    // This is a separate statement, because it must see what other transactions committed while the lock was awaited.
+    // Claim in a separate statement. It must see what other transactions committed while this one waited for the lock.
     const rows = await this.#sql.query<KeyRow>(CLAIM, [
       messageIds,
       recipients.map((recipient) => recipient.position),
@@ -464,8 +464,8 @@ const CLEAR_REASON = statement(
   'message-clear-reason',
   `UPDATE messages SET status_reason = NULL WHERE id = ANY($1::uuid[]) AND status_reason IS NOT NULL`,
 );
-// Counts status changes in the usage. Messages with the same hour, channel, statuses, … are of one kind. Each message
-// is sent as the number of its kind, because there are few kinds.
+// Counts status changes in the usage. Messages with the same hour, channel, statuses, … are of one kind. There are few
+// kinds, so for each message only the number of its kind is sent.
 const COUNT_MOVES = statement(
   'usage-count-moves',
   `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap, messages, cost_minor)
@@ -565,7 +565,10 @@ function newest({ above, upTo }: SeqRange, { skipped, limit }: Part): FoundSeqs 
   return { seqs: Array.from({ length }, (_, index) => first - index), total: upTo - above };
 }
 
-/** The expressions must be the same as in the indexes recipients_to and messages_push_to. */
+/**
+ * SQL for messages to one address. The expressions must be the same as in the indexes recipients_to and
+ * messages_push_to.
+ */
 const SENT_TO = `hashtextextended(address, uuid_hash_extended(account_id, 0))
   = hashtextextended(?, uuid_hash_extended(?::uuid, 0)) AND account_id = ? AND address = ?`;
 const NAMED_IN_PUSH = `coalesce(payload -> 'userIds', '[]') || coalesce(payload -> 'deviceIds', '[]') @> to_jsonb(?::text)
@@ -607,7 +610,7 @@ async function toRecipient(
     .orderBy('m.seq', 'desc')
     .limit(limit)
     .offset(skipped);
-  // A page after the last one has no row, and so no total. Count in a second query.
+  // A page after the last one has no row, and so no total. Count with a second query.
   return { seqs: rows.map((row) => row.seq), total: rows[0]?.total ?? (await sql.count(matching)) };
 }
 

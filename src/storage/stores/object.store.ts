@@ -13,7 +13,7 @@ const TABLES: Readonly<Record<Exclude<ObjectKind, 'account' | 'apiKey'>, string>
   device: 'devices WHERE',
   auditEntry: 'audit_entries WHERE',
 };
-/** Looks up each id in the primary key of each table. */
+/** Looks for each id in the primary key of each table. */
 const KINDS = statement(
   'object-kinds',
   [
@@ -25,7 +25,7 @@ const KINDS = statement(
   ].join(' UNION ALL '),
 );
 
-/** Finds out to which kind of object an id belongs. */
+/** Finds the kind of the object that an id belongs to. */
 export class PgObjectStore implements ObjectStore {
   readonly #sql: Sql;
 

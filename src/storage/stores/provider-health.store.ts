@@ -29,7 +29,7 @@ const SAID = statement(
 );
 
 /**
- * The health of carriers and providers, as each process sees it. These are a few rows that are replaced every few
+ * Stores the health of carriers and providers as each process sees it. There are few rows, which are replaced every few
  * seconds.
  */
 export class PgProviderHealthStore implements ProviderHealthStore {

@@ -21,8 +21,8 @@ const TAKE_DUE = statement(
    RETURNING message_id, position, account_id, amount_minor`,
 );
 // Cancels deferred refunds of recipients that were accepted after all. The recipient stays `failed`, because a status
-// never goes back. Its `sent_at` marks it as accepted, so it is not refunded.
-// Analytics count it with its provider.
+// never goes back. Its `sent_at` shows that it was accepted, so it is not refunded. Analytics count it with its
+// provider.
 const CANCEL = statement(
   'refunds-cancel',
   `WITH canceled AS (

@@ -17,16 +17,16 @@ const ADD_SIDS = statement(
   `INSERT INTO provider_sids (provider, sid_key, message_id, position, part, parts)
    SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::smallint[], $5::smallint[], $6::smallint[])`,
 );
-// Takes the reports that arrived before their sid was recorded. A report older than a day belongs to another message,
-// because carriers reuse sids. The condition on the age is an expression that no index can serve. So the index on the
-// keys is used, even if many reports arrived that day.
+// Returns and deletes the reports that arrived before their sid was recorded. A report older than a day belongs to
+// another message, because carriers use sids again. The condition on the age is an expression that no index can serve.
+// So PostgreSQL uses the index on the keys, even if many reports arrived that day.
 const TAKE_EARLY = statement(
   'reports-take-early',
   `DELETE FROM unmatched_reports WHERE sid_keys && $1::text[] AND provider = ANY($2::text[])
      AND received_at + interval '1 day' > now()
    RETURNING provider, report, received_at AS "receivedAt"`,
 );
-// Goes from each key to its sids, then to the recipient. OFFSET 0 keeps the planner from another order.
+// Goes from each key to its sids, and then to the recipient. OFFSET 0 makes PostgreSQL keep this order.
 const MATCH = statement(
   'sids-match',
   `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, s.parts, r.address
@@ -71,7 +71,7 @@ const NOTE_SPOOL_APPLIED = statement(
      WHERE s.applied_to = $2
    RETURNING spool`,
 );
-// Also deletes the progress of spool files that no process took up for 90 days.
+// Also deletes the stored positions of spool files that no process read for 90 days.
 const FORGET_SPOOL = statement(
   'report-spool-forget',
   `DELETE FROM report_spools WHERE spool = $1 OR applied_at < now() - interval '90 days'`,
@@ -113,7 +113,7 @@ export class PgReportStore implements ReportStore {
     const keys = reports.flatMap(({ report }, index) =>
       sidCandidates(report.sid).map((key, rank) => ({ index, rank, key })),
     );
-    // If a report changes nothing, it is acknowledged because of what this query read. So that must be on the disk.
+    // A report that changes nothing is acknowledged because of what this query read. So that must be on the disk.
     const rows = await this.#sql.queryOnDisk<MatchRow>(MATCH, [
       keys.map(({ index }) => index),
       keys.map(({ rank }) => rank),
@@ -148,8 +148,8 @@ export class PgReportStore implements ReportStore {
       .filter(({ report, row }) => report.status !== 'failed' && row.parts > 1)
       .map(({ row }) => row);
     if (delivered.length === 0) return new Set();
-    // Two processes may receive reports for two parts at the same time. With the lock, the second one sees the mark of
-    // the first one.
+    // Two processes may receive the reports for two parts at the same time. Because of the lock, the second process
+    // sees the mark of the first.
     await this.#sql.execute(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);
     await this.#sql.execute(MARK_PARTS, [
       delivered.map((row) => row.message_id),
@@ -185,7 +185,7 @@ export class PgReportStore implements ReportStore {
   }
 
   async spoolAppliedTo(spool: string): Promise<number> {
-    // A file is deleted because of this read: a crash must not undo what it says.
+    // The file is deleted because of what this query read. So a crash of PostgreSQL must not undo it.
     const [row] = await this.#sql.queryOnDisk<{ applied_to: number }>(SPOOL_APPLIED_TO, [spool]);
     return row?.applied_to ?? 0;
   }
@@ -204,8 +204,8 @@ const digits = (address: string) => address.replace(/\D/g, '');
 /** Only this many last digits of a number are compared, because carriers shorten numbers to the national form. */
 const COMPARED_DIGITS = 9;
 /**
- * Matches a phone number. A text with fewer digits or other characters is a short code, a sender's name or a masked
- * number.
+ * Matches a phone number. Texts with fewer digits or with other characters do not match: short codes, names of senders,
+ * masked numbers.
  */
 const NUMBER = /^\+?[\d\s().-]{7,40}$/;
 
@@ -217,9 +217,9 @@ function namedNumber({ to }: DeliveryReport): string | undefined {
 }
 
 /**
- * Chooses among the recipients that may have the report's sid. If the report has a number, it chooses the recipient
- * with that number. Otherwise it prefers the literal reading of the sid. Carriers reuse sids, so it prefers the newest
- * message. A recipient with another number is chosen only with `acceptsOtherNumber`.
+ * Chooses among the recipients whose sid the report may mean. If the report has a number, chooses the recipient with
+ * that number. Otherwise prefers a recipient whose stored sid equals the report's sid literally, and then the newest
+ * message, because carriers use sids again. A recipient with another number is chosen only with `acceptsOtherNumber`.
  */
 function bestMatch(
   { report, acceptsOtherNumber }: SoughtReport,

@@ -116,7 +116,7 @@ const STOP_WAITING = statement(
   'retention-stop-waiting',
   `DELETE FROM retention_waiting WHERE message_id = ANY($1::uuid[])`,
 );
-// A page counts rows of sids, but the sids of a message are deleted together. So a page must not end inside a message.
+// A page counts rows of sids. The sids of a message must be deleted together, so a page never ends inside a message.
 const FORGET_SIDS = statement(
   'sids-forget',
   `WITH page AS MATERIALIZED (
@@ -223,7 +223,7 @@ export class PgRetentionStore implements RetentionStore {
   ): Promise<readonly AgedMessage[]> {
     const values = [lane.accountId, lane.channel, afterSeq, limit, before];
     const rows = await this.#sql.query<AgedRow>(AGED, values);
-    // `seq` has no gaps, so a missing number is a row that another transaction has locked. Stop before it.
+    // Numbers have no gaps. So a missing number is a row that another transaction has locked. Stop before it.
     const end = rows.findIndex((row, index) => row.seq !== afterSeq + 1 + index);
     return (end === -1 ? rows : rows.slice(0, end)).map(mapAged);
   }

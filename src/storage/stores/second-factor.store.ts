@@ -18,8 +18,8 @@ interface FactorRow {
 
 const COLUMNS = 'id, user_id, kind, name, secret_sealed, last_step, created_at, confirmed_at, last_used_at';
 const LIST = statement('factors', `SELECT ${COLUMNS} FROM second_factors WHERE user_id = $1 ORDER BY id`);
-// Locks the person's row first. A person without factors has no other row to lock, and two requests might each add a
-// first factor.
+// Locks the person's row first. Otherwise a person without factors would have no row to lock, and two requests could
+// each add a first factor.
 const LOCK = statement(
   'factors-lock',
   `WITH person AS MATERIALIZED (SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE)

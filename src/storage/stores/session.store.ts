@@ -30,7 +30,8 @@ interface SessionColumns {
   user_agent: string;
 }
 
-// Locks the person's row. Replacing a password ends all sessions, so this insert must run entirely before or after it.
+// Locks the person's row. Replacing a password ends all sessions. So this insert must run completely before it or after
+// it.
 const INSERT = statement(
   'session-insert',
   `INSERT INTO sessions (token_hash, user_id, id, created_at, last_seen_at, expires_at, ends_at, verified_at, address,
@@ -40,7 +41,7 @@ const INSERT = statement(
    FROM users WHERE id = $2 AND password_hash = $3 AND ${presentIn('users')} FOR SHARE
    RETURNING user_id`,
 );
-// Sessions and users have columns with the same names, so those of the session get a prefix.
+// Sessions and users have columns with the same names. So the columns of the session get a prefix.
 const FIND_MANY = statement(
   'sessions-find-many',
   `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')},

@@ -27,7 +27,8 @@ const QUERY = statement(
    FROM counts WHERE $8::text IS NULL OR environment = $8
    GROUP BY 1, 2, 3, 4 HAVING sum(messages) <> 0 ORDER BY 1, 2, 3, 4`,
 );
-// Only one process folds (adds the deltas to the counts) at a time. Another one does not get the lock and skips it.
+// One process folds (adds the deltas to the counts) at a time. Another process does not get the lock and skips its
+// fold.
 const FOLD_LOCK = statement('usage-fold-lock', `SELECT pg_try_advisory_xact_lock(4872391) AS mine`);
 const foldUsage = (table: 'usage_hours' | 'usage_days', column: 'hour' | 'day', time: string) =>
   `INSERT INTO ${table} (account_id, ${column}, ${COUNTS})
@@ -50,7 +51,7 @@ const FOLD_DELIVERIES = statement(
    ON CONFLICT (webhook_id, hour, event, status) DO UPDATE
      SET deliveries = delivery_hours.deliveries + excluded.deliveries`,
 );
-// Deliveries are deleted after a month. Their counts become zero and must not stay for ever.
+// Deliveries are deleted after a month. Their counts become zero then, and the rows must be deleted, too.
 const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
 
 /** Reads the counts of messages by hour and day, and folds the deltas of messages and deliveries into them. */
@@ -109,8 +110,8 @@ export class PgUsageStore implements UsageStore {
 }
 
 /**
- * Returns start and end of the whole days in a span. If the interval is an hour, or there is no whole day, both are the
- * end of the span.
+ * Returns the start and the end of the whole days in a span. Without whole days, or for the interval of an hour, both
+ * are the end of the span.
  */
 function wholeDays({ from, to, interval }: UsageQuery): [Date, Date] {
   const first = Math.ceil(from.getTime() / DAY_MS) * DAY_MS;

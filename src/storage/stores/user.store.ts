@@ -30,7 +30,7 @@ export const USER_COLUMNS = [
   'removed_at',
 ] as const;
 
-/** The columns that `mapFacts` needs, besides those of the person. The people are in the table `u`. */
+/** Columns that `mapFacts` needs in addition to those of the person. The people are in the table `u`. */
 export const FACT_COLUMNS = `
   EXISTS (SELECT FROM second_factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL) AS has_factor,
   coalesce((SELECT require_second_factor FROM accounts WHERE accounts.id = u.account_id), false) AS account_requires_factor`;
@@ -49,8 +49,8 @@ export function mapFacts(row: FactsRow): PersonFacts {
 }
 
 /**
- * Returns the SQL condition for people in `table` who are not removed. If they were invited, they must have accepted,
- * or the invitation must be unexpired.
+ * Returns the SQL condition for people in `table` who are not removed. An invited person must have accepted, or the
+ * invitation must not have expired.
  */
 export function presentIn(table: string): string {
   return `${table}.removed_at IS NULL AND (${table}.accepted_at IS NOT NULL
@@ -78,7 +78,7 @@ const LOCK_MEMBERS = statement(
   `SELECT ${USER_COLUMNS.join(', ')} FROM users WHERE account_id = $1 AND ${presentIn('users')}
    ORDER BY id FOR UPDATE`,
 );
-/** Finds one hash for each different cost and salt. Both are the part of a hash before the last `$`. */
+/** Finds one hash for each different cost and salt. These two are the part of a hash before the last `$`. */
 const SALTS = statement(
   'users-salts',
   `SELECT (array_agg(password_hash ORDER BY id))[1] AS hash FROM users

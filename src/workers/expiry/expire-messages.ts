@@ -12,10 +12,13 @@ import { FIRST_UUID, uuidFloor } from '../../domain/uuid.ts';
 
 const HOUR_MS = 3_600_000;
 const BATCH = 500;
-/** Time that a submission which began just before the deadline has until its outcome must be recorded, in ms. */
+/**
+ * Time in ms after the deadline in which outcomes may still be recorded: a submission may begin just before the
+ * deadline.
+ */
 const GRACE_MS = 15 * 60_000;
 
-/** A sweep finds messages with `status` whose send time was `ageMs` ago. */
+/** Finds messages that have had `status` since their send time, `ageMs` ago. */
 interface Sweep {
   readonly name: string;
   readonly status: 'pending' | 'sent';
@@ -25,7 +28,7 @@ interface Sweep {
 
 /**
  * Makes sure that every message ends (R14). Jobs end nearly all messages. These sweeps find the messages that no job
- * refers to any more. A sweep visits each message once, when it is `ageMs` past its send time.
+ * refers to any more. A sweep visits each message once, `ageMs` after its send time.
  */
 export class ExpireMessages {
   readonly #uow: UnitOfWork;
@@ -47,7 +50,7 @@ export class ExpireMessages {
     const sweeps: Sweep[] = [
       { name: 'expired', status: 'pending', ageMs: SUBMIT_DEADLINE_MS + GRACE_MS, work: expire },
       { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: markUnconfirmed },
-      // A message that was sent only after retries was too young for the previous sweep.
+      // Visit messages that were accepted only after retries. The sweep before came too early for them.
       {
         name: 'unconfirmed-late',
         status: 'sent',
@@ -103,8 +106,8 @@ export class ExpireMessages {
           provider: null,
           sids: [],
           error: { code: 'expired', message: 'No carrier took it before its deadline.' },
-          // The last attempt may have sent the message. An attempt that certainly sent nothing would have released the
-          // claim.
+          // The last attempt may have sent the message. If it had certainly sent nothing, the recipient would not be
+          // claimed.
           possiblySent: recipient.attempts > 0 && recipient.isClaimed,
         }),
       );

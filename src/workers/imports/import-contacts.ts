@@ -17,7 +17,7 @@ import type { HeldJob } from '../../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 
-/** Number of rows in one transaction. It locks the account's contacts for about 10 ms. */
+/** Number of rows in one transaction. The transaction locks the account's contacts for about 10 ms. */
 const BATCH = 500;
 const FORGOTTEN_AT_ONCE = 5_000;
 
@@ -91,7 +91,10 @@ export class ImportContacts {
       done = next ?? done;
       return next !== undefined;
     };
-    /** The write of the last batch, while the rows of the next one are read. Resolves with true if it was written. */
+    /**
+     * The write of the last batch, which runs while the rows of the next batch are read. Resolves with true if it was
+     * written.
+     */
     let writing: Promise<boolean> = Promise.resolve(true);
     try {
       for await (const row of this.#csv.rows(csv)) {
@@ -99,7 +102,7 @@ export class ImportContacts {
           reader = new RowReader(readColumns(row));
           continue;
         }
-        // Rows that are already imported are read again, because a later row may be a duplicate of one of them.
+        // Rows that are already imported are read again, because a later row may be a duplicate of such a row.
         const outcome = reader.read(row);
         if (toSkip > 0) {
           toSkip -= 1;
@@ -110,13 +113,13 @@ export class ImportContacts {
         if (!(await writing)) return false;
         if (signal.aborted) throw new Error('the process stops');
         writing = flush(batch);
-        // The error is handled where `writing` is awaited. Without this line, an earlier rejection would end the
-        // process.
+        // `writing` is awaited later, and its error is handled there. Without this line, a rejection before that would
+        // end the process.
         writing.catch(() => undefined);
         batch = [];
       }
     } finally {
-      // The method must not return while a batch is being written.
+      // Wait for the write. The method must not return while a batch is being written.
       await Promise.allSettled([writing]);
     }
     return (await writing) && (batch.length === 0 || flush(batch));

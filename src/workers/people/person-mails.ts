@@ -26,9 +26,8 @@ export interface PersonMailParts {
 }
 
 /**
- * Sends mails to people who sign in (R300). The token of a link is created here, just before it is mailed. So outside
- * the mail, only its hash is stored. If the job is repeated, it mails another link. A link that was mailed before works
- * too.
+ * Sends mails to people who sign in (R300). The token of a link is created here, just before it is mailed. So only its
+ * hash is stored. If the job is repeated, it mails another link. The earlier link works, too.
  */
 export class PersonMails {
   readonly #parts: PersonMailParts;
@@ -49,7 +48,7 @@ export class PersonMails {
     else await this.#mailNewDevice(data, signal);
   }
 
-  /** Enqueues one job for each person with the email address. So a mail that fails is repeated alone. */
+  /** Enqueues a job for each person with the email address. So if one mail fails, only that mail is repeated. */
   async #split({ email, address, until }: PersonMailJob & { kind: 'lost_password' }): Promise<void> {
     const people = await this.#parts.stores.users.withEmail(email);
     const jobs = people.slice(0, PEOPLE_MAX).map(({ id: userId }) => {

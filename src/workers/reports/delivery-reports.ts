@@ -22,24 +22,24 @@ import { Batcher } from '../../runtime/batcher.ts';
 import { isRefused, SpooledReports, type Taken } from './spooled-reports.ts';
 
 /**
- * How far `matchKept` looks back. Normally, recording a sid applies the reports that arrived before it. It misses a
- * report that is being stored at that moment. `matchKept` finds that report: it looks back `MISSED_MS`, more than
- * clocks may differ. A new process looks back `KEPT_MS` once, because the process that missed a report may have ended
- * (R15).
+ * How far `matchKept` looks back, in ms. Normally, recording a sid applies the reports that arrived before it. But a
+ * report may be in the middle of being stored at that moment. `matchKept` finds such a report. It looks back
+ * `MISSED_MS`, which is more than clocks may differ. A new process looks back `KEPT_MS` once, because the process that
+ * missed a report may have ended (R15).
  */
 const MISSED_MS = 10 * 60_000;
 const KEPT_MS = 24 * 3_600_000;
 /**
- * How long, in ms, a report waits whose number differs from that of the message with its sid (R220). The right message
- * may not have recorded its sid yet. After this time the report applies to the only message with its sid, because some
- * carriers mask or rewrite numbers.
+ * A report may have another number than the message with its sid (R220). It then waits for this time, in ms, because
+ * the right message may not have recorded its sid yet. After this time it applies to the only message with its sid,
+ * because some carriers mask or rewrite numbers.
  */
 const OTHER_NUMBER_MS = 5 * 60_000;
 /** The most kept reports in one transaction. */
 const KEPT_PAGE = 500;
-/** Smaller than every id. */
+/** A UUID that is smaller than every id. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** The most timeline notes with the same text for a recipient. Some carriers repeat reports for days. */
+/** Number of timeline notes with the same text that a recipient gets. Some carriers repeat reports for days. */
 const NOTED_ALIKE = 8;
 
 interface ProviderReport {
@@ -104,8 +104,8 @@ export class DeliveryReports {
       uow,
       now: () => clock.now(),
       record: (reports) => this.#record(reports),
-      // The age of a report with another number counts from now. While the database was unreachable, the sids of
-      // messages had to wait too.
+      // A report with another number starts to wait now (OTHER_NUMBER_MS). While the database was unreachable, the sids
+      // of messages could not be recorded either.
       apply: (tx, reports) =>
         applyReports(
           tx,
@@ -117,7 +117,7 @@ export class DeliveryReports {
     });
     this.#batches = new Batcher((reports) => this.#spooled.take(reports), {
       maxWeight: 500,
-      // If the whole batch is refused with a DomainError, each report alone would be refused too.
+      // If the database refuses a whole batch (DomainError), it would refuse each report, too.
       isolate: (error) => !(error instanceof DomainError) && options.mayPassAlone(error),
     });
   }
@@ -185,7 +185,7 @@ export class DeliveryReports {
     try {
       applied = await this.#uow.run(async (tx) => {
         seen = await tx.reports.lockMatchable(after, limit);
-        // The time is read after the wait for locks, so that later events do not get an earlier time.
+        // Read the time after the wait for locks. Otherwise later events would get an earlier time.
         const unknown = await applyReports(tx, this.#ids, seen, this.#clock.now());
         const known = seen.filter(({ report }) => !unknown.has(report));
         await tx.reports.forget(known.map(({ id }) => id));
@@ -242,8 +242,8 @@ function receivedAtOf(reports: readonly KeptReport[]): (report: DeliveryReport) 
 }
 
 /**
- * Applies reports in a transaction. Returns the reports with unknown sids. These are kept, except those with
- * `isForKnownOnly`. `timeOf` returns the time from which a report counts. Default: now.
+ * Applies reports in a transaction. Stores the reports with unknown sids, except those with `isForKnownOnly`, and
+ * returns all of them. `timeOf` returns the time at which a report counts as arrived. Default: now.
  */
 export async function applyReports(
   tx: Tx,
@@ -266,8 +266,8 @@ export async function applyReports(
     matched.push(...result.matched);
     for (const report of result.unmatched) unknown.add(report);
   }
-  // A report that is stored already is not stored again. Its age would start at zero, and a report with another number
-  // would wait for ever.
+  // Do not store a report again that is stored already. Its waiting time would begin again, and a report with another
+  // number would wait for ever.
   const kept = reports.filter(
     ({ id, report }) => id === undefined && unknown.has(report) && !passing.has(report),
   );

@@ -10,7 +10,7 @@ import type { KeptReport, ReportSpool, ReportStore, SpoolBatch } from '../../dom
 import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 
-/** If the database has not recorded reports after this time, it counts as unreachable. In ms. */
+/** Time in ms in which the database must record reports. After it, the database counts as unreachable. */
 const RECORD_MS = 5_000;
 const MAX_BATCH = 500;
 
@@ -49,7 +49,7 @@ export class SpooledReports<Report extends Incoming> {
   readonly #away: OutageLog;
   readonly #full: OutageLog;
   /**
-   * Reports that were spooled because the database did not answer in time. If it later answers that they are recorded,
+   * Reports that were spooled because the database did not answer in time. If it answers later that they were recorded,
    * they must not be applied again.
    */
   #unanswered:
@@ -185,8 +185,8 @@ export class SpooledReports<Report extends Incoming> {
       });
     } catch (error) {
       if (isFault(error)) throw error;
-      // The provider got an acknowledgment and will not repeat the report. But an invalid report must not block the
-      // reports after it, so it is dropped.
+      // Drop an invalid report. It was acknowledged, so the provider will not send it again. But it must not block the
+      // reports after it.
       if (reports.length > 1)
         return this.#applyOnce(await spool.read(file, from, Math.ceil(reports.length / 2)));
       const provider = reports[0]?.provider;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/ports/system.ts';
 import type { EventStore } from '../../domain/ports/webhook-stores.ts';
 
-/** How long events are kept (R33). */
+/** Events are kept for this time, in ms (R33). */
 const EVENT_RETENTION_MS = 30 * 24 * 3_600_000;
 /** Number of events in one transaction. It is small, so that locks are held briefly. */
 const BATCH = 500;

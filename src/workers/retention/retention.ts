@@ -7,11 +7,17 @@ import { FIRST_UUID } from '../../domain/uuid.ts';
 const DAY_MS = 24 * 3_600_000;
 /** Number of messages in one transaction. It locks their rows for about 10 ms. */
 const BATCH = 200;
-/** The most batches in one round, so that a stopping process does not wait long. */
+/** Number of batches in one round. It is bounded, so that a stopping process need not wait long. */
 const BATCHES = 100;
-/** Delivery reports arrive within 72 hours (R14). An older sid can match no report. */
+/**
+ * Age in ms at which sids are deleted. Delivery reports arrive within 72 hours (R14), so no report can match an older
+ * sid.
+ */
 const REPORTS_MS = 7 * DAY_MS;
-/** How long an inbound message without an account is stored. That is long enough to recognise a repeated callback. */
+/**
+ * How long an inbound message without an account is stored, in ms. This is long enough to recognise a repeated
+ * callback.
+ */
 const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
 
 /**
@@ -50,7 +56,7 @@ export class Retention {
     while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
     await this.#eraseWaiting();
     let lanes = await this.#stores.retention.due(this.#clock.now());
-    // What no figure contains yet is not deleted (R292).
+    // A message may be deleted only when the analytics contain it (R292).
     if (lanes.length > 0) await this.#stores.analytics.fold();
     let left = BATCHES;
     while (lanes.length > 0 && left > 0) {
@@ -77,8 +83,8 @@ export class Retention {
   }
 
   async #erase(tx: Tx, progress: RetentionProgress): Promise<number> {
-    // If only `messageDays` is set, the content is erased at that age too. A message in progress may be deleted much
-    // later.
+    // If only `messageDays` is set, the content is erased at that age, too. A message in progress may be deleted much
+    // later than that.
     const days = progress.contentDays ?? progress.messageDays;
     if (days === null) return 0;
     const aged = await tx.retention.aged(progress, progress.erasedSeq, this.#daysAgo(days), BATCH);
@@ -98,7 +104,7 @@ export class Retention {
     const ids = aged.map(({ id }) => id);
     const waiting = await tx.retention.areWaiting(ids);
     const delivering = await tx.retention.delivering(ids);
-    // Figures count a refund as that of its recipient.
+    // A deferred refund keeps its message: analytics need the recipient when they count the refund.
     const refunding = await tx.refunds.withDeferred(ids);
     const isHeld = ({ id, isPending }: AgedMessage) =>
       isPending || waiting.has(id) || delivering.has(id) || refunding.has(id);

@@ -25,8 +25,8 @@ export class JobInterrupted extends Error {
 }
 
 /**
- * A job keeps its slot for this long, in ms. After that it releases the slot if at most `MAX_RECIPIENTS_WAITING` of its
- * recipients have no answer yet.
+ * A job keeps its slot for this time, in ms. After it, the job releases the slot if at most `MAX_RECIPIENTS_WAITING` of
+ * its recipients have no answer yet.
  */
 const RELEASE_SLOT_MS = 250;
 const MAX_RECIPIENTS_WAITING = 20;
@@ -97,8 +97,8 @@ export class SubmitMessages {
       unanswered -= 1;
       await this.#record(job, each, answer, openJob, signal);
     };
-    // Without this, a few unanswered messages would block all other messages of their carrier. A job that waits for the
-    // database keeps its slot, because further jobs would only add to the database's load.
+    // Without this, a few messages without an answer would block all other messages of their carrier. A job that waits
+    // for the database keeps its slot, because more jobs would only add to the database's load.
     const timer = setInterval(
       () => unanswered > 0 && unanswered <= MAX_RECIPIENTS_WAITING && job.releaseSlotWhileWaiting(),
       RELEASE_SLOT_MS,
@@ -124,7 +124,8 @@ export class SubmitMessages {
     );
     return all.flatMap(({ message, recipient }): ClaimedRecipient[] => {
       const isNewlyClaimed = claimed.has(keyOf(recipient));
-      // The recipient was unclaimed when it was read and could not be claimed now. So it was canceled in between.
+      // When the job read the recipient, nobody had claimed it. It could not be claimed now, so it was canceled in
+      // between.
       if (!recipient.isClaimed && !isNewlyClaimed) return [];
       const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
       return [{ message, recipient, neverSubmitted: isNewlyClaimed || isFirstTry }];

@@ -16,12 +16,12 @@ import { applyReports } from '../reports/delivery-reports.ts';
 
 /** Pause in ms between attempts to record outcomes while the database is unreachable. */
 const RECORD_PAUSE_MS = 250;
-/** How long a stopping process keeps trying, in ms. */
+/** How long a stopping process tries to record outcomes, in ms. */
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * The timeline of a recipient has a note for each of so many first attempts. After them, it has a note only when the
- * number of attempts has doubled.
+ * A recipient gets a timeline note for each of this many first attempts. After them, it gets one only when the number
+ * of attempts has doubled.
  */
 const NOTED_ATTEMPTS = 8;
 
@@ -36,8 +36,8 @@ export interface SubmitResult {
   readonly attempt: number;
   readonly outcome: SubmitOutcome;
   /**
-   * True if this attempt, or an earlier one, got no answer and may have sent the message. If false, the recipient can
-   * be canceled until the next attempt (R18), and is refunded at once if it fails.
+   * True if this attempt or an earlier one got no answer and may have sent the message. If false, the recipient can be
+   * canceled until the next attempt (R18), and is refunded at once if it fails.
    */
   readonly possiblySent: boolean;
   readonly at: Date;
@@ -72,7 +72,7 @@ export class SubmitOutcomes {
   readonly #options: OutcomesOptions;
   readonly #batches: Batcher<SubmitResult, undefined>;
   readonly #outage: OutageLog;
-  /** When to stop trying (performance.now, ms). */
+  /** When to stop trying to record outcomes (performance.now, ms). */
   #deadline = Number.POSITIVE_INFINITY;
 
   constructor(uow: UnitOfWork, system: { clock: Clock; ids: Ids }, options: OutcomesOptions) {
@@ -117,8 +117,8 @@ export class SubmitOutcomes {
   }
 
   /**
-   * Stores the steps, and tries again until the database is reachable. If a commit has succeeded without an answer,
-   * storing the same steps again changes nothing.
+   * Stores the steps. Tries again until the database is reachable. A commit may have succeeded although its answer was
+   * lost. Storing the same steps again then changes nothing.
    */
   async #persist(results: readonly SubmitResult[], steps: readonly Step[]): Promise<void> {
     for (;;) {
@@ -188,7 +188,7 @@ function stepAfter(result: SubmitResult): Step {
   }
 }
 
-/** Returns a retry, which is not before `retryAfterMs`. Returns a failure if the retry would be after the deadline. */
+/** Returns a retry at `retryAfterMs` or later. Returns a failure if the retry would be after the deadline. */
 function retryStep(
   result: SubmitResult,
   reason: string,
@@ -211,7 +211,9 @@ function moveFrom({ message, position, at, provider }: SubmitResult) {
   return { messageId: message.id, position, from: 'pending' as const, at, provider };
 }
 
-/** Stores the retries of recipients that are still pending and have no such retry yet. Returns those retries. */
+/**
+ * Stores the retries of recipients that are still pending and do not have the same retry yet. Returns the stored ones.
+ */
 async function storeRetries(tx: Tx, retries: readonly Retry[]): Promise<readonly Retry[]> {
   const keys = await tx.messages.postpone(
     retries.map(({ result }) => ({

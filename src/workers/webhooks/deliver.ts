@@ -16,10 +16,13 @@ import { type OpenJob, recordParts } from '../open-job.ts';
 import { JobInterrupted } from '../submit/submit-messages.ts';
 import { EndpointLanes, type Lane } from './endpoint-lanes.ts';
 
-/** How long a delivery waits for its turn at the endpoint before it goes back to the backlog, in ms, by queue. */
+/**
+ * Time in ms for which a delivery waits for a place at the endpoint, by queue. After it, the delivery goes to the
+ * backlog again.
+ */
 const LANE_WAIT_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
 /**
- * An endpoint that was read longer ago than this, in ms, is read again before an attempt. So a new URL or secret takes
+ * Before an attempt, an endpoint is read again if it was read longer ago than this, in ms. So a new URL or secret takes
  * effect at once.
  */
 const FRESH_MS = 20;
@@ -90,7 +93,7 @@ export class DeliverWebhooks {
     if (job.queue === 'webhook' && lane.isFull) return this.#backlog.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
     if (job.prefetched) endpoint.set(this.#opened(job.prefetched.endpoint), job.prefetched.readAt);
-    // Read the endpoint now, because somebody may have changed it and then asked for this retry.
+    // Read the endpoint now. Somebody may have changed it and then requested this retry.
     else endpoint.renew();
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
@@ -203,7 +206,7 @@ function classOf({ ok, httpStatus }: AttemptResult): AttemptClass {
   return hundreds === 3 || hundreds === 4 || hundreds === 5 ? classes[hundreds] : 'no_answer';
 }
 
-/** What happens to deliveries to an inactive or deleted endpoint. */
+/** The reason why deliveries to an endpoint end without an attempt, and their status. */
 interface Refusal {
   readonly status: 'canceled' | 'failed';
   readonly reason: string;

@@ -7,18 +7,18 @@ import { Semaphore } from '../../runtime/semaphore.ts';
 
 /** The most concurrent attempts to one endpoint in one process. */
 const IN_FLIGHT_PER_ENDPOINT = 10;
-/** If a process runs more attempts than this, a slow endpoint gets only one at a time, to save sockets. */
+/** If a process runs more attempts than this, a slow endpoint gets only one at a time. This saves sockets. */
 const IN_FLIGHT_UNDER_PRESSURE = 1_000;
-/** The most attempts that wait in one lane: work for about a second. Further ones go to the backlog. */
+/** Number of attempts that may wait in one lane: work for about a second. Further ones go to the backlog. */
 const MAX_WAITING = 4_000;
 /**
- * Makes an endpoint slow: an attempt that fails after this time, or a full lane in which no attempt ended for this
- * time. In ms.
+ * Time in ms that makes an endpoint slow: an attempt fails after this time, or the lane is full and no attempt ended
+ * for this time.
  */
 const SLOW_MS = 1_000;
 /** How long an endpoint stays slow, in ms. An answer in time ends this at once. */
 const SLOW_MEMORY_MS = 60_000;
-/** Above this number of lanes, idle ones are removed. */
+/** Number of lanes above which idle ones are removed. */
 const MAX_IDLE_LANES = 1_000;
 
 export class EndpointLanes {
@@ -53,7 +53,7 @@ export class EndpointLanes {
 export class Lane {
   readonly #all: EndpointLanes;
   readonly #permits = new Semaphore(() => this.#limit);
-  /** When an attempt last ended. In an empty lane, when the first one started (performance.now, ms). */
+  /** When an attempt last ended, or when the first one started in an empty lane (performance.now, ms). */
   #movedAt = 0;
   #slowUntil = 0;
 
