@@ -16,7 +16,7 @@ import { given } from './given.ts';
 import { MessageFilter, MessageType } from './message.graphql.ts';
 import { Money, moneyOf } from './money.graphql.ts';
 import { Currency, DateTime } from './scalars.ts';
-import { Arg, Field, FieldResolver } from './typed.ts';
+import { Arg, Field, FieldResolver, type Tagged, unionOf } from './typed.ts';
 import { WebhookDeliveryType } from './webhook-delivery.graphql.ts';
 
 const DELIVERY_OF_EVENTS =
@@ -24,11 +24,65 @@ const DELIVERY_OF_EVENTS =
   'state. An event that is null, with the error code `REFETCH`, means that changes were missed: run your query again. ' +
   'The stream goes on.';
 
+const MISSED_BY_UNION = 'When changes were missed, the event is a `Refetch`: run your query again.';
+
 /** The arguments and the context of a subscription. */
 interface Asked<Args> {
   readonly args: Args;
   readonly context: GraphqlContext;
 }
+
+/** The changes that subscriptions deliver. */
+const SOURCES = {
+  messages: ({ args, context }: Asked<{ id?: string | null; filter?: MessageFilter | null }>) =>
+    context.run(context.operations.live.messages, {
+      id: args.id ?? undefined,
+      filter: given(args.filter),
+      signal: context.ended,
+    }),
+  deliveries: ({ args, context }: Asked<{ webhookId?: string | null }>) =>
+    context.run(context.operations.live.deliveries, {
+      webhookId: args.webhookId ?? undefined,
+      signal: context.ended,
+    }),
+  imports: ({ args, context }: Asked<{ id?: string | null }>) =>
+    context.run(context.operations.live.imports, { id: args.id ?? undefined, signal: context.ended }),
+  audit: ({ context }: Asked<object>) =>
+    context.run(context.operations.live.audit, { signal: context.ended }),
+};
+
+@ObjectType({
+  description: 'Changes were missed: run your query again. The stream goes on.',
+  simpleResolvers: true,
+})
+class Refetch {
+  @Field(() => String, { description: 'Why, in words.' })
+  reason!: string;
+}
+const MISSED = 'Changes were missed. Run your query again.';
+
+type Update<Value, Name extends string> = Tagged<Value, Name> | Tagged<Refetch, 'Refetch'>;
+
+const MessageUpdate = unionOf<Update<Message, 'Message'>>(
+  'MessageUpdate',
+  'A new or changed message in its current state, or that changes were missed.',
+  () => [MessageType, Refetch],
+);
+const DeliveryUpdate = unionOf<Update<WebhookDelivery, 'WebhookDelivery'>>(
+  'DeliveryUpdate',
+  'A new or changed delivery in its current state, or that changes were missed.',
+  () => [WebhookDeliveryType, Refetch],
+);
+const ContactImportUpdate = unionOf<Update<ContactImport, 'ContactImport'>>(
+  'ContactImportUpdate',
+  'A new or changed import in its current state, or that changes were missed.',
+  () => [ContactImportType, Refetch],
+);
+const AuditUpdate = unionOf<Update<AuditEntry, 'AuditEntry'>>(
+  'AuditUpdate',
+  'A new entry of the audit log, or that entries were missed.',
+  () => [AuditEntryType, Refetch],
+);
 
 @ObjectType({ description: 'Number of messages in one status.', simpleResolvers: true })
 class StatusCount {
@@ -98,12 +152,7 @@ export class LiveResolver {
   @Subscription(() => MessageType, {
     nullable: true,
     description: `New and changed messages, in their current state. ${DELIVERY_OF_EVENTS}`,
-    subscribe: ({ args, context }: Asked<{ id?: string | null; filter?: MessageFilter | null }>) =>
-      context.run(context.operations.live.messages, {
-        id: args.id ?? undefined,
-        filter: given(args.filter),
-        signal: context.ended,
-      }),
+    subscribe: SOURCES.messages,
   })
   messageUpdated(
     @Root() message: Shown<Message>,
@@ -120,11 +169,7 @@ export class LiveResolver {
   @Subscription(() => WebhookDeliveryType, {
     nullable: true,
     description: `New and changed deliveries, in their current state. ${DELIVERY_OF_EVENTS}`,
-    subscribe: ({ args, context }: Asked<{ webhookId?: string | null }>) =>
-      context.run(context.operations.live.deliveries, {
-        webhookId: args.webhookId ?? undefined,
-        signal: context.ended,
-      }),
+    subscribe: SOURCES.deliveries,
   })
   deliveryUpdated(
     @Root() delivery: Shown<WebhookDelivery>,
@@ -137,8 +182,7 @@ export class LiveResolver {
   @Subscription(() => ContactImportType, {
     nullable: true,
     description: `New imports of contacts and their progress. ${DELIVERY_OF_EVENTS}`,
-    subscribe: ({ args, context }: Asked<{ id?: string | null }>) =>
-      context.run(context.operations.live.imports, { id: args.id ?? undefined, signal: context.ended }),
+    subscribe: SOURCES.imports,
   })
   contactImportUpdated(
     @Root() one: Shown<ContactImport>,
@@ -150,8 +194,7 @@ export class LiveResolver {
   @Subscription(() => AuditEntryType, {
     nullable: true,
     description: `New entries of the account's audit log. ${DELIVERY_OF_EVENTS}`,
-    subscribe: ({ context }: Asked<object>) =>
-      context.run(context.operations.live.audit, { signal: context.ended }),
+    subscribe: SOURCES.audit,
   })
   auditEntryAdded(@Root() entry: Shown<AuditEntry>) {
     return shown(entry);
@@ -180,9 +223,63 @@ export class LiveResolver {
   }
 }
 
+/** The same subscriptions, with a member of a union instead of an error when changes were missed (R336). */
+@Resolver()
+export class LiveUpdatesResolver {
+  @Subscription(() => MessageUpdate, {
+    description: `As \`messageUpdated\`. ${MISSED_BY_UNION}`,
+    subscribe: SOURCES.messages,
+  })
+  messageUpdates(
+    @Root() message: Shown<Message>,
+    @Arg('id', () => ID, { nullable: true, description: 'Only this message.' }) _id?: string | null,
+    @Arg('filter', () => MessageFilter, {
+      nullable: true,
+      description: 'Only messages that match in their current state.',
+    })
+    _filter?: MessageFilter | null,
+  ) {
+    return update(message, 'Message');
+  }
+
+  @Subscription(() => DeliveryUpdate, {
+    description: `As \`deliveryUpdated\`. ${MISSED_BY_UNION}`,
+    subscribe: SOURCES.deliveries,
+  })
+  deliveryUpdates(
+    @Root() delivery: Shown<WebhookDelivery>,
+    @Arg('webhookId', () => ID, { nullable: true, description: 'Only deliveries to this webhook.' })
+    _webhookId?: string | null,
+  ) {
+    return update(delivery, 'WebhookDelivery');
+  }
+
+  @Subscription(() => ContactImportUpdate, {
+    description: `As \`contactImportUpdated\`. ${MISSED_BY_UNION}`,
+    subscribe: SOURCES.imports,
+  })
+  contactImportUpdates(
+    @Root() one: Shown<ContactImport>,
+    @Arg('id', () => ID, { nullable: true, description: 'Only this import.' }) _id?: string | null,
+  ) {
+    return update(one, 'ContactImport');
+  }
+
+  @Subscription(() => AuditUpdate, {
+    description: `As \`auditEntryAdded\`. ${MISSED_BY_UNION}`,
+    subscribe: SOURCES.audit,
+  })
+  auditUpdates(@Root() entry: Shown<AuditEntry>) {
+    return update(entry, 'AuditEntry');
+  }
+}
+
+function update<T extends object, Name extends string>(object: Shown<T>, __typename: Name): Update<T, Name> {
+  if (object === REFETCH) return { __typename: 'Refetch', reason: MISSED };
+  return { ...(object as T), __typename };
+}
+
 function shown<T>(object: Shown<T>): T {
   if (object !== REFETCH) return object as T;
-  throw new GraphQLError('Changes were missed. Run your query again.', {
-    extensions: { code: 'REFETCH' },
-  });
+  throw new GraphQLError(MISSED, { extensions: { code: 'REFETCH' } });
 }

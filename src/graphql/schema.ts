@@ -25,7 +25,7 @@ import { ExplanationResolver } from './explanation.graphql.ts';
 import { HoldResolver } from './hold.graphql.ts';
 import { LimitsResolver } from './limits.graphql.ts';
 import { boundLists } from './list-bound.ts';
-import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
+import { LiveResolver, LiveUpdatesResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
 import { printErrors, withErrorsDirective } from './mutation-errors.ts';
@@ -102,6 +102,7 @@ export function createSchema(): GraphQLSchema {
       WhatsAppWindowResolver,
       LimitsResolver,
       LiveResolver,
+      LiveUpdatesResolver,
       UsageTickResolver,
     ],
     pubSub: NO_PUB_SUB,

@@ -252,6 +252,13 @@ const ASKED: Record<string, { by: string; document: string }> = {
     document: 'subscription { contactImportUpdated { id } }',
   },
   auditEntryAdded: { by: 'audit.watch', document: 'subscription { auditEntryAdded { id } }' },
+  messageUpdates: { by: 'message.watch', document: 'subscription { messageUpdates { __typename } }' },
+  deliveryUpdates: { by: 'delivery.watch', document: 'subscription { deliveryUpdates { __typename } }' },
+  contactImportUpdates: {
+    by: 'contact.watchImports',
+    document: 'subscription { contactImportUpdates { __typename } }',
+  },
+  auditUpdates: { by: 'audit.watch', document: 'subscription { auditUpdates { __typename } }' },
   usageTick: { by: 'usage.watch', document: 'subscription { usageTick { at } }' },
 };
 /** Starts a subscription, and returns whether it was accepted. */
@@ -470,6 +477,11 @@ describe('accounts cannot see each other (R224)', () => {
     'deleteContact.id': () => `mutation { deleteContact(id: "${ids.contact}") }`,
     'messageUpdated.id': () => `subscription { messageUpdated(id: "${ids.message}") { content } }`,
     'contactImportUpdated.id': () => `subscription { contactImportUpdated(id: "${ids.import}") { state } }`,
+    'messageUpdates.id': () => `subscription { messageUpdates(id: "${ids.message}") { __typename } }`,
+    'contactImportUpdates.id': () =>
+      `subscription { contactImportUpdates(id: "${ids.import}") { __typename } }`,
+    'deliveryUpdates.webhookId': () =>
+      `subscription { deliveryUpdates(webhookId: "${ids.webhook}") { __typename } }`,
     'deliveryUpdated.webhookId': () => `subscription { deliveryUpdated(webhookId: "${ids.webhook}") { id } }`,
   };
   /** Filters by an object of another account. They must find nothing. */
@@ -485,8 +497,8 @@ describe('accounts cannot see each other (R224)', () => {
   };
   /** These arguments accept the id of any object. A test of its own passes each foreign id, and must find none. */
   const NODES = ['node.id', 'nodes.ids'];
-  /** graphql-subscriptions.test.ts tests this field. */
-  const WATCHED = 'messageUpdated.filter.apiKeyId';
+  /** graphql-subscriptions.test.ts tests this filter. */
+  const WATCHED = ['messageUpdated.filter.apiKeyId', 'messageUpdates.filter.apiKeyId'];
   /** graphql-keys.test.ts tests it: each key is refused by itself. */
   const EACH = 'updateApiKeys.keyIds';
   /** `sendPush` treats a device of another account like a device that does not exist. */
@@ -514,7 +526,7 @@ describe('accounts cannot see each other (R224)', () => {
       ...ABOVE,
       ...NODES,
       TARGETS,
-      WATCHED,
+      ...WATCHED,
       EACH,
     ];
     expect(tried.sort()).toEqual(all.sort());

@@ -169,6 +169,9 @@ describe('live updates', () => {
       id status attempts httpStatus webhook { id } message { id } attemptLog { httpStatus } } }`;
     const one = await watch(query, { id });
     const all = await watch(query);
+    const updates = await watch(
+      'subscription { deliveryUpdates { __typename ... on WebhookDelivery { id status } ... on Refetch { reason } } }',
+    );
     const messageId = await send('hook');
     await eventually(() => shownBy(one).at(-1)?.status === 'RETRYING');
     const deliveryId = shownBy(one).at(-1)?.id;
@@ -192,10 +195,34 @@ describe('live updates', () => {
     );
     await graphql(gateway, 'mutation ($id: ID!) { deleteWebhook(id: $id) }', { token, variables: { id } });
     await eventually(() => all.events.at(-1)?.errors?.[0]?.extensions?.code === 'REFETCH');
+    // The union has a member instead of the error (R336).
+    await eventually(() => shownBy(updates).at(-1)?.__typename === 'Refetch');
+    expect(shownBy(updates).at(-1)).toEqual({
+      __typename: 'Refetch',
+      reason: expect.stringContaining('missed'),
+    });
+    expect(shownBy(updates)).toContainEqual({
+      __typename: 'WebhookDelivery',
+      id: deliveryId,
+      status: 'SUCCESS',
+    });
+    expect(updates.events.flatMap(({ errors }) => errors ?? [])).toEqual([]);
     await graphql(gateway, 'mutation ($id: ID!) { deleteWebhook(id: $id) }', {
       token,
       variables: { id: otherId },
     });
+  });
+
+  it('show messages and audit entries as members of unions (R336)', async () => {
+    const messages = await watch(
+      'subscription { messageUpdates(filter: { environment: SANDBOX }) { ... on Message { id } } }',
+    );
+    const entries = await watch('subscription { auditUpdates { ... on AuditEntry { action } } }');
+    const id = await send('union', account.sandboxKey);
+    await eventually(() => shownBy(messages).some((message) => message.id === id));
+    const create = `mutation { createApiKey(input: { name: "union", scopes: [SEND_SMS], environment: SANDBOX }) { key } }`;
+    await graphql(gateway, create, { token });
+    await eventually(() => shownBy(entries).some(({ action }) => action === 'apiKey.create'));
   });
 
   it('announce balance and usage at most once a second, and only when they changed', async () => {
