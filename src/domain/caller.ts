@@ -106,7 +106,7 @@ export interface Access {
   readonly whileRestricted?: readonly Restriction[];
 }
 
-/** Returns why `access` refuses `caller`; undefined if it allows the caller (R117). */
+/** Returns why `access` refuses `caller`. Undefined if it allows the caller (R117). */
 export function refusal(access: Access, caller: Caller): DomainError | undefined {
   return refusalOfRole(access, caller) ?? refusalOfSession(access, caller);
 }

@@ -61,7 +61,7 @@ export function isoTime(at: Date): string {
   return `${beginning}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z`;
 }
 
-/** Returns the number of days of a month; 0 for an invalid month. */
+/** Returns the number of days of a month. 0 for an invalid month. */
 function daysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
   if (month < 1 || month > 12) return 0;

@@ -208,7 +208,7 @@ export class QueueWorker<Q extends QueueName> {
     const batchSize = Math.min(this.#slots.room, perRoute, MAX_FETCH);
     if (batchSize <= 0) return false;
     const full = this.#slots.fullRoutes();
-    // Read the lease before the fetch. The time under the lease counts from this moment.
+    // Take the lease before the fetch, so that it starts before PostgreSQL gives this process the jobs.
     const lease = this.#validLease();
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {

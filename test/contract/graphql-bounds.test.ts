@@ -45,7 +45,7 @@ const RENAMED: Record<string, string> = {
   'GQL-39': 'mutation{createApiKey(input:{name:"x",scopes:[FULL_ACCESS],environment:SANDBOX}){key}}',
   'GQL-61': '{messages(first:100){nodes{id deliveries{id}}}}',
 };
-/** Cases about introspection. The corpus refuses it to everybody; now only callers without a session are refused. */
+/** Cases about introspection. In the corpus, everybody is refused. Now only callers without a session are. */
 const OF_STRANGERS: readonly string[] = corpus
   .filter(({ title }) => title.startsWith('introspection'))
   .map(({ id }) => id);

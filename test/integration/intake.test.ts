@@ -298,8 +298,8 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     await send(...own(), prepared(another));
     await send(prepared(another), ...own());
     statements.length = 0;
-    // If the process took its own messages for another's, the first batch would see a gap in `seq`, and the second
-    // would lock the account first.
+    // The process must not take its own messages for another's. Otherwise the first batch would see a gap in `seq`, and
+    // the second would lock the account first.
     await send(...own());
     await send(...own());
     expect(statements).toEqual(['intake-write', 'intake-write']);

@@ -17,9 +17,9 @@ export interface TestPostgres {
   readonly connection: EmbeddedPostgres['connection'];
   /** The data directory of the server. */
   readonly cluster: string;
-  /** Stops the server; its files stay. */
+  /** Stops the server, and keeps its files. */
   halt(): Promise<void>;
-  /** Kills the server with SIGKILL; its files stay. */
+  /** Kills the server with SIGKILL, and keeps its files. */
   crash(): Promise<void>;
   /** Stops the server and removes its files. */
   stop(): Promise<void>;

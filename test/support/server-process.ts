@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** A built gateway, and a directory for a test file's own files. */
 export interface Workplace {
   readonly path: string;
-  /** The directory of the build; it contains `dist`. It does not change while a test runs. */
+  /** The directory of the build, which contains `dist`. It does not change while a test runs. */
   readonly build: string;
   /** Creates a directory, to be a DATA_DIR or a working directory. */
   directory(name: string): Promise<string>;

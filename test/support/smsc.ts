@@ -54,7 +54,7 @@ export interface SmscOptions extends Partial<SmscBehaviour> {
   readonly port?: number;
   readonly systemId?: string;
   readonly password?: string;
-  /** True: TLS with a self-signed certificate; `tlsCa` is its CA. Or TLS with the given certificate. */
+  /** True: TLS with a self-signed certificate, whose CA is `tlsCa`. Or TLS with the given certificate. */
   readonly tls?: boolean | { readonly key: string; readonly cert: string };
 }
 

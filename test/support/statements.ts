@@ -12,8 +12,8 @@ const PERIODIC =
   /^(retention|copy|ledger-check|provider-health|rate-limit)-|^(analytics|usage)-(fold|lock)|^usage-fold-lock$|-(forget|abandon|sweep)|^api-key-touch$/;
 
 /**
- * Names of statements that tests do not count. Two are sent together with others and so cost no round trip; the clock's
- * is sent every few seconds.
+ * Names of statements that tests do not count. Two of them are sent together with other statements, and so take no
+ * round trip. The clock's statement is sent every few seconds.
  */
 const ASIDE = ['read-on-disk', 'clock-now', 'query-points-take'];
 

@@ -111,8 +111,8 @@ function cloudBits(address: Address): number {
 
 /**
  * Returns the IPv4 addresses that an IPv6 address may embed. A NAT64 with the operator's own prefix puts them at one of
- * six places (RFC 6052, 2.2; byte 8 stays free). The well-known NAT64 prefix and 6to4 need no handling, because their
- * ranges are refused.
+ * six places and leaves byte 8 free (RFC 6052, 2.2). The well-known NAT64 prefix and 6to4 need no handling, because
+ * their ranges are refused.
  */
 function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();

@@ -10,8 +10,8 @@ export interface CloudApiCallbackOptions {
   /** Name of the provider to which the statuses belong. */
   readonly provider: string;
   /**
-   * Only messages to this number are read; others of the same app are ignored. Undefined: messages to all numbers are
-   * read.
+   * Id of the phone number whose messages are read. Messages to other numbers of the same app are ignored. Undefined:
+   * messages to all numbers are read.
    */
   readonly phoneNumberId: string | undefined;
   /** The secret that signs callbacks. Undefined: no callback is accepted. */

@@ -25,7 +25,7 @@ const WAITS_MAX = 10;
 
 /**
  * What somebody tries to guess. `email`: the password of an email address. `device`: the passwords of the people with
- * an email address who have used the device before. `code`: the codes of a person; `value` is the person's id.
+ * an email address who have used the device before. `code`: the codes of the person with the id `value`.
  */
 interface AttemptSubject {
   readonly kind: 'email' | 'code' | 'device';

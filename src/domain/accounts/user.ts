@@ -1,6 +1,7 @@
 /**
  * A **person** signs in with email address and password and belongs to one account. An operator is a person without an
- * account. A human in two accounts is two persons with the same email address; the password selects one of them (R206).
+ * account. A human in two accounts is two persons with the same email address. The password decides which of them signs
+ * in (R206).
  *
  * An operator adds the owner of an account and other operators. Their email addresses are unique. All other people are
  * **invited** by their account. An **invitation** is **pending** until its one-time password is changed. It reserves
@@ -39,7 +40,7 @@ export const ONE_TIME_HOURS = 72;
 /** Largest number of pending invitations of an account. */
 export const INVITATIONS_MAX = 100;
 
-/** Returns when a pending invitation expires; null for other people. */
+/** Returns when a pending invitation expires. Null for other people. */
 export function invitationExpiresAt({ invitedAt, acceptedAt }: User): Date | null {
   if (invitedAt === null || acceptedAt !== null) return null;
   return new Date(invitedAt.getTime() + ONE_TIME_MS);

@@ -1,6 +1,6 @@
 /**
- * Signs requests, and verifies their signatures. **Signing secret**: `sigsec_…`; the HMAC key is the whole string as
- * UTF-8 (R10). **Signed path**: the request path as sent, with `/api/v1` and without the query.
+ * Signs requests, and verifies their signatures. **Signing secret**: `sigsec_…`. The whole string as UTF-8 is the HMAC
+ * key (R10). **Signed path**: the request path as sent, with `/api/v1` and without the query.
  *
  * The verdict `ok` means that the signature is right and its timestamp is recent. It does not mean that the signature
  * is new: `SpentSignatures` stores used signatures until `signatureRetainedUntil`.
@@ -57,7 +57,7 @@ export function verifyRequestSignature(request: SignedRequest): SignatureVerdict
 }
 
 /**
- * Returns what is wrong with the headers; undefined if nothing is. The caller reads and hashes the body only if this
+ * Returns what is wrong with the headers. Undefined if nothing is. The caller reads and hashes the body only if this
  * check finds nothing.
  */
 export function signatureHeadersFault(

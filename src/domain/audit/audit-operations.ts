@@ -18,9 +18,9 @@ export interface AuditCheck {
   readonly entries: number;
   /** Hash of the last of these entries, in hex. It covers all of them. */
   readonly head: string;
-  /** Number of the first entry that is changed, moved or missing; null if there is none. */
+  /** Number of the first entry that is changed, moved or missing. Null if there is none. */
   readonly brokenAt: number | null;
-  /** Number of the last entry that the signed head covers; null when the head is missing or cannot be opened. */
+  /** Number of the last entry that the signed head covers. Null when the head is missing or cannot be opened. */
   readonly signedUpTo: number | null;
 }
 

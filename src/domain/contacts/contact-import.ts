@@ -33,7 +33,7 @@ export interface ContactImport {
   readonly progress: ImportProgress;
   /** Number of faults in the failed rows. */
   readonly faults: number;
-  /** Why the whole import ended early; null if it did not. */
+  /** Why the whole import ended early. Null if it did not. */
   readonly failure: string | null;
   readonly createdBy: string;
   readonly createdAt: Date;

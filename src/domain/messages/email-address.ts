@@ -73,7 +73,7 @@ export function mailboxText({ name, address }: Mailbox): string {
 const LIST_MAX_LENGTH = 100_000;
 const LIST_MAX_ELEMENTS = 1_000;
 
-/** Returns why a list of email addresses is too long; undefined if it is not (R207). */
+/** Returns why a list of email addresses is too long. Undefined if it is not (R207). */
 export function listFault(list: string | readonly string[]): string | undefined {
   if (typeof list === 'string' && list.length > LIST_MAX_LENGTH) {
     return `must have at most ${LIST_MAX_LENGTH} characters`;

@@ -30,7 +30,7 @@ const NAME = /^[A-Za-z0-9-]{1,76}$/;
 const VALUE_MAX_LENGTH = 998;
 
 /**
- * Returns why a sender may not set a header; undefined if it is allowed. Allowed are the headers in `ALLOWED`, and
+ * Returns why a sender may not set a header. Undefined if it is allowed. Allowed are the headers in `ALLOWED`, and
  * `X-…` headers except those that mail providers obey or mail servers write.
  */
 export function checkEmailHeader(name: string, value: string): string | undefined {

@@ -119,7 +119,7 @@ export async function readDetails(
  * canceling both lock the message, so it is never both sent and refunded.
  *
  * Throws `not_found`. Throws `forbidden` if the API key may not send on the channel. Throws `message_not_cancelable` if
- * a worker has claimed a recipient; sandbox messages can never be canceled.
+ * a worker has claimed a recipient, and always for a sandbox message.
  */
 async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
   const known = isUuid(id) ? await deps.stores.messages.find(visibilityOf(caller), id) : undefined;

@@ -51,8 +51,8 @@ export interface Message {
 }
 
 /**
- * Counts of a message's recipients. `reached`: accepted by a provider; this includes `delivered`. `unregistered`:
- * failed because the device is no longer registered (R24); these are also in `failed`.
+ * Counts of a message's recipients. `reached`: accepted by a provider. This includes `delivered`. `unregistered`:
+ * failed because the device is no longer registered (R24). These are also in `failed`.
  */
 export interface RecipientTally {
   readonly reached: number;

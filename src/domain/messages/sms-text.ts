@@ -9,9 +9,9 @@ export type SmsEncoding = 'GSM-7' | 'UCS-2';
 
 export interface SmsTextDescription {
   readonly encoding: SmsEncoding;
-  /** Number of segments; 0 for the empty text. */
+  /** Number of segments. 0 for the empty text. */
   readonly segments: number;
-  /** Number of billing units that are charged (R193); 0 for the empty text. */
+  /** Number of billing units that are charged (R193). 0 for the empty text. */
   readonly billingUnits: number;
   /** Length of the text in UTF-16 code units (R5). */
   readonly length: number;

@@ -1,6 +1,6 @@
 /**
  * An **access token** lets a program use some of a person's permissions over GraphQL without signing in. It is `gat_`
- * and 32 random bytes; the store has its SHA-256. It ends when it expires, when it is revoked, when the password of its
+ * and 32 random bytes. The store has its SHA-256. It ends when it expires, when it is revoked, when the password of its
  * person is reset, and when the person is removed. It never allows more than the person's present role.
  */
 import { createHash } from 'node:crypto';

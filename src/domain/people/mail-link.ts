@@ -1,7 +1,7 @@
 /**
  * A **mail link** lets the person who has it set a password, once (R300). An **invitation** is valid for 72 hours, a
- * **password reset** for one hour. A link also ends when the person's password changes. Its token is 32 random bytes;
- * the store has their SHA-256.
+ * **password reset** for one hour. A link also ends when the person's password changes. Its token is 32 random bytes.
+ * The store has their SHA-256.
  */
 export type MailLinkKind = 'invitation' | 'password_reset';
 

@@ -13,7 +13,7 @@ export interface AccountStore {
   /** Lists accounts by id, newest first. `search` matches a part of the name or the email address. */
   list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
   count(search: string | undefined): Promise<number>;
-  /** Sets the retention of an account. Returns the retention before; undefined if there is no such account. */
+  /** Sets the retention of an account. Returns the retention before. Undefined if there is no such account. */
   setRetention(id: string, retention: RetentionDays): Promise<RetentionDays | undefined>;
   /** Sets whether the account's members must have a second factor. */
   setSecurityPolicy(id: string, requireSecondFactor: boolean): Promise<void>;
@@ -30,7 +30,7 @@ export interface AccountStore {
 
 export interface PriceStore {
   all(): Promise<readonly PriceRow[]>;
-  /** Sets a price. Returns the price before, in minor units; undefined if there was none. */
+  /** Sets a price. Returns the price before, in minor units. Undefined if there was none. */
   set(id: string, row: PriceRow, at: Date): Promise<number | undefined>;
   /** Claims a reference for a price change. Returns false if an earlier price change used it. */
   claimReference(reference: string, row: PriceRow, at: Date): Promise<boolean>;
@@ -73,7 +73,7 @@ export interface LedgerStore {
 export interface PlanStore {
   /** Returns all plans, by name. */
   all(): Promise<readonly Plan[]>;
-  /** Creates the plan of that name or changes it. Returns the plan before; undefined if it is new. */
+  /** Creates the plan of that name or changes it. Returns the plan before. Undefined if it is new. */
   set(id: string, plan: Plan, at: Date): Promise<Plan | undefined>;
   /**
    * Assigns a plan to an existing account. A null `name` removes the account's plan. Returns false if there is no plan

@@ -29,7 +29,7 @@ export interface AnalyticsCount {
   /** Largest number of rows. */
   readonly limit: number;
 }
-/** A row of one of the spans. `span` is the index of the span. */
+/** A row of the result. `span` is the index of the span to which it belongs. */
 export interface CountedRow extends AnalyticsRow {
   readonly span: number;
 }

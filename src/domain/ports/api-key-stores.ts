@@ -30,7 +30,7 @@ export interface ApiKeyStore {
    * Finds a key. Without `accountId`, it finds keys of any account, which only operators and the command line may do.
    */
   find(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
-  /** Like `find`; also locks the key until the transaction ends. */
+  /** Like `find`. Also locks the key until the transaction ends. */
   lock(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
   /** Returns keys in no particular order. If an account is given, it leaves out keys of other accounts. */
   findMany(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]>;

@@ -42,6 +42,6 @@ export interface AuditHeads {
   keep(head: AuditHead): Promise<void>;
   /** Resolves when all heads given to `keep` are stored. */
   idle(): Promise<void>;
-  /** Returns the stored head of the log; undefined if there is none or it cannot be read. */
+  /** Returns the stored head of the log. Undefined if there is none or it cannot be read. */
   kept(logId: string): Promise<AuditHead | undefined>;
 }

@@ -92,7 +92,7 @@ export interface MessageStore {
     request: PageRequest,
   ): Promise<Page<Message>>;
   recipients(messageIds: readonly string[]): Promise<readonly Recipient[]>;
-  /** Returns the large content of a message; undefined if it has none. */
+  /** Returns the large content of a message. Undefined if it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
   timelineNotes(messageId: string): Promise<readonly (TimelineEntry & { position: number })[]>;
   /** Returns the messages with their pending recipients that had at most `attempts` submissions. */

@@ -28,10 +28,10 @@ export interface Passkeys {
    * no such answer.
    */
   read(answer: PasskeyJson): { readonly challenge: Buffer; readonly credentialId: Buffer } | undefined;
-  /** Checks the answer to `creationOptions`. Returns the new credential; undefined if the answer is not valid. */
+  /** Checks the answer to `creationOptions`. Returns the new credential. Undefined if the answer is not valid. */
   verifyCreation(answer: PasskeyJson, challenge: Buffer): Promise<PasskeyCredential | undefined>;
   /**
-   * Checks the answer to `requestOptions`. Returns the new counter; undefined if the answer is not valid or the counter
+   * Checks the answer to `requestOptions`. Returns the new counter. Undefined if the answer is not valid or the counter
    * has not grown.
    */
   verifyRequest(

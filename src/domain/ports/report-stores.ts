@@ -21,7 +21,7 @@ export interface ReportSpool {
    * throws `service_unavailable` and stores none.
    */
   append(reports: readonly KeptReport[]): Promise<Omit<SpoolBatch, 'reports'>>;
-  /** Returns the name of the oldest file; undefined if there is none. */
+  /** Returns the name of the oldest file. Undefined if there is none. */
   oldest(): string | undefined;
   /** Reads up to `most` reports of a file from the byte `from` on. Returns none at the end of the file. */
   read(spool: string, from: number, most: number): Promise<SpoolBatch>;
@@ -93,7 +93,7 @@ export interface ReportStore {
   lockMatchable(after: KeptPlace, limit: number): Promise<readonly StoredReport[]>;
   /** Deletes kept reports. */
   forget(ids: readonly string[]): Promise<void>;
-  /** Returns the byte up to which a spool file's reports are in the database; 0 if none are. */
+  /** Returns the byte up to which a spool file's reports are in the database. 0 if none are. */
   spoolAppliedTo(spool: string): Promise<number>;
   /**
    * Moves the stored position of a spool file from `from` to `to`. If the position is not `from`, returns false and

@@ -39,7 +39,7 @@ export type ProbedProvider = { readonly name: string } & (
  * tried first, and the others if it fails. Jobs use the name of the route as their route key.
  */
 export interface Routing {
-  /** Returns the route for an address; undefined if no provider is configured for it. */
+  /** Returns the route for an address. Undefined if no provider is configured for it. */
   routeFor(channel: Channel, address: string): string | undefined;
   /** Returns the providers of a route in failover order. Empty if the route is no longer configured. */
   providers(route: string): readonly Provider<Submission>[];

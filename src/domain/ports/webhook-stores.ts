@@ -54,7 +54,7 @@ export interface WebhookStore {
   count(owner: AccountEnvironment): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Webhook | undefined>;
   findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly Webhook[]>;
-  /** Like `find`; also locks the endpoint until the transaction ends. */
+  /** Like `find`. Also locks the endpoint until the transaction ends. */
   lock(visibility: Visibility, id: string): Promise<Webhook | undefined>;
   page(visibility: Visibility, request: PageRequest): Promise<Page<Webhook>>;
   update(id: string, patch: WebhookPatch): Promise<Webhook>;

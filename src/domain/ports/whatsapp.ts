@@ -50,8 +50,8 @@ export interface WhatsAppCallback {
 
 /** Parses the platform's requests to `/callbacks/whatsapp` (R25). */
 export interface WhatsAppCallbacks {
-  /** Returns the answer to the platform's check when a subscription is set up; undefined for a wrong token. */
+  /** Returns the answer to the platform's check when a subscription is set up. Undefined for a wrong token. */
   challengeAnswer(query: Readonly<Record<string, unknown>>): string | undefined;
-  /** Returns the content of a signed body; undefined for a wrong signature. */
+  /** Returns the content of a signed body. Undefined for a wrong signature. */
   read(body: Buffer, signature: string | undefined): WhatsAppCallback | undefined;
 }

@@ -39,7 +39,7 @@ export interface Unknown {
 }
 
 export interface Release {
-  /** The hold before the call; null if there was none. */
+  /** The hold before the call. Null if there was none. */
   readonly hold: Hold | null;
   readonly unknown: Unknown;
   /** Number of recipients that were marked. */
@@ -106,7 +106,7 @@ export function recoveryOperations(deps: Dependencies) {
   }
 
   return {
-    /** Returns the hold of this copy; null if it is not held. */
+    /** Returns the hold of this copy. Null if it is not held. */
     hold: operation(
       'recovery.hold',
       { roles: ACCOUNT_ROLES, operator: 'reading' },

@@ -4,7 +4,7 @@
  *
  * Attackers decide how many events there are, so both logs are bounded. The log gets at most `LINES_A_MINUTE` lines of
  * each kind. For each kind, IP address and target, the audit log gets the first event in a time window and a total at
- * its end. Recording an event does not use the database. `flush` writes to it; call it about once a second.
+ * its end. Recording an event does not use the database. `flush` writes to the database. Call it about once a second.
  */
 import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';

@@ -25,7 +25,7 @@ export function eventOperations({ stores, transport }: Dependencies) {
     /** Returns every event type with a sample (R28). */
     types: operation('event.types', READ_WEBHOOKS, async () => EVENT_CATALOG),
 
-    /** Returns the URL of the gateway's own webhook receiver, which is for trials; null in production. */
+    /** Returns the URL of the gateway's own webhook receiver, which is for trials. Null in production. */
     simulatorUrl: operation(
       'event.simulatorUrl',
       { roles: ACCOUNT_ROLES, operator: 'reading' },

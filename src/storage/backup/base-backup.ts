@@ -41,7 +41,7 @@ export interface BackupRequest {
   readonly connection: DatabaseConnection;
   /** A directory, or a file name ending in `.tar.zst`. In a directory, the file's name is made from the start time. */
   readonly to: string;
-  /** Platform and architecture of the embedded server; null for another server. */
+  /** Platform and architecture of the embedded server. Null for another server. */
   readonly embeddedOn: string | null;
   /**
    * True for an immediate checkpoint. The backup then starts sooner, but the disk is busy. False spreads the checkpoint

@@ -25,7 +25,7 @@ export interface RestoreRequest {
   /** A base file, or a directory with bases. */
   readonly from: string;
   /**
-   * Only for a directory: take the newest base that started at this time or earlier. Undefined: take the newest base.
+   * If `from` is a directory: restore the newest base that started at this time or earlier. Undefined: the newest base.
    */
   readonly until: Date | undefined;
   readonly onProgress: (done: number, expected: number) => void;

@@ -62,7 +62,7 @@ export async function setTimesBack(sql: Sql, accountId: string): Promise<void> {
   await sql.query(SET_ACCOUNT_BACK, [accountId]);
 }
 
-/** Returns the last number of the piece; undefined after the last piece. */
+/** Returns the last number of the piece. Undefined after the last piece. */
 function setPieceBack(sql: Sql, piece: readonly unknown[]): Promise<number | undefined> {
   return sql.transaction(async (inside) => {
     const rows = await inside.query<{ id: string; seq: number }>(LOCK_PIECE, piece);

@@ -16,7 +16,7 @@ import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, type PageStatements, statusKey
  * reads only the blocks that it overlaps.
  */
 export interface SeqFilter extends TimeFilter {
-  /** One of these. */
+  /** Filter: the message has one of these statuses. */
   readonly status?: readonly MessageStatus[] | undefined;
   readonly environment?: Environment | undefined;
   readonly apiKeyId?: string | undefined;
@@ -47,9 +47,9 @@ interface Found<Row> {
 }
 
 /**
- * SQL that is true for a search. It finds messages with a number of at most $7. $8 is a pattern for the text, the
- * sender or an address, $9 the sender, $10 the error code and $11 the provider of a recipient. No index serves these.
- * So a search reads only `SEARCH_REACH` messages back from the end of its time span.
+ * SQL that is true for a search among the numbers up to $7. $8 is a pattern for the text, the sender or an address. $9
+ * is the sender, $10 the error code and $11 the provider of a recipient. No index serves these. So a search reads only
+ * `SEARCH_REACH` messages back from the end of its time span.
  */
 const IS_SEARCHED = 'coalesce($8::text, $9::text, $10::text, $11::text) IS NOT NULL';
 const newestWhere = (isBounded: string) => `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (

@@ -22,8 +22,8 @@ const ASK_EVERY_MS = 5_000;
 /** Number of queries each time. The answer with the shortest round trip is used. */
 const QUESTIONS = 3;
 /**
- * If the wall clock and the monotonic clock move apart by more than this, in ms, the wall clock was set or the machine
- * was suspended.
+ * Largest difference in ms by which wall clock and monotonic clock may move apart. Above it, the wall clock was set or
+ * the machine was suspended.
  */
 const PARTED_MS = 500;
 

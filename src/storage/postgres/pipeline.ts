@@ -59,7 +59,7 @@ const CRASHED = '57P02';
 const isAnswerLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || error.code === CRASHED;
 
-/** The types of `pg` omit some methods of its queries. */
+/** pg's class for a query, with the methods that its types omit. */
 const Query = pg.Query as unknown as new (
   text: string,
   values: readonly unknown[] | undefined,

@@ -15,9 +15,9 @@ const fitting = (asks: string, left: string) =>
      FROM unnest(${asks}) WITH ORDINALITY AS a (ask, place)) AS s WHERE sum <= ${left}), 0)::int`;
 
 /**
- * Takes points. The parameters, one element for each bucket: the buckets in order, points per minute, points to give
- * back, the end of the minute to which these belong, and the asks as the text of an array. `OFFSET 0` keeps PostgreSQL
- * from computing a step again for each use of its columns.
+ * Takes points. Each parameter has one element for each bucket, in order. $1: the buckets. $2: points per minute. $3:
+ * points to give back. $4: the end of the minute to which these belong. $5: the asks as the text of an array. `OFFSET
+ * 0` keeps PostgreSQL from computing a step again for each use of its columns.
  */
 const TAKE = statement(
   'query-points-take',

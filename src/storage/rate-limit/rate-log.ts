@@ -61,7 +61,7 @@ const freeAt = (limit: string, windowMs: number) =>
 
 /**
  * Counts requests and decides how many are granted. Parameters: $1 buckets in order, $2 the requests of each, $3 the
- * limits for a minute, $4 the limits for a second. $5 is the time in ms; null means the database's clock. `OFFSET 0`
+ * limits for a minute, $4 the limits for a second. $5 is the time in ms, or null for the database's clock. `OFFSET 0`
  * keeps PostgreSQL from computing a step again for each use of its columns.
  */
 export const TAKE = statement(

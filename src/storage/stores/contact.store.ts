@@ -115,7 +115,7 @@ const MATCHES = `account_id = $1::uuid AND environment = $5 AND (strpos(search_t
 const SEARCHED = [...COLUMNS, 'search_text'].join(', ');
 /**
  * SQL for the matching contacts and a few others. It combines two lookups. The first uses the trigram index of the
- * text; inside its subquery the planner can use no other index. The second uses the index on the phone number.
+ * text. Inside its subquery the planner can use no other index. The second lookup uses the index on the phone number.
  */
 const NARROWED = `(
    SELECT * FROM (SELECT ${SEARCHED} FROM contacts

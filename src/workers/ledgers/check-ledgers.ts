@@ -6,9 +6,9 @@ const ACCOUNTS = 1_000;
 const ENTRIES = 10_000;
 
 /**
- * Checks a part of all ledgers: each balance must be the sum of its ledger (R17). That holds if each entry follows the
- * one before it, from number 1 to the account's counter, and if the last entry has the account's balance. Each mismatch
- * is logged once, when it is found.
+ * Checks a part of all ledgers: each balance must be the sum of its ledger (R17). Two things prove that. Each entry
+ * follows the one before it, from number 1 to the account's counter. And the last entry has the account's balance. Each
+ * mismatch is logged once, when it is found.
  */
 export async function checkLedgers(uow: UnitOfWork, logger: Pick<Logger, 'error'>): Promise<void> {
   const found = await uow.run((tx) => tx.ledgerCheck.checkNext(ACCOUNTS, ENTRIES));

@@ -38,8 +38,8 @@ export class SubmitWindow {
   }
 
   /**
-   * Waits for a place for the first part of a message. Resolves with true if it got one; then call `release` once.
-   * Resolves with false if it was aborted, refused or closed.
+   * Waits for a place for the first part of a message. Resolves with true if it got one. After each true, call
+   * `release` once. Resolves with false if it was aborted, refused or closed.
    */
   async acquire(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted || this.#newRefused) return false;

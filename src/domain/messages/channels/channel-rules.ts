@@ -13,7 +13,7 @@ export interface ResourceMembers {
 /** Reads data that a submission needs and that the outgoing message does not contain. */
 export interface Directory {
   device(id: string): Promise<Device | undefined>;
-  /** Returns the large content of a message; undefined if it has none. */
+  /** Returns the large content of a message. Undefined if it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
 }
 
