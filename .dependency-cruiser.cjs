@@ -78,6 +78,9 @@ module.exports = {
       ['^src/(graphql|explorer)/'],
     ),
     only('mcp-only-at-its-edges', 'node_modules/@modelcontextprotocol/', ['^src/(rest/mcp/|cli/mcp\\.ts$)']),
+    only('openid-client-only-in-single-sign-on', 'node_modules/openid-client/', [
+      '^src/channels/single-sign-on/',
+    ]),
     only('zod-only-at-the-edges', 'node_modules/(zod|zod-openapi)/', [
       '^src/(rest|graphql|workers|cli|config)/',
     ]),

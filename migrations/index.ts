@@ -12,6 +12,7 @@ import * as mailLinks from './0060_mail_links.ts';
 import * as knownDevices from './0061_known_devices.ts';
 import * as roles from './0062_roles.ts';
 import * as passkeys from './0063_passkeys.ts';
+import * as singleSignOn from './0080_single_sign_on.ts';
 import * as sendLimits from './0100_send_limits.ts';
 import * as confirmedPrices from './0101_confirmed_prices.ts';
 
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   { name: '0061_known_devices', up: knownDevices.up, down: knownDevices.down },
   { name: '0062_roles', up: roles.up, down: roles.down },
   { name: '0063_passkeys', up: passkeys.up, down: passkeys.down },
+  { name: '0080_single_sign_on', up: singleSignOn.up, down: singleSignOn.down },
   { name: '0100_send_limits', up: sendLimits.up, down: sendLimits.down },
   { name: '0101_confirmed_prices', up: confirmedPrices.up, down: confirmedPrices.down },
 ];

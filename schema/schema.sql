@@ -838,12 +838,15 @@ CREATE TABLE sessions (
   verified_at timestamp with time zone NOT NULL DEFAULT now(),
   address text NOT NULL DEFAULT ''::text,
   user_agent text NOT NULL DEFAULT ''::text,
+  identity_id uuid,
   CONSTRAINT sessions_token_hash_check CHECK ((length(token_hash) = 32)),
+  CONSTRAINT sessions_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES single_sign_on_identities(id) ON DELETE CASCADE,
   CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
   CONSTRAINT sessions_pkey PRIMARY KEY (token_hash)
 );
 CREATE INDEX sessions_expiry ON sessions USING btree (expires_at);
 CREATE UNIQUE INDEX sessions_id ON sessions USING btree (id);
+CREATE INDEX sessions_identity ON sessions USING btree (identity_id) WHERE (identity_id IS NOT NULL);
 CREATE UNIQUE INDEX sessions_pkey ON sessions USING btree (token_hash);
 CREATE INDEX sessions_user ON sessions USING btree (user_id);
 
@@ -867,6 +870,62 @@ CREATE TABLE sign_in_failures (
 );
 CREATE INDEX sign_in_failures_at ON sign_in_failures USING btree (at);
 CREATE UNIQUE INDEX sign_in_failures_pkey ON sign_in_failures USING btree (bucket, attempt_id);
+
+CREATE TABLE single_sign_on (
+  account_id uuid NOT NULL,
+  issuer text NOT NULL,
+  client_id text NOT NULL,
+  client_secret_sealed text NOT NULL,
+  domain text NOT NULL,
+  domain_token text NOT NULL,
+  domain_proved_at timestamp with time zone,
+  role_mapping jsonb NOT NULL,
+  required boolean NOT NULL,
+  break_glass_user_id uuid NOT NULL,
+  CONSTRAINT single_sign_on_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT single_sign_on_break_glass_user_id_fkey FOREIGN KEY (break_glass_user_id) REFERENCES users(id),
+  CONSTRAINT single_sign_on_pkey PRIMARY KEY (account_id)
+);
+CREATE UNIQUE INDEX single_sign_on_domain ON single_sign_on USING btree (domain) WHERE (domain_proved_at IS NOT NULL);
+CREATE UNIQUE INDEX single_sign_on_pkey ON single_sign_on USING btree (account_id);
+
+CREATE TABLE single_sign_on_identities (
+  id uuid NOT NULL,
+  account_id uuid,
+  issuer text NOT NULL,
+  subject text NOT NULL,
+  user_id uuid NOT NULL,
+  manages_role boolean NOT NULL,
+  refresh_token_sealed text,
+  checked_at timestamp with time zone NOT NULL,
+  check_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone,
+  CONSTRAINT single_sign_on_identities_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT single_sign_on_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT single_sign_on_identities_pkey PRIMARY KEY (id)
+);
+CREATE INDEX single_sign_on_identities_check ON single_sign_on_identities USING btree (check_at) WHERE ((ended_at IS NULL) AND (refresh_token_sealed IS NOT NULL));
+CREATE UNIQUE INDEX single_sign_on_identities_pkey ON single_sign_on_identities USING btree (id);
+CREATE UNIQUE INDEX single_sign_on_identities_subject ON single_sign_on_identities USING btree (COALESCE(account_id, '00000000-0000-0000-0000-000000000000'::uuid), issuer, subject);
+CREATE INDEX single_sign_on_identities_user ON single_sign_on_identities USING btree (user_id);
+
+CREATE TABLE single_sign_on_requests (
+  state_hash bytea NOT NULL,
+  browser_hash bytea NOT NULL,
+  account_id uuid,
+  issuer text NOT NULL,
+  nonce text NOT NULL,
+  code_verifier text NOT NULL,
+  next text NOT NULL,
+  session_hash bytea,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT single_sign_on_requests_browser_hash_check CHECK ((length(browser_hash) = 32)),
+  CONSTRAINT single_sign_on_requests_state_hash_check CHECK ((length(state_hash) = 32)),
+  CONSTRAINT single_sign_on_requests_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT single_sign_on_requests_pkey PRIMARY KEY (state_hash)
+);
+CREATE INDEX single_sign_on_requests_expiry ON single_sign_on_requests USING btree (expires_at);
+CREATE UNIQUE INDEX single_sign_on_requests_pkey ON single_sign_on_requests USING btree (state_hash);
 
 CREATE TABLE spent_signatures (
   retained_until timestamp with time zone NOT NULL,

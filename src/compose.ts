@@ -6,6 +6,8 @@ import { emailRoutes } from './channels/email/email-providers.ts';
 import { createMailer } from './channels/email/mailer.ts';
 import { createGuardedClient } from './channels/guarded-http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
+import { createOpenId } from './channels/single-sign-on/openid.ts';
+import { createTxtRecords } from './channels/single-sign-on/txt-records.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
 import { OwnReceiver } from './channels/webhook/own-receiver.ts';
 import { createWebhookTransport } from './channels/webhook/webhook-transport.ts';
@@ -29,6 +31,7 @@ import { LiveUpdates } from './domain/live/live-updates.ts';
 import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
 import { PasswordLinks } from './domain/people/password-links.ts';
+import { SingleSignOnSignIn } from './domain/people/single-sign-on-sign-in.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
 import type { ContactImportJob } from './domain/ports/job-queue.ts';
 import type { Logger } from './domain/ports/logger.ts';
@@ -192,6 +195,15 @@ function ownReceiverOf(config: Config) {
   return { receiver, client };
 }
 
+/** Makes the client for the identity provider of the operators. They chose its URL, so it may be in their network. */
+function operatorsClientOf(config: Config) {
+  return createGuardedClient({
+    allowedNetworks: ['0.0.0.0/0', '::/0'],
+    requireHttps: config.isProduction,
+    maxConnectionsPerAccount: CONNECTIONS_PER_ACCOUNT,
+  });
+}
+
 /**
  * Builds the parts of the process. Pushes each part that must be closed onto `opened`, which closes them in reverse
  * order. With `withAnyClock`, accepts a machine whose clock is wrong.
@@ -209,6 +221,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       logger.warn(failure, "a customer's URL cannot be reached; the customer sees fewer details"),
   });
   const own = ownReceiverOf(config);
+  const operatorsClient = operatorsClientOf(config);
+  opened.defer(() => operatorsClient.close());
   const transport = createWebhookTransport({ client, own, serviceName: config.serviceName });
   const push = await pushOf(config, logger, client, now);
   const whatsApp = whatsAppOf(config, logger, now);
@@ -316,6 +330,13 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     passwords: passwordHasher,
     totp,
     passkeys: createPasskeys(() => servedUrl, config.serviceName),
+    openId: createOpenId({
+      accounts: client,
+      operators: operatorsClient,
+      requireHttps: config.isProduction,
+      logger,
+    }),
+    txtRecords: createTxtRecords(config.dnsServers),
     mailer,
     clock,
     ids,
@@ -327,6 +348,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       vapidPublicKey: push.vapidPublicKey,
       secondFactorPolicy: config.secondFactorPolicy,
       restrictsOneTimePasswords: config.restrictsOneTimePasswords,
+      operatorProvider: config.operatorProvider,
       serviceName: config.serviceName,
     },
   };
@@ -361,6 +383,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   });
   const security = new SecurityWatch(deps, logger);
   const sessions = new Sessions({ ...deps, security });
+  const singleSignOn = new SingleSignOnSignIn({ ...deps, security, publicUrl: () => servedUrl }, sessions);
   const outcomes = new SubmitOutcomes(
     uow,
     { clock, ids },
@@ -387,6 +410,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     ),
     sessions,
     passwordLinks: new PasswordLinks(deps),
+    singleSignOn,
     security,
     authenticator,
     rateLimiter,
@@ -423,6 +447,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     holdGate,
     readiness,
     refusals,
+    /** Asks providers about people whose check is due. */
+    checkSingleSignOn: () => singleSignOn.check(),
     /** Compares all balances with their ledgers once. Returns the number of accounts that differ. */
     async checkLedgers(): Promise<number> {
       await checkLedgers(uow, logger);
@@ -450,6 +476,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
           publicUrl: () => servedUrl,
           serviceName: config.serviceName,
         }),
+        checkSingleSignOn: () => singleSignOn.check(),
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),

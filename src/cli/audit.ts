@@ -13,11 +13,19 @@ export function addAudit(program: Command, runner: CliRunner): void {
   const audit = group(program, 'audit', 'the log of changes', 'verify');
   leaf(audit, 'verify', 'check that no entry of the audit log was changed, moved or taken out')
     .option('--file <path>', 'check an export (JSON lines) instead, without the gateway')
-    .addHelpText('after', examples('audit verify', 'audit verify --file audit.jsonl'))
-    .action(({ json, file }) =>
+    .option('--part', 'the export has a part of the log only: check its lines, not that none is missing')
+    .addHelpText(
+      'after',
+      examples(
+        'audit verify',
+        'audit verify --file audit.jsonl',
+        'audit verify --file of-one-person.jsonl --part',
+      ),
+    )
+    .action(({ json, file, part }) =>
       file === undefined
         ? runner.run(json, async ({ operations }) => verdictOf(await operations.audit.verify.run(CLI, {})))
-        : runner.withTools(json, () => verifyFile(file)),
+        : runner.withTools(json, () => verifyFile(file, part)),
     );
   leaf(audit, 'export', 'write the whole audit log, with the hash chain, to a file')
     .requiredOption('--file <path>', 'a file, which must not exist')
@@ -45,9 +53,9 @@ function verdictOf(found: AuditCheck): CliAnswer {
   return { json: found, failure };
 }
 
-async function verifyFile(path: string): Promise<CliAnswer> {
+async function verifyFile(path: string, isPart?: boolean): Promise<CliAnswer> {
   const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
-  const found = await checkExport(lines);
+  const found = await checkExport(lines, { isPart });
   if (found.isIntact) return { json: found };
   return { json: found, failure: `The export is broken at line ${found.brokenLine}.` };
 }

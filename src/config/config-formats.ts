@@ -36,6 +36,20 @@ export const cidrs = z
     error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
   });
 
+/** IP addresses of name servers, separated by commas, each with a port or without. */
+export const dnsServers = z
+  .string()
+  .transform(list)
+  .refine((items) => items.every(isDnsServer), {
+    error: 'must be a comma list of addresses such as 192.0.2.53,192.0.2.54:5353,[2001:db8::53]:53',
+  });
+
+function isDnsServer(text: string): boolean {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^[\]:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const address = bracketed ?? plain;
+  return address !== undefined && parseIpAddress(address) !== undefined && Number(port ?? 53) <= 65_535;
+}
+
 /** Origins, separated by commas, exactly as browsers send them. */
 export const origins = z
   .string()

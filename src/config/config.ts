@@ -7,6 +7,7 @@ import {
   cidrs,
   dkimDomain,
   dkimSelector,
+  dnsServers,
   emailUrls,
   headerText,
   httpUrl,
@@ -112,6 +113,11 @@ const variables = z.object({
   REQUIRE_SECOND_FACTOR: z
     .enum(['operators', 'members', 'none'], { error: 'must be operators, members or none' })
     .optional(),
+  OIDC_ISSUER: httpUrl.optional(),
+  OIDC_CLIENT_ID: z.string().optional(),
+  OIDC_CLIENT_SECRET: z.string().optional(),
+  OIDC_ROLE_CLAIM: z.string().default('roles'),
+  DNS_SERVERS: dnsServers.default([]),
   LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'], {
       error: 'must be debug, info, warn, error or silent',
@@ -135,6 +141,7 @@ const SECRETS: readonly string[] = [
   'WHATSAPP_APP_SECRET',
   'WHATSAPP_VERIFY_TOKEN',
   'METRICS_TOKEN',
+  'OIDC_CLIENT_SECRET',
 ];
 const SHOWN_LENGTH = 60;
 
@@ -144,6 +151,7 @@ const TOGETHER: readonly (readonly string[])[] = [
   ['APNS_KEY', 'APNS_KEY_ID', 'APNS_TEAM_ID', 'APNS_TOPIC'],
   ['VAPID_PUBLIC_KEY', 'VAPID_PRIVATE_KEY'],
   ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
+  ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],
 ];
 
 /** Returns an error for each missing variable of a group in which other variables are set. */
@@ -322,6 +330,18 @@ function fromVariables(values: z.output<typeof variables>) {
           },
     /** Port of a listener that serves health and metrics only. Undefined: there is none. */
     metricsPort: values.METRICS_PORT,
+    /** The identity provider of the operators. */
+    operatorProvider:
+      values.OIDC_ISSUER === undefined
+        ? undefined
+        : {
+            issuer: values.OIDC_ISSUER,
+            clientId: values.OIDC_CLIENT_ID ?? '',
+            clientSecret: values.OIDC_CLIENT_SECRET ?? '',
+            roleClaim: values.OIDC_ROLE_CLAIM,
+          },
+    /** Name servers that are asked about domains of single sign-on. None: those of the system. */
+    dnsServers: values.DNS_SERVERS,
     /** Undefined: the server logs from level `info`, and the command line logs nothing. */
     logLevel: values.LOG_LEVEL,
   };

@@ -7,6 +7,7 @@ import {
   ResetPasswordPage,
 } from './pages/sign-in/set-password.tsx';
 import { SignInAgain, SignInPage } from './pages/sign-in/sign-in.tsx';
+import { SingleSignOnPage } from './pages/sign-in/single-sign-on.tsx';
 import { type PageRoute, ROUTES } from './routes.tsx';
 import { ConnectionBanner } from './ui/connection-banner.tsx';
 import { Layout } from './ui/layout.tsx';
@@ -18,6 +19,7 @@ const PUBLIC: Readonly<Record<string, ReactNode>> = {
   '/forgot-password': <ForgotPasswordPage />,
   '/reset-password': <ResetPasswordPage />,
   '/accept-invitation': <AcceptInvitationPage />,
+  '/single-sign-on': <SingleSignOnPage />,
 };
 
 export function App() {

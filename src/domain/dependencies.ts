@@ -2,6 +2,7 @@ import type { Budgets } from './accounts/budgets.ts';
 import type { PlannedRate } from './api-keys/api-key-rules.ts';
 import type { LiveUpdates } from './live/live-updates.ts';
 import type { SecondFactorPolicy } from './people/second-factor.ts';
+import type { OperatorProvider } from './people/single-sign-on.ts';
 import type { AuditHeads } from './ports/audit-stores.ts';
 import type { CreateCache } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
@@ -11,6 +12,7 @@ import type { Measurements } from './ports/measurements.ts';
 import type { Passkeys } from './ports/passkeys.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
+import type { OpenId, TxtRecords } from './ports/single-sign-on.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
 import type { AgreedClock, Ids, PasswordHasher, SecretBox, Totp } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
@@ -37,6 +39,8 @@ export interface Dependencies {
   readonly passwords: PasswordHasher;
   readonly totp: Totp;
   readonly passkeys: Passkeys;
+  readonly openId: OpenId;
+  readonly txtRecords: TxtRecords;
   readonly mailer: Mailer;
   readonly clock: AgreedClock;
   readonly ids: Ids;
@@ -53,6 +57,8 @@ export interface Dependencies {
     readonly secondFactorPolicy: SecondFactorPolicy;
     /** If true, a person with a one-time password can only change the password (ONE_TIME_PASSWORDS). */
     readonly restrictsOneTimePasswords: boolean;
+    /** The identity provider of the operators, if there is one (OIDC_ISSUER). */
+    readonly operatorProvider: OperatorProvider | undefined;
     /** The name that authenticator apps show for this service. */
     readonly serviceName: string;
   };

@@ -30,6 +30,7 @@ import { objectOperations } from './objects/object-operations.ts';
 import { accessTokenOperations } from './people/access-token-operations.ts';
 import { secondFactorOperations } from './people/second-factor-operations.ts';
 import { sessionOperations } from './people/session-operations.ts';
+import { singleSignOnOperations } from './people/single-sign-on-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
@@ -79,6 +80,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     recovery: recoveryOperations(deps),
     secondFactors: secondFactorOperations(deps),
     personSessions: sessionOperations(deps),
+    singleSignOn: singleSignOnOperations(deps),
   };
   const apiKeyBulk = apiKeyBulkOperations(deps, operationsOf(nouns));
   const known = { ...nouns, apiKeyBulk, search: searchOperations(deps, nouns) };

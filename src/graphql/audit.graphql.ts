@@ -1,9 +1,10 @@
 import { Args, Ctx, ID, InputType, ObjectType, Resolver, Root } from 'type-graphql';
 import { type AuditEntry, type AuditTargetKind, targetKindOf } from '../domain/audit/audit-entry.ts';
+import { type AuditExportFormat, exportCsv } from '../domain/audit/audit-export.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { weighingFilter } from './cost.ts';
-import { AuditTargetTypeEnum } from './enums.ts';
+import { AuditExportFormatEnum, AuditTargetTypeEnum } from './enums.ts';
 import { given } from './given.ts';
 import { Node, nodeOf } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
@@ -87,6 +88,21 @@ export class AuditResolver {
   @FieldResolver(() => AuditTarget, { description: 'What was changed.' })
   target(@Root() entry: AuditEntry): AuditTarget {
     return { type: targetKindOf(entry), id: entry.target };
+  }
+
+  @FieldResolver(() => String, {
+    nullable: true,
+    description:
+      'The entry as a line of an export, with its place and hashes in the chain. For owners and operators. The CSV has the columns seq, id, accountId, at, actor, action, target, before, after, previousHash, hash.',
+    cost: { each: () => 2 },
+  })
+  async exportLine(
+    @Root() { id }: AuditEntry,
+    @Ctx() { loaders }: GraphqlContext,
+    @Arg('format', () => AuditExportFormatEnum, { description: 'Its form.' }) format: AuditExportFormat,
+  ) {
+    const line = await loaders.auditLine.load(id);
+    return line !== undefined && format === 'csv' ? exportCsv(line) : (line ?? null);
   }
 }
 

@@ -8,6 +8,7 @@ import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import { deviceOf } from '../domain/people/device.ts';
 import type { PasswordLinks } from '../domain/people/password-links.ts';
+import type { SingleSignOnSignIn } from '../domain/people/single-sign-on-sign-in.ts';
 import type { ReadScope } from '../runtime/read-scope.ts';
 import { Bill } from './cost.ts';
 import { ListAllowance } from './list-bound.ts';
@@ -21,6 +22,7 @@ export interface GraphqlContext {
   readonly operations: Operations;
   readonly sessions: Sessions;
   readonly passwordLinks: PasswordLinks;
+  readonly singleSignOn: SingleSignOnSignIn;
   readonly dryRuns: Pick<DryRuns, 'open'>;
   /**
    * The session of the request. It is inside an object, because Apollo copies the context, and all copies must see a
@@ -43,6 +45,12 @@ export interface GraphqlContext {
   readonly allowance: ListAllowance;
   /** The contexts in which an operator reads an account, by the response key of the root field. */
   readonly inspections: Map<string | number, GraphqlContext>;
+  /** The cookie of a browser that has begun a single sign-on. */
+  readonly singleSignOnCookie: {
+    readonly value: string | undefined;
+    /** Sets the cookie. Clears it if `token` is undefined. */
+    set(token: string | undefined): void;
+  };
   /** Sets the session cookie of the browser. Clears it if `signedIn` is undefined. */
   setCookie(signedIn: Pick<SignedIn, 'token' | 'expiresAt'> | undefined): void;
 }

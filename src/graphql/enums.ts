@@ -4,6 +4,7 @@ import { ANALYTICS_GROUPS, ANALYTICS_INTERVALS, ANALYTICS_ORDERS } from '../doma
 import { REFUSAL_REASONS } from '../domain/api-keys/key-requests.ts';
 import { SCOPE_RISKS } from '../domain/api-keys/scope-catalog.ts';
 import { AUDIT_TARGET_KINDS } from '../domain/audit/audit-entry.ts';
+import { AUDIT_EXPORT_FORMATS } from '../domain/audit/audit-export.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, OPERATOR_ROLES, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
@@ -133,6 +134,15 @@ export const AuditTargetTypeEnum = enumOf(
     plan: 'A plan, by name.',
     price: 'A price, by currency, channel and prefix.',
     gateway: 'The gateway as a whole.',
+  },
+);
+export const AuditExportFormatEnum = enumOf(
+  'AuditExportFormat',
+  'The form of an exported audit entry.',
+  AUDIT_EXPORT_FORMATS,
+  {
+    json_lines: 'A JSON object. `audit verify --file` checks a file of such lines.',
+    csv: 'Cells, in the order of the members of the JSON object.',
   },
 );
 export const LedgerEntryKindEnum = enumOf(

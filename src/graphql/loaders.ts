@@ -51,7 +51,17 @@ const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0, total: 
  */
 export function createLoaders(
   run: Run,
-  { accounts, actors, objects, messageLists, apiKeyLists, webhooks, deliveries, contactImports }: Operations,
+  {
+    accounts,
+    actors,
+    objects,
+    messageLists,
+    apiKeyLists,
+    webhooks,
+    deliveries,
+    contactImports,
+    audit,
+  }: Operations,
   allowance: ListAllowance,
 ) {
   const byMessage = <T>(load: (messages: readonly Message[]) => Promise<(message: Message) => T>) =>
@@ -101,6 +111,10 @@ export function createLoaders(
     object: byKey<string, FoundObject | undefined>(async (ids) => {
       const found = await run(objects.find, { ids });
       return (id) => found.get(id.toLowerCase());
+    }),
+    auditLine: byKey<string, string | undefined>(async (ids) => {
+      const lines = await run(audit.exportLines, { ids });
+      return (id) => lines.get(id);
     }),
     recipients: byMessage<readonly Recipient[]>(async (messages) => {
       const rows = await run(messageLists.recipientsOf, { messages });

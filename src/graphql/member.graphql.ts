@@ -59,7 +59,7 @@ export class UserType {
     'The session of a person who signed in. It ends 12 hours after its last use, and after 7 days.',
   simpleResolvers: true,
 })
-class SessionType {
+export class SessionType {
   @Field(() => String, {
     description: 'Send it as `Authorization: Bearer`. It is also set as an HttpOnly cookie.',
   })
@@ -92,7 +92,7 @@ const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they 
  * Makes `signedIn` the session of this request and sets its cookie. The session applies to this request only if the
  * document may be run by sessions.
  */
-function enter(context: GraphqlContext, signedIn: SignedIn): SignedIn {
+export function enter(context: GraphqlContext, signedIn: SignedIn): SignedIn {
   if (context.auth.mayEnter) context.auth.session = signedIn.session;
   context.setCookie(signedIn);
   return signedIn;

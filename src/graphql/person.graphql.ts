@@ -65,6 +65,12 @@ class PersonSessionType {
 
   @Field(() => String, { description: 'Browser and system, such as `Firefox on Linux`.' })
   device!: string;
+
+  @Field(() => Boolean, {
+    description:
+      'Whether the person signed in at an identity provider. `startSingleSignOn` confirms them then.',
+  })
+  singleSignOn!: boolean;
 }
 
 @ObjectType('AccessToken', {

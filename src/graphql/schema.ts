@@ -39,6 +39,7 @@ import { RecipientListResolver } from './recipient-list.graphql.ts';
 import { SearchResolver } from './search.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { SendLimitsResolver } from './send-limits.graphql.ts';
+import { SingleSignOnResolver } from './single-sign-on.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';
 import { WebhookAnalyticsResolver } from './webhook-analytics.graphql.ts';
@@ -65,6 +66,7 @@ export function createSchema(): GraphQLSchema {
       LedgerResolver,
       MemberResolver,
       PersonResolver,
+      SingleSignOnResolver,
       ApiKeyResolver,
       ApiKeyAdminResolver,
       MessageResolver,

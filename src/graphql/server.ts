@@ -28,6 +28,8 @@ import {
 import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { PasswordLinks } from '../domain/people/password-links.ts';
+import { REQUEST_MS } from '../domain/people/single-sign-on.ts';
+import type { SingleSignOnSignIn } from '../domain/people/single-sign-on-sign-in.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
@@ -64,6 +66,10 @@ const DEVICE = 'device';
 const SECURE_DEVICE = '__Host-device';
 const DEVICE_VALUE = /(?:^|;) *device=([A-Za-z0-9_-]{43}) *(?:;|$)/;
 const SECURE_DEVICE_VALUE = /(?:^|;) *__Host-device=([A-Za-z0-9_-]{43}) *(?:;|$)/;
+const SSO = 'single-sign-on';
+const SECURE_SSO = '__Host-single-sign-on';
+const SSO_VALUE = /(?:^|;) *single-sign-on=([A-Za-z0-9_-]{43}) *(?:;|$)/;
+const SECURE_SSO_VALUE = /(?:^|;) *__Host-single-sign-on=([A-Za-z0-9_-]{43}) *(?:;|$)/;
 const DEVICE_SECONDS = 365 * 24 * 3_600;
 /** Largest bodies in bytes: without a session, with a session, and with a file of contacts. */
 const MAX_ANONYMOUS_BYTES = 16 * 1024;
@@ -110,6 +116,7 @@ export interface GraphqlOptions {
   readonly dryRuns: Pick<DryRuns, 'open'>;
   readonly sessions: Sessions;
   readonly passwordLinks: PasswordLinks;
+  readonly singleSignOn: SingleSignOnSignIn;
   readonly security: SecurityWatch;
   readonly logger: Logger;
   /**
@@ -614,7 +621,7 @@ async function contextOf(
     const made = await options.sessions.newDevice(session);
     if (made !== undefined) response.append('Set-Cookie', deviceCookie(made, options.isSecure));
   }
-  const { operations, sessions, dryRuns, passwordLinks, budgets } = options;
+  const { operations, sessions, dryRuns, passwordLinks, singleSignOn, budgets } = options;
   return createContext({
     requestId,
     client: { address: clientOf(request.ip), userAgent: request.headers['user-agent'] ?? '', device },
@@ -622,6 +629,13 @@ async function contextOf(
     dryRuns,
     sessions,
     passwordLinks,
+    singleSignOn,
+    singleSignOnCookie: {
+      value: hasCookie ? cookieValue(request, options.isSecure ? SECURE_SSO_VALUE : SSO_VALUE) : undefined,
+      set(value) {
+        if (hasCookie) response.append('Set-Cookie', ssoCookie(value, options.isSecure));
+      },
+    },
     budgets,
     isCostOnly: request.headers['cost-only'] === 'true',
     auth: { session, mayEnter: true },
@@ -666,8 +680,18 @@ function warnOfProxy({ trustsProxies, logger }: GraphqlOptions, request: HttpReq
 
 /** Returns the token of the device cookie. It shows that somebody signed in with this browser before (R302). */
 function deviceOf(request: HttpRequest, isSecure: boolean): string | undefined {
-  const pattern = isSecure ? SECURE_DEVICE_VALUE : DEVICE_VALUE;
+  return cookieValue(request, isSecure ? SECURE_DEVICE_VALUE : DEVICE_VALUE);
+}
+
+function cookieValue(request: HttpRequest, pattern: RegExp): string | undefined {
   return pattern.exec(request.headers.cookie ?? '')?.[1];
+}
+
+/** The provider leads back to the console, whose request to finish is of this site. So the cookie can be strict. */
+function ssoCookie(token: string | undefined, isSecure: boolean): string {
+  const [name, place] = isSecure ? [SECURE_SSO, 'Path=/; Secure'] : [SSO, 'Path=/graphql'];
+  const maxAge = token === undefined ? 0 : REQUEST_MS / 1000;
+  return `${name}=${token ?? ''}; ${place}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict`;
 }
 
 function deviceCookie(token: string, isSecure: boolean): string {

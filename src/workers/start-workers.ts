@@ -44,6 +44,7 @@ const HEALTH_MS = 5_000;
 /** Providers change a balance with each message, but limit how often they are asked. */
 const BALANCES_MS = 5 * 60_000;
 const SWEEPS_MS = 60_000;
+const SINGLE_SIGN_ON_MS = 15_000;
 const RETENTION_MS = 10_000;
 const REQUEST_RECORDS_MS = 60_000;
 const KEY_REQUESTS_MS = 3_600_000;
@@ -77,6 +78,7 @@ interface WorkParts {
   measurements: Pick<Measurements, 'balanceOf'>;
   imports: ImportContacts;
   personMails: PersonMails;
+  checkSingleSignOn: () => Promise<unknown>;
   sweeps: ExpireMessages;
   retention: Retention;
   forgetOldEvents: () => Promise<unknown>;
@@ -202,6 +204,12 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       SWEEPS_MS,
       logger,
       ifClocksAgree(() => parts.imports.cleanUp()),
+    ),
+    repeat(
+      'people of single sign-on',
+      SINGLE_SIGN_ON_MS,
+      logger,
+      ifClocksAgree(() => parts.checkSingleSignOn()),
     ),
     repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),

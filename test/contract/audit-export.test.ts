@@ -8,7 +8,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
 
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const FROM = { address: '192.0.2.7', device: 'Firefox on Linux' };
@@ -142,5 +142,45 @@ describe('the audit log of signing in', () => {
     );
     const { entries } = (await run('audit', 'verify')).json as { entries: number };
     expect(lines).toHaveLength(entries + 1);
+  });
+
+  it('is exported in part by owners, by person, action and time, and checked with --part (R303)', async () => {
+    const other = await gateway.createAccount();
+    const token = await signIn(gateway, other);
+    await inviteMember(gateway, token, 'VIEWER');
+    await inviteMember(gateway, token, 'ADMIN');
+    const LINES = `query ($filter: AuditLogFilter, $format: AuditExportFormat!) {
+      auditLog(first: 100, filter: $filter) { nodes { action exportLine(format: $format) } }
+    }`;
+    const ask = async (filter: object, format: string, as = token) =>
+      graphql(gateway, LINES, { token: as, variables: { filter, format } });
+    const linesOf = async (filter: object, format = 'JSON_LINES') => {
+      const { nodes } = (await ask(filter, format)).body.data.auditLog;
+      return nodes.map(({ exportLine }: { exportLine: string }) => exportLine).reverse() as string[];
+    };
+    const { id } = (await graphql(gateway, '{ viewer { id } }', { token })).body.data.viewer;
+    const lines = await linesOf({
+      action: 'member.invite',
+      actor: `user:${id}`,
+      from: new Date(0).toISOString(),
+    });
+    expect(lines.map((line) => JSON.parse(line).after.role)).toEqual(['VIEWER', 'ADMIN']);
+    const all = await linesOf({});
+    for (const line of all) expect(JSON.parse(line).accountId).toBe(other.accountId);
+    const part = (name: string, text: readonly string[]) => {
+      const path = join(directory, name);
+      return writeFile(path, `${text.join('\n')}\n`).then(() =>
+        run('audit', 'verify', '--file', path, '--part'),
+      );
+    };
+    expect((await part('own.jsonl', all)).json).toMatchObject({ isIntact: true, entries: all.length });
+    const forged = all.map((line, index) =>
+      index === 1 ? line.replace(other.accountId, account.accountId) : line,
+    );
+    expect((await part('forged.jsonl', forged)).json).toMatchObject({ isIntact: false, brokenLine: 2 });
+    const [cells] = await linesOf({ action: 'member.invite' }, 'CSV');
+    expect(cells).toContain(`,${other.accountId},`);
+    const viewer = await signIn(gateway, await inviteMember(gateway, token, 'VIEWER'));
+    expect(codesOf(await ask({}, 'CSV', viewer))).toContain('FORBIDDEN');
   });
 });

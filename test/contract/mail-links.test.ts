@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { codesOf, graphql, signIn } from '../support/graphql.ts';
+import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
 import { type MailServer, type ReceivedMail, startMailServer, textOfMail } from '../support/mail-server.ts';
 
 const REQUEST = 'mutation ($email: String!) { requestPasswordReset(email: $email) }';
@@ -232,6 +232,18 @@ describe('links by mail', () => {
       variables: { c: OWN, n: '1qaz2wsx3edc' },
     });
     expect(change.body.errors[0].extensions.details.fields[0].path).toBe('new');
+  });
+
+  it('tells a person by mail that somebody else removed their second factors (R251)', async () => {
+    const owner = await gateway.createAccount();
+    const token = await signIn(gateway, owner);
+    const { id, email } = await inviteMember(gateway, token, 'VIEWER');
+    await mailed(email);
+    const reset = 'mutation ($id: ID!) { resetFactors(userId: $id) { id } }';
+    expect(codesOf(await graphql(gateway, reset, { token, variables: { id } }))).toEqual([]);
+    const mail = await mailed(email, 2);
+    expect(mail.header('Subject')).toBe('Your second factor at Service was removed');
+    expect(textOfMail(mail)).toContain(`The second factors of ${email} were removed by somebody else`);
   });
 });
 

@@ -14,6 +14,8 @@ const ROW = {
   lastSeenAt: new Date(NOW),
   hasFactor: false,
   accountRequiresFactor: false,
+  hasIdentity: false,
+  identityId: null,
 };
 const SETTINGS = { secondFactorPolicy: 'none', restrictsOneTimePasswords: false };
 

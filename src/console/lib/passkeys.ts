@@ -1,5 +1,4 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/browser';
-import { useState } from 'react';
 import { ApiError } from './api-error.ts';
 
 /** WebAuthn options from the gateway, or the authenticator's response to them, as JSON. */
@@ -30,22 +29,4 @@ async function orCanceled<Answer>(answer: Promise<Answer>): Promise<Answer> {
   } catch {
     throw new ApiError('PASSKEY', 'No passkey was used. Try again, or use another way.');
   }
-}
-
-/** Runs `steps`, which call the gateway and the authenticator in turn, and keeps their pending state and error. */
-export function usePasskeySteps(steps: () => Promise<void>) {
-  const [isPending, setIsPending] = useState(false);
-  const [error, setError] = useState<Error>();
-  const run = async () => {
-    setIsPending(true);
-    setError(undefined);
-    try {
-      await steps();
-    } catch (fault) {
-      setError(fault instanceof Error ? fault : new Error('It did not work.'));
-    } finally {
-      setIsPending(false);
-    }
-  };
-  return { isPending, error, run: () => void run() };
 }

@@ -1,10 +1,11 @@
-import { hasPasskeys, usePasskeySteps } from '../lib/passkeys.ts';
+import { hasPasskeys } from '../lib/passkeys.ts';
+import { useSteps } from '../lib/steps.ts';
 import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
 
 /** A button that runs `steps` with a passkey. Renders nothing if the browser does not support passkeys here. */
 export function PasskeyButton({ steps }: { steps: () => Promise<void> }) {
-  const { isPending, error, run } = usePasskeySteps(steps);
+  const { isPending, error, run } = useSteps(steps);
   if (!hasPasskeys()) return null;
   return (
     <>

@@ -13,6 +13,7 @@ import { Dialog, DialogActions } from './dialog.tsx';
 import { CodeField, Field } from './field.tsx';
 import { Form, textOf } from './form.tsx';
 import { PasskeyButton } from './passkey-button.tsx';
+import { ProviderConfirmation } from './provider-confirmation.tsx';
 import { Loaded } from './states.tsx';
 
 /**
@@ -37,6 +38,7 @@ function StepUpDialog() {
       <Loaded query={query}>
         {({ factors }) => (
           <>
+            <ProviderConfirmation />
             {factors.some(({ kind }) => kind === 'passkey') && <PasskeyButton steps={withPasskey} />}
             <Form
               label="Confirm that it is you"

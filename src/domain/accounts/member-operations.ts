@@ -1,5 +1,3 @@
-import type { ApiKey } from '../api-keys/api-key.ts';
-import { revokeActive } from '../api-keys/api-key-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -8,6 +6,7 @@ import { operation } from '../operation.ts';
 import { checkNewPassword } from '../people/password-rules.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import type { Tx } from '../ports/stores.ts';
+import { revokeBeyondRole } from './keys-beyond-role.ts';
 import { addUser, checkEmail, type NewUser, newUser, oneTimePassword } from './new-user.ts';
 import { refuseStaleRole } from './refuse-stale-role.ts';
 import { replacePassword } from './replace-password.ts';
@@ -55,26 +54,6 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     await refuseStaleRole(tx, caller);
     await tx.apiKeys.lockAccount(accountId);
     return members;
-  }
-
-  /**
-   * Revokes the keys of a person that exceed the new role. If `role` is null, revokes all of them. R204 defines which
-   * keys belong to a person.
-   */
-  async function revokeBeyondRole(
-    tx: Tx,
-    caller: Caller,
-    { id }: User,
-    accountId: string,
-    role: AccountRole | null,
-  ): Promise<void> {
-    const held = await tx.apiKeys.findDescendants({
-      issuers: [`user:${id}`],
-      accountId,
-      includesRotatedByOthers: false,
-    });
-    const beyond = held.map(({ key }) => key).filter((key) => goesBeyondRole(key, role));
-    await revokeActive(tx, deps, caller, beyond);
   }
 
   return {
@@ -217,7 +196,10 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           const members = await lockPeopleAndKeys(tx, caller, accountId);
           const member = await memberOf(members, input.userId);
           if (role === 'OWNER' || member.role === 'OWNER') onlyOwners(caller);
-          if (role !== 'OWNER') keepAnOwner(members, member);
+          if (role !== 'OWNER') {
+            keepAnOwner(members, member);
+            await keepBreakGlass(tx, member);
+          }
           await tx.users.setRole(member.id, role);
           tx.announce('session', ALL_IDS);
           await recordChange(tx, deps, caller, {
@@ -227,7 +209,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
             before: { role: member.role },
             after: { role },
           });
-          if (!input.keepKeys) await revokeBeyondRole(tx, caller, member, accountId, role);
+          if (!input.keepKeys) await revokeBeyondRole(tx, deps, caller, member, accountId, role);
           return { ...member, role };
         });
       },
@@ -247,6 +229,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           const member = await memberOf(members, input.userId);
           if (member.role === 'OWNER') onlyOwners(caller);
           keepAnOwner(members, member);
+          await keepBreakGlass(tx, member);
           await tx.users.remove(member.id, clock.now());
           await tx.sessions.removeOf(member.id);
           tx.announce('session', ALL_IDS);
@@ -256,7 +239,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
             target: member.id,
             before: { email: member.email, role: member.role },
           });
-          if (!input.keepKeys) await revokeBeyondRole(tx, caller, member, accountId, null);
+          if (!input.keepKeys) await revokeBeyondRole(tx, deps, caller, member, accountId, null);
           return member;
         });
       },
@@ -282,12 +265,6 @@ function onlyOwners(caller: Caller): void {
   }
 }
 
-/** True if a key exceeds a role. A VIEWER and SUPPORT may have no keys, and a DEVELOPER none with FULL_ACCESS. */
-function goesBeyondRole({ scopes }: ApiKey, role: AccountRole | null): boolean {
-  if (role === 'DEVELOPER') return scopes.includes('FULL_ACCESS');
-  return role === null || role === 'VIEWER' || role === 'SUPPORT';
-}
-
 function keepAnOwner(members: readonly User[], leaving: User): void {
   // An invitation that is pending may never be accepted. So the invited person does not count as an owner yet.
   const stays = members.some(
@@ -298,6 +275,15 @@ function keepAnOwner(members: readonly User[], leaving: User): void {
       { path: 'userId', message: 'is the only OWNER; make somebody else an OWNER first' },
     ]);
   }
+}
+
+/** Throws if the person is the owner whose password signs in while single sign-on is required (R356). */
+async function keepBreakGlass(tx: Tx, { id, accountId }: User): Promise<void> {
+  const settings = accountId === null ? undefined : await tx.singleSignOn.find(accountId);
+  if (!settings?.required || settings.breakGlassUserId !== id) return;
+  const message =
+    'is the owner who can sign in if the single sign-on fails; another owner must set `required` of it to false first';
+  throw validationError([{ path: 'userId', message }]);
 }
 
 function keepInvitationsFew(members: readonly User[]): void {

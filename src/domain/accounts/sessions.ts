@@ -41,6 +41,7 @@ const DEVICES_MAX = 40;
 /** A mail about a new device must not be sent later than this after the sign-in, in ms. */
 const NEW_DEVICE_MAIL_MS = 24 * 3_600_000;
 const WRONG_PASSKEY = 'The passkey was not accepted. Begin again.';
+const LOCAL_SIGN_IN = { identityId: null, longestMs: SESSION_MOST_MS } as const;
 const WRONG_CODE = 'is wrong, or was used before';
 
 interface StoredUser {
@@ -189,7 +190,7 @@ export class Sessions {
     shown: ShownFactor & { readonly password?: string | undefined },
     client: Client,
   ): Promise<void> {
-    const { stores, uow, clock } = this.#deps;
+    const { stores } = this.#deps;
     if (session.isToken) throw forbidden('An access token cannot do this. Sign in instead.');
     const person = await stores.users.find(session.caller.userId);
     if (!person) throw unauthorized('Sign in again.');
@@ -209,10 +210,7 @@ export class Sessions {
       if (!(await this.checkPassword(email, password, client, id)))
         throw wrong('password', 'is not your password');
     }
-    await uow.run(async (tx) => {
-      await tx.sessions.verified(session.tokenHash, clock.now());
-      tx.announce('session', cacheKey(session.tokenHash, false));
-    });
+    await this.confirm(session);
   }
 
   /** Returns what the browser passes to the authenticator, to sign in with only a passkey or for a step-up. */
@@ -307,11 +305,40 @@ export class Sessions {
     return kind !== undefined;
   }
 
-  async #open({ user, passwordHash }: StoredUser, client: Client): Promise<SignedIn> {
+  /**
+   * Starts the session of a person whom a provider has authenticated (R355). It lasts `longestMs` at most. It asks for
+   * no second factor, because the provider decides how people prove who they are.
+   */
+  openSingleSignOn(
+    found: StoredUser,
+    client: Client,
+    identityId: string,
+    longestMs = SESSION_MOST_MS,
+  ): Promise<SignedIn> {
+    return this.#open(found, client, { identityId, longestMs });
+  }
+
+  /** Records that the person of a session proved their identity (R253). */
+  async confirm({ tokenHash }: Session): Promise<void> {
+    const { uow, clock } = this.#deps;
+    await uow.run(async (tx) => {
+      await tx.sessions.verified(tokenHash, clock.now());
+      tx.announce('session', cacheKey(tokenHash, false));
+    });
+  }
+
+  async #open(
+    { user, passwordHash }: StoredUser,
+    client: Client,
+    {
+      identityId,
+      longestMs,
+    }: { readonly identityId: string | null; readonly longestMs: number } = LOCAL_SIGN_IN,
+  ): Promise<SignedIn> {
     const { stores, uow, clock, ids } = this.#deps;
     const now = clock.now();
     const token = ids.random(32).toString('base64url');
-    const expiresAt = new Date(now.getTime() + SESSION_MS);
+    const expiresAt = new Date(now.getTime() + Math.min(SESSION_MS, longestMs));
     const tokenHash = hashToken(token);
     const row = {
       id: ids.uuid(),
@@ -321,15 +348,19 @@ export class Sessions {
       createdAt: now,
       lastSeenAt: now,
       expiresAt,
-      endsAt: new Date(now.getTime() + SESSION_MOST_MS),
+      endsAt: new Date(now.getTime() + longestMs),
       verifiedAt: now,
       address: shownClient(client.address),
       userAgent: client.userAgent.slice(0, USER_AGENT_MAX_LENGTH),
+      identityId,
     };
     await uow.run(async (tx) => {
       // The insert fails if the password was replaced during the check. Refuse then, because the old password may have
       // been stolen.
       if (!(await tx.sessions.insert(row))) throw unauthorized('The email or the password is wrong.');
+      // Check after the insert, which waits for a change of the account's single sign-on (R356).
+      if (identityId === null && (await tx.singleSignOn.isRequiredOf(user.id)))
+        throw unauthorized('Your account requires single sign-on. Sign in with your provider.');
       await this.#noteDevice(tx, user.id, client, now);
     });
     if (await clock.agrees())
@@ -546,7 +577,7 @@ export class Sessions {
       const { user, token } = found;
       const { expiresAt, permissions, lastUsedAt } = token;
       return {
-        caller: { ...callerFor(user), ...this.#restrictionOf(found), permissions },
+        caller: { ...callerFor(user), ...this.#restrictionOf(found, found.hasIdentity), permissions },
         expiresAt,
         endsAt: expiresAt,
         verifiedAt: undefined,
@@ -558,7 +589,7 @@ export class Sessions {
     const [found] = await stores.sessions.findMany([tokenHash], readAt);
     if (!found) throw new SessionNotFound();
     const { user, expiresAt, endsAt, verifiedAt, lastSeenAt } = found;
-    const caller = { ...callerFor(user), ...this.#restrictionOf(found) };
+    const caller = { ...callerFor(user), ...this.#restrictionOf(found, found.identityId !== null) };
     return { caller, expiresAt, endsAt, verifiedAt, lastSeenAt, readAt, isToken };
   }
 
@@ -566,7 +597,12 @@ export class Sessions {
    * Returns what a session is restricted to until the person has set a password or added a second factor (R250, R252).
    * An access token with a restriction may do nothing.
    */
-  #restrictionOf({ user, hasFactor, accountRequiresFactor }: PersonFacts): { restriction?: Restriction } {
+  #restrictionOf(
+    { user, hasFactor, accountRequiresFactor }: PersonFacts,
+    isByProvider: boolean,
+  ): { restriction?: Restriction } {
+    // The provider decides how the person proves who they are.
+    if (isByProvider) return {};
     const { secondFactorPolicy, restrictsOneTimePasswords } = this.#deps.settings;
     if (user.mustChangePassword && restrictsOneTimePasswords) return { restriction: 'change_password' };
     if (!hasFactor && mustHaveFactor(user, secondFactorPolicy, accountRequiresFactor))

@@ -33,6 +33,8 @@ export interface PersonFacts {
   readonly hasFactor: boolean;
   /** True if the person's account requires a second factor. */
   readonly accountRequiresFactor: boolean;
+  /** True if the person has signed in at an identity provider. */
+  readonly hasIdentity: boolean;
 }
 
 /** Hours until an invitation or a one-time password expires. */

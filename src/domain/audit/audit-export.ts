@@ -6,6 +6,9 @@
 import { type AuditLink, CHAIN_START, type ChainedEntry, nextLink } from './audit-chain.ts';
 import type { AuditEntry } from './audit-entry.ts';
 
+export const AUDIT_EXPORT_FORMATS = ['json_lines', 'csv'] as const;
+export type AuditExportFormat = (typeof AUDIT_EXPORT_FORMATS)[number];
+
 interface ExportedEntry extends Omit<AuditEntry, 'at'> {
   readonly seq: number;
   /** Time in ISO 8601. */
@@ -63,9 +66,12 @@ export interface ExportCheck {
 
 /**
  * Checks an export without access to the gateway. Each line must have the right hash, and the entry numbers must have
- * no gap.
+ * no gap. With `isPart`, there may be gaps: the export was filtered, or is of one account.
  */
-export async function checkExport(lines: AsyncIterable<string>): Promise<ExportCheck> {
+export async function checkExport(
+  lines: AsyncIterable<string>,
+  { isPart = false }: { readonly isPart?: boolean | undefined } = {},
+): Promise<ExportCheck> {
   let entries = 0;
   let first: number | null = null;
   let last: AuditLink | undefined;
@@ -79,8 +85,7 @@ export async function checkExport(lines: AsyncIterable<string>): Promise<ExportC
   });
   for await (const line of lines) {
     const read = readLine(line);
-    if (!read || (last && (read.seq !== last.seq + 1 || !read.previous.hash.equals(last.hash))))
-      return verdict(entries + 1);
+    if (!read || (last && !follows(read, last, isPart))) return verdict(entries + 1);
     const expected = nextLink(read.previous, read.entry);
     if (!expected.hash.equals(read.hash)) return verdict(entries + 1);
     last = expected;
@@ -88,6 +93,15 @@ export async function checkExport(lines: AsyncIterable<string>): Promise<ExportC
     entries += 1;
   }
   return verdict(null);
+}
+
+function follows(
+  { seq, previous }: AuditLink & { readonly previous: AuditLink },
+  last: AuditLink,
+  mayHaveGap: boolean,
+): boolean {
+  if (seq === last.seq + 1) return previous.hash.equals(last.hash);
+  return mayHaveGap && seq > last.seq;
 }
 
 function readLine(line: string): (ChainedEntry & { readonly previous: AuditLink }) | undefined {

@@ -95,6 +95,20 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
     ),
 
     /**
+     * Returns the lines of an export (R303) of these entries, by id. They have the whole webhook URLs of old entries,
+     * because otherwise their hashes would be wrong.
+     */
+    exportLines: operation(
+      'audit.exportLines',
+      { roles: ['OWNER'], operator: 'reading' },
+      async (caller, { ids }: { readonly ids: readonly string[] }): Promise<ReadonlyMap<string, string>> => {
+        const accountId = caller.kind === 'member' ? caller.accountId : undefined;
+        const rows = await stores.audit.chained(accountId, ids);
+        return new Map(rows.map(({ previous, ...row }) => [row.entry.id, exportLine(row, previous)]));
+      },
+    ),
+
+    /**
      * Lists the account's entries, newest first. An operator sees the entries of all accounts and of the platform.
      * Webhook URLs are masked when they are read: old entries hold whole URLs, and entries are never rewritten (R212).
      */

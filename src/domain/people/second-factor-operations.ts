@@ -40,7 +40,7 @@ const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor']
 
 /** Operations on a person's second factors (R250), and on lost ones of other people (R251). */
 export function secondFactorOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets, totp, passkeys, settings } = deps;
+  const { stores, uow, clock, ids, secrets, totp, passkeys, mailer, settings } = deps;
 
   /** Ends the person's other sessions and open challenges, because they began with the old factors. */
   async function endOthers(tx: Tx, userId: string, sessionHash?: Buffer): Promise<void> {
@@ -306,6 +306,11 @@ export function secondFactorOperations(deps: Dependencies) {
             action: 'secondFactor.reset',
             target: user.id,
           });
+          if (!mailer.isConfigured) return;
+          const at = clock.now();
+          const until = new Date(at.getTime() + RESET_MAIL_MS).toISOString();
+          const data = { kind: 'factors_reset', userId, at: at.toISOString(), until } as const;
+          await tx.jobs.enqueue([{ queue: 'person-mail', routeKey: 'person-mail', data }]);
         });
         return user;
       },
@@ -314,6 +319,8 @@ export function secondFactorOperations(deps: Dependencies) {
 }
 
 const NAME_MAX_LENGTH = 50;
+/** A mail about removed factors is not sent later than this, in milliseconds. */
+const RESET_MAIL_MS = 24 * 3_600_000;
 
 function checkName(name: string): void {
   if (name.trim() !== '' && name.length <= NAME_MAX_LENGTH) return;

@@ -14,6 +14,8 @@ export interface ListedSession extends SessionRow {
   readonly current: boolean;
   /** Browser and operating system, such as `Firefox on Linux`. */
   readonly device: string;
+  /** True if the person signed in at an identity provider. */
+  readonly singleSignOn: boolean;
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
@@ -44,6 +46,7 @@ export function sessionOperations(deps: Dependencies) {
           expiresAt: row.expiresAt < row.endsAt ? row.expiresAt : row.endsAt,
           current: sessionHash !== undefined && tokenHash.equals(sessionHash),
           device: deviceOf(row.userAgent),
+          singleSignOn: row.identityId !== null,
         }));
       },
     ),

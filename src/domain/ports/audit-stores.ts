@@ -8,6 +8,14 @@ export interface AuditStore {
   append(entry: AuditEntry): Promise<void>;
   /** Returns at most `limit` entries after the number `seq`, in order. */
   chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]>;
+  /**
+   * Returns the entries with these ids in the hash chain, each with the link before it. Without `accountId`, those of
+   * all accounts.
+   */
+  chained(
+    accountId: string | undefined,
+    ids: readonly string[],
+  ): Promise<readonly (ChainedEntry & { readonly previous: AuditLink })[]>;
   /** Returns the stored end of the hash chain, and the signed head. `signed` is null before the first signature. */
   heads(): Promise<{ readonly logId: string; readonly signed: string | null; readonly end: AuditLink }>;
   /** Replaces the signed head if it is still `before`. */

@@ -54,6 +54,8 @@ export type PersonMailJob =
     }
   /** A mail with the link by which a person sets a password. */
   | { readonly kind: 'link'; readonly userId: string; readonly address: string; readonly until: string }
+  /** Somebody else removed the person's second factors. `at` is in ISO 8601. */
+  | { readonly kind: 'factors_reset'; readonly userId: string; readonly at: string; readonly until: string }
   /** Somebody signed in as the person from a new device. `at` is in ISO 8601. */
   | {
       readonly kind: 'new_device';

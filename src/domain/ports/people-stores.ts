@@ -1,5 +1,5 @@
 import type { PersonFacts, User } from '../accounts/user.ts';
-import type { AccountRole, Role } from '../caller.ts';
+import type { Role } from '../caller.ts';
 import type { AccessToken, KnownToken } from '../people/access-token.ts';
 import type { MailLinkKind } from '../people/mail-link.ts';
 import type { SecondFactor } from '../people/second-factor.ts';
@@ -40,7 +40,7 @@ export interface UserStore {
   members(accountId: string): Promise<readonly User[]>;
   /** Locks the people of an account, so that concurrent changes cannot leave it without an owner. */
   lockMembers(accountId: string): Promise<readonly User[]>;
-  setRole(id: string, role: AccountRole): Promise<void>;
+  setRole(id: string, role: Role): Promise<void>;
   accept(id: string, at: Date): Promise<void>;
   /** Frees the email addresses of the account's expired invitations, so that they can be used again. */
   forgetExpired(accountId: string): Promise<void>;
@@ -66,6 +66,8 @@ export interface SessionRow {
   readonly verifiedAt: Date;
   readonly address: string;
   readonly userAgent: string;
+  /** The identity at a provider by which the person signed in. Null for other sign-ins. */
+  readonly identityId: string | null;
 }
 
 /** A session with its person. */

@@ -37,6 +37,7 @@ import type {
 import type { ReportStore } from './report-stores.ts';
 import type { ProviderHealthStore } from './routing.ts';
 import type { SendLimitStore } from './send-limit-store.ts';
+import type { SingleSignOnStore } from './single-sign-on.ts';
 import type { RetentionStore, SweepStore } from './sweep-stores.ts';
 import type { DeliveryStore, EventStore, WebhookStore } from './webhook-stores.ts';
 import type { InboundStore } from './whatsapp.ts';
@@ -52,6 +53,7 @@ export interface Stores {
   readonly accessTokens: AccessTokenStore;
   readonly mailLinks: MailLinkStore;
   readonly knownDevices: KnownDeviceStore;
+  readonly singleSignOn: SingleSignOnStore;
   readonly plans: PlanStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;

@@ -19,6 +19,7 @@ export const SECURITY_EVENT_KINDS = [
   'session',
   'password',
   'second_factor',
+  'single_sign_on',
   'lockout',
   'callback',
   'metrics_token',

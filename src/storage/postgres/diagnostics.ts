@@ -16,6 +16,8 @@ const SEALED_SAMPLES = statement(
      SELECT secret_sealed AS sealed FROM webhooks WHERE deleted_at IS NULL
      UNION ALL
      SELECT signing_secret_sealed FROM api_keys WHERE signing_secret_sealed IS NOT NULL AND revoked_at IS NULL
+     UNION ALL
+     SELECT client_secret_sealed FROM single_sign_on
    ) AS secrets`,
 );
 

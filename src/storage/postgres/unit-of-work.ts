@@ -30,6 +30,7 @@ import { PgRetentionStore } from '../stores/retention.store.ts';
 import { PgSecondFactorStore } from '../stores/second-factor.store.ts';
 import { PgSendLimitStore } from '../stores/send-limit.store.ts';
 import { PgSessionStore, PgSignInFailureStore } from '../stores/session.store.ts';
+import { PgSingleSignOnStore } from '../stores/single-sign-on.store.ts';
 import { PgSweepStore } from '../stores/sweep.store.ts';
 import { PgUsageStore } from '../stores/usage.store.ts';
 import { PgUserStore } from '../stores/user.store.ts';
@@ -60,6 +61,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     accessTokens: new PgAccessTokenStore(sql),
     mailLinks: new PgMailLinkStore(sql),
     knownDevices: new PgKnownDeviceStore(sql),
+    singleSignOn: new PgSingleSignOnStore(sql),
     plans: new PgPlanStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),

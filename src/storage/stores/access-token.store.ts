@@ -1,6 +1,7 @@
 import type { AccessToken, KnownToken } from '../../domain/people/access-token.ts';
 import type { AccessTokenStore } from '../../domain/ports/people-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+import { checkedIdentity } from './single-sign-on.store.ts';
 import { FACT_COLUMNS, type FactsRow, mapFacts, presentIn, USER_COLUMNS } from './user.store.ts';
 
 interface TokenRow {
@@ -33,7 +34,9 @@ const LIVING = statement(
   'access-tokens-living',
   `SELECT ${TOKEN_AND_USER}, ${FACT_COLUMNS}, t.token_hash
    FROM access_tokens t JOIN users u ON u.id = t.user_id AND ${presentIn('u')}
-   WHERE t.token_hash = ANY($1::bytea[]) AND t.revoked_at IS NULL AND t.expires_at > $2`,
+   WHERE t.token_hash = ANY($1::bytea[]) AND t.revoked_at IS NULL AND t.expires_at > $2
+     AND NOT EXISTS (SELECT FROM single_sign_on_identities i WHERE i.user_id = u.id
+       AND NOT (${checkedIdentity('i', '$2')}))`,
 );
 const LIST = statement(
   'access-tokens',

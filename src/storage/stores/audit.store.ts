@@ -1,4 +1,4 @@
-import { type AuditLink, type ChainedEntry, nextLink } from '../../domain/audit/audit-chain.ts';
+import { type AuditLink, CHAIN_START, type ChainedEntry, nextLink } from '../../domain/audit/audit-chain.ts';
 import type { AuditEntry } from '../../domain/audit/audit-entry.ts';
 import type { KeyRange } from '../../domain/paging.ts';
 import type { AuditHeads, AuditStore } from '../../domain/ports/audit-stores.ts';
@@ -46,6 +46,12 @@ const AFTER = statement(
   'audit-after',
   `SELECT ${COLUMNS.join(', ')}, seq, hash FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2`,
 );
+const CHAINED = statement(
+  'audit-chained',
+  `SELECT ${COLUMNS.map((column) => `e.${column}`).join(', ')}, e.seq, e.hash, p.hash AS previous_hash
+   FROM audit_entries e LEFT JOIN audit_entries p ON p.seq = e.seq - 1
+   WHERE e.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR e.account_id = $2)`,
+);
 
 interface HeadRow extends AuditLink {
   readonly log_id: string;
@@ -82,6 +88,17 @@ export class PgAuditStore implements AuditStore {
   async chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]> {
     const rows = await this.#sql.queryOnDisk<AuditRow & AuditLink>(AFTER, [seq, limit]);
     return rows.map((row) => ({ seq: row.seq, hash: row.hash, entry: mapRow(row) }));
+  }
+
+  async chained(accountId: string | undefined, ids: readonly string[]) {
+    type Row = AuditRow & AuditLink & { readonly previous_hash: Buffer | null };
+    const rows = await this.#sql.queryOnDisk<Row>(CHAINED, [ids, accountId ?? null]);
+    return rows.map((row) => ({
+      seq: row.seq,
+      hash: row.hash,
+      entry: mapRow(row),
+      previous: row.previous_hash === null ? CHAIN_START : { seq: row.seq - 1, hash: row.previous_hash },
+    }));
   }
 
   async heads(): Promise<{ logId: string; signed: string | null; end: AuditLink }> {

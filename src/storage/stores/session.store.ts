@@ -5,6 +5,7 @@ import type {
   SignInFailureStore,
 } from '../../domain/ports/people-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+import { checkedIdentity } from './single-sign-on.store.ts';
 import { FACT_COLUMNS, type FactsRow, mapFacts, presentIn, USER_COLUMNS } from './user.store.ts';
 
 const SESSION_COLUMNS = [
@@ -17,6 +18,7 @@ const SESSION_COLUMNS = [
   'verified_at',
   'address',
   'user_agent',
+  'identity_id',
 ] as const;
 interface SessionColumns {
   id: string;
@@ -28,6 +30,7 @@ interface SessionColumns {
   verified_at: Date;
   address: string;
   user_agent: string;
+  identity_id: string | null;
 }
 
 // Locks the person's row. Replacing a password ends all sessions. So this insert must run completely before it or after
@@ -35,9 +38,9 @@ interface SessionColumns {
 const INSERT = statement(
   'session-insert',
   `INSERT INTO sessions (token_hash, user_id, id, created_at, last_seen_at, expires_at, ends_at, verified_at, address,
-     user_agent)
+     user_agent, identity_id)
    SELECT $1::bytea, id, $4::uuid, $5::timestamptz, $6::timestamptz, $7::timestamptz, $8::timestamptz, $9::timestamptz,
-     $10, $11
+     $10, $11, $12::uuid
    FROM users WHERE id = $2 AND password_hash = $3 AND ${presentIn('users')} FOR SHARE
    RETURNING user_id`,
 );
@@ -47,7 +50,9 @@ const FIND_MANY = statement(
   `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')},
      ${SESSION_COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')}, ${FACT_COLUMNS}
    FROM sessions s JOIN users u ON u.id = s.user_id AND ${presentIn('u')}
-   WHERE s.token_hash = ANY($1::bytea[]) AND s.expires_at > $2 AND s.ends_at > $2`,
+   WHERE s.token_hash = ANY($1::bytea[]) AND s.expires_at > $2 AND s.ends_at > $2
+     AND (s.identity_id IS NULL OR EXISTS (
+       SELECT FROM single_sign_on_identities i WHERE i.id = s.identity_id AND ${checkedIdentity('i', '$2')}))`,
 );
 const LIST_OF = statement(
   'sessions-of',
@@ -92,7 +97,7 @@ export class PgSessionStore implements SessionStore {
     session: SessionRow & { tokenHash: Buffer; userId: string; passwordHash: string },
   ): Promise<boolean> {
     const { tokenHash, userId, passwordHash, id, createdAt, lastSeenAt, expiresAt, endsAt } = session;
-    const { verifiedAt, address, userAgent } = session;
+    const { verifiedAt, address, userAgent, identityId } = session;
     const values = [
       tokenHash,
       userId,
@@ -104,7 +109,7 @@ export class PgSessionStore implements SessionStore {
       endsAt,
       verifiedAt,
     ];
-    return (await this.#sql.query(INSERT, [...values, address, userAgent])).length > 0;
+    return (await this.#sql.query(INSERT, [...values, address, userAgent, identityId])).length > 0;
   }
 
   async findMany(tokenHashes: readonly Buffer[], now: Date): Promise<readonly FoundSession[]> {
@@ -124,6 +129,7 @@ export class PgSessionStore implements SessionStore {
         verified_at: row.session_verified_at,
         address: row.session_address,
         user_agent: row.session_user_agent,
+        identity_id: row.session_identity_id,
       }),
     }));
   }
@@ -167,6 +173,7 @@ function mapSession(row: SessionColumns) {
     verifiedAt: row.verified_at,
     address: row.address,
     userAgent: row.user_agent,
+    identityId: row.identity_id,
   };
 }
 

@@ -1,5 +1,5 @@
 import { ONE_TIME_HOURS, type PersonFacts, type User } from '../../domain/accounts/user.ts';
-import type { AccountRole, Role } from '../../domain/caller.ts';
+import type { Role } from '../../domain/caller.ts';
 import type { UserStore } from '../../domain/ports/people-stores.ts';
 import { isUuid } from '../../domain/uuid.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
@@ -33,11 +33,13 @@ export const USER_COLUMNS = [
 /** Columns that `mapFacts` needs in addition to those of the person. The people are in the table `u`. */
 export const FACT_COLUMNS = `
   EXISTS (SELECT FROM second_factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL) AS has_factor,
-  coalesce((SELECT require_second_factor FROM accounts WHERE accounts.id = u.account_id), false) AS account_requires_factor`;
+  coalesce((SELECT require_second_factor FROM accounts WHERE accounts.id = u.account_id), false) AS account_requires_factor,
+  EXISTS (SELECT FROM single_sign_on_identities i WHERE i.user_id = u.id) AS has_identity`;
 
 export interface FactsRow extends UserRow {
   has_factor: boolean;
   account_requires_factor: boolean;
+  has_identity: boolean;
 }
 
 export function mapFacts(row: FactsRow): PersonFacts {
@@ -45,6 +47,7 @@ export function mapFacts(row: FactsRow): PersonFacts {
     user: mapUser(row),
     hasFactor: row.has_factor,
     accountRequiresFactor: row.account_requires_factor,
+    hasIdentity: row.has_identity,
   };
 }
 
@@ -187,7 +190,7 @@ export class PgUserStore implements UserStore {
     return rows.map(mapUser);
   }
 
-  async setRole(id: string, role: AccountRole): Promise<void> {
+  async setRole(id: string, role: Role): Promise<void> {
     await this.#sql.table('users').where({ id }).update({ role });
   }
 

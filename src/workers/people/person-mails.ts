@@ -45,6 +45,7 @@ export class PersonMails {
       this.#parts.logger.warn({ kind: data.kind }, 'a mail to a person could not be sent in time');
     } else if (data.kind === 'lost_password') await this.#split(data);
     else if (data.kind === 'link') await this.#mailLink(data, signal);
+    else if (data.kind === 'factors_reset') await this.#mailReset(data, signal);
     else await this.#mailNewDevice(data, signal);
   }
 
@@ -86,22 +87,46 @@ export class PersonMails {
     });
   }
 
-  async #mailNewDevice(
+  #mailReset({ userId, at, until }: PersonMailJob & { kind: 'factors_reset' }, signal: AbortSignal) {
+    return this.#notify(userId, until, signal, ({ email }) => ({
+      subject: `Your second factor at ${this.#parts.serviceName} was removed`,
+      lines: [
+        `The second factors of ${email} were removed by somebody else, at ${timeOf(new Date(at))}, and your sessions have ended.`,
+        'If you asked for it, sign in and add another one.',
+        `If not, change your password at once and tell who runs the gateway: ${this.#parts.publicUrl()}/console/`,
+      ],
+    }));
+  }
+
+  #mailNewDevice(
     { userId, device, address, at, until }: PersonMailJob & { kind: 'new_device' },
     signal: AbortSignal,
+  ) {
+    return this.#notify(userId, until, signal, ({ email }) => ({
+      subject: `A new device signed in at ${this.#parts.serviceName}`,
+      lines: [
+        `Somebody signed in as ${email} from a device that is new: ${device}, from ${address}, at ${timeOf(new Date(at))}.`,
+        'If it was you, there is nothing to do.',
+        `If not, change your password and end that session: ${this.#parts.publicUrl()}/console/security`,
+      ],
+    }));
+  }
+
+  /** Mails a person what happened to their sign-in. A person who was removed gets no mail. */
+  async #notify(
+    userId: string,
+    until: string,
+    signal: AbortSignal,
+    letterTo: (user: User) => { readonly subject: string; readonly lines: readonly string[] },
   ): Promise<void> {
-    const { stores, ids, serviceName, publicUrl } = this.#parts;
+    const { stores, ids } = this.#parts;
     const found = await stores.users.find(userId);
     if (!found) return;
-    const lines = [
-      `Somebody signed in as ${found.user.email} from a device that is new: ${device}, from ${address}, at ${timeOf(new Date(at))}.`,
-      'If it was you, there is nothing to do.',
-      `If not, change your password and end that session: ${publicUrl()}/console/security`,
-    ];
+    const { subject, lines } = letterTo(found.user);
     const mail = {
       id: ids.uuid(),
       to: found.user.email,
-      subject: `A new device signed in at ${serviceName}`,
+      subject,
       text: textOf(lines),
       expiresAt: new Date(until),
     };

@@ -13,6 +13,7 @@ import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { AuditLog, type AuditLogFilter, type AuditLogQuery } from './audit.generated.ts';
 import { Changes } from './changes.tsx';
+import { ExportAudit } from './export.tsx';
 
 type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
 
@@ -53,7 +54,11 @@ export default function AuditLogPage() {
   ];
   return (
     <>
-      <PageHeader title="Audit log" />
+      <PageHeader title="Audit log">
+        <Can run="audit.exportLines">
+          <ExportAudit filter={filter} />
+        </Can>
+      </PageHeader>
       <Filters label="Filter the audit log">
         <Field name="action" label="Action" list={ACTIONS_ID} placeholder="apiKey.create" />
         <Field name="actor" label="Who" list={PEOPLE_ID} placeholder="user:…, key:… or system:…" />

@@ -1,9 +1,10 @@
 import { useState } from 'react';
-import { createPasskey, hasPasskeys, usePasskeySteps } from '../../lib/passkeys.ts';
+import { createPasskey, hasPasskeys } from '../../lib/passkeys.ts';
 import { refetch, useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
 import { OwnFactors, type OwnFactorsQuery, Session } from '../../lib/session.generated.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
+import { useSteps } from '../../lib/steps.ts';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
@@ -142,7 +143,7 @@ function AddPasskey() {
   const [codes, setCodes] = useState<readonly string[]>([]);
   const toast = useToast();
   const refresh = () => refetch(OwnFactors, RecoveryCodesLeft, Sessions, Session);
-  const add = usePasskeySteps(async () => {
+  const add = useSteps(async () => {
     const { startPasskey } = await request(StartPasskey, {});
     const { finishPasskey } = await request(FinishPasskey, { passkey: await createPasskey(startPasskey) });
     setCodes(finishPasskey.recoveryCodes);

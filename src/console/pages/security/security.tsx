@@ -4,6 +4,7 @@ import { AccessTokensSection } from './access-tokens.tsx';
 import { PolicySection } from './policy.tsx';
 import { FactorsSection } from './second-factors.tsx';
 import { SessionsSection } from './sessions.tsx';
+import { SingleSignOnSection } from './single-sign-on.tsx';
 
 /** The page for second factors, sessions and access tokens. Owners also set the security policy of the account. */
 export default function SecurityPage() {
@@ -19,6 +20,9 @@ export default function SecurityPage() {
       </Can>
       <Can run="account.setSecurityPolicy">
         <PolicySection />
+      </Can>
+      <Can run="singleSignOn.set">
+        <SingleSignOnSection />
       </Can>
     </>
   );

@@ -1,4 +1,4 @@
-import { type Ref, useEffect, useRef } from 'react';
+import { type Ref, useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { ApiError } from '../../lib/api-error.ts';
 import { askPasskey, type PasskeyJson } from '../../lib/passkeys.ts';
@@ -18,6 +18,7 @@ import { CodeField, Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { PasskeyButton } from '../../ui/passkey-button.tsx';
 import { PublicPage } from './public-page.tsx';
+import { ProviderButtons } from './single-sign-on.tsx';
 
 /** Returns an error text that fits a person who signs in. */
 function explain(error: ApiError): ApiError {
@@ -61,6 +62,7 @@ export function SignInAgain({ email }: { email: string }) {
 
 function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<HTMLInputElement> }) {
   const signIn = useApiMutation(SignIn, { onDone: signedIn });
+  const [typed, setTyped] = useState(email ?? '');
   const { challenge, passkey } = signIn.error ?? {};
   if (challenge !== undefined)
     return <CodeForm challenge={challenge} passkey={passkey} onBack={() => signIn.reset()} />;
@@ -85,6 +87,7 @@ function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<
           autoComplete="username"
           autoFocus
           defaultValue={email}
+          onBlur={({ target }) => setTyped(target.value.trim())}
         />
         <Field
           ref={passwordRef}
@@ -98,6 +101,7 @@ function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<
         </Button>
       </Form>
       <PasskeyButton steps={signInAlone} />
+      <ProviderButtons email={typed} />
     </>
   );
 }

@@ -1,0 +1,212 @@
+import { useState } from 'react';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { Checkbox, Field, Select, TextArea } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { Time } from '../../ui/values.tsx';
+import {
+  AccountSingleSignOn,
+  type AccountSingleSignOnQuery,
+  CheckSingleSignOnDomain,
+  RemoveSingleSignOn,
+  SetSingleSignOn,
+  type SetSingleSignOnMutationVariables,
+} from './single-sign-on.generated.ts';
+
+type Settings = NonNullable<AccountSingleSignOnQuery['singleSignOn']>;
+type Mapping = SetSingleSignOnMutationVariables['roleMapping'];
+type Role = Mapping['rules'][number]['role'];
+
+const ROLES: readonly Role[] = ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER'];
+
+/** For owners: the identity provider of the account. */
+export function SingleSignOnSection() {
+  const query = useApiQuery(AccountSingleSignOn, {});
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <section className="card stack" aria-labelledby="single-sign-on">
+      <h2 id="single-sign-on">Single sign-on</h2>
+      <Loaded query={query}>
+        {({ singleSignOn: settings }) => (
+          <>
+            {settings ? (
+              <Facts settings={settings} />
+            ) : (
+              <p>
+                Members sign in with passwords or passkeys. They can sign in at your identity provider
+                instead.
+              </p>
+            )}
+            {isOpen ? (
+              <SettingsForm settings={settings ?? undefined} onDone={() => setOpen(false)} />
+            ) : (
+              <div className="row">
+                <Button onClick={() => setOpen(true)}>
+                  {settings ? 'Change the provider' : 'Set up single sign-on'}
+                </Button>
+                {settings && <Remove />}
+              </div>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Facts({ settings }: { settings: Settings }) {
+  const { issuer, domain, domainProvedAt, dnsRecord, required } = settings;
+  const toast = useToast();
+  const check = useApiMutation(CheckSingleSignOnDomain, {
+    refetches: [AccountSingleSignOn],
+    onDone: () => toast({ text: `${domain} is proved. Its people can sign in now.` }),
+  });
+  if (domainProvedAt !== null) {
+    return (
+      <p>
+        People of {domain} sign in at {issuer}
+        {required ? ', and only there' : ''}. The domain was proved <Time at={domainProvedAt} />.
+      </p>
+    );
+  }
+  return (
+    <>
+      <p>Add this TXT record to the DNS of {domain}. Nobody signs in by the provider before.</p>
+      <CodeBlock label="Name of the record" text={dnsRecord.name} />
+      <CodeBlock label="Text of the record" text={dnsRecord.value} />
+      {check.error && <Notice tone="warn">{check.error.message}</Notice>}
+      <div className="row">
+        <Button look="primary" isBusy={check.isPending} onClick={() => check.mutate({})}>
+          Check now
+        </Button>
+      </div>
+    </>
+  );
+}
+
+function Remove() {
+  const toast = useToast();
+  const remove = useApiMutation(RemoveSingleSignOn, {
+    refetches: [AccountSingleSignOn],
+    onDone: () => toast({ text: 'The provider is removed.' }),
+  });
+  return (
+    <ConfirmButton
+      title="Remove the provider?"
+      consequence="Whoever signed in by it is signed out. Members sign in with passwords again; whoever has none asks for one by mail."
+      confirmLabel="Remove it"
+      onConfirm={() => remove.mutateAsync({})}
+    >
+      Remove the provider
+    </ConfirmButton>
+  );
+}
+
+function SettingsForm({ settings, onDone }: { settings: Settings | undefined; onDone: () => void }) {
+  const toast = useToast();
+  const set = useApiMutation(SetSingleSignOn, {
+    refetches: [AccountSingleSignOn],
+    onDone: () => {
+      toast({ text: 'Saved.' });
+      onDone();
+    },
+  });
+  const { roleMapping } = settings ?? {};
+  return (
+    <Form
+      label="Single sign-on"
+      error={set.error}
+      onSubmit={(values) => {
+        const secret = textOf(values, 'clientSecret');
+        set.mutate({
+          issuer: textOf(values, 'issuer'),
+          clientId: textOf(values, 'clientId'),
+          ...(secret === '' ? {} : { clientSecret: secret }),
+          domain: textOf(values, 'domain'),
+          roleMapping: mappingOf(values),
+          required: values.get('required') === 'on',
+        });
+      }}
+    >
+      <Field
+        name="issuer"
+        label="Issuer"
+        type="url"
+        defaultValue={settings?.issuer}
+        hint="As the provider names it, such as https://login.example.com. Its redirect URI for this gateway is the address of this console with /single-sign-on."
+        autoFocus
+      />
+      <Field name="clientId" label="Client id" defaultValue={settings?.clientId} />
+      <Field
+        name="clientSecret"
+        label="Client secret"
+        type="password"
+        autoComplete="off"
+        hint={settings ? 'Leave it empty to keep the one that is stored.' : undefined}
+      />
+      <Field
+        name="domain"
+        label="Domain"
+        defaultValue={settings?.domain}
+        hint="The part of the email addresses after the @, such as example.com."
+      />
+      <Field
+        name="claim"
+        label="Claim"
+        defaultValue={roleMapping?.claim ?? 'groups'}
+        hint="What the provider calls the groups or roles of a person."
+      />
+      <TextArea
+        name="roleMapping"
+        label="Roles"
+        defaultValue={roleMapping?.rules.map(({ value, role }) => `${value} = ${role}`).join('\n')}
+        hint={`A group and its role in each line, such as “admins = ADMIN”. Roles: ${ROLES.join(', ')}.`}
+      />
+      <Select
+        name="defaultRole"
+        label="Everybody else"
+        defaultValue={roleMapping?.defaultRole ?? ''}
+        options={[
+          { value: '', label: 'Cannot sign in' },
+          ...ROLES.map((role) => ({ value: role, label: role })),
+        ]}
+      />
+      <Checkbox
+        name="required"
+        label="Members must sign in by the provider"
+        defaultChecked={settings?.required}
+        hint="Sessions by passwords end. Only you can still use your password, in case the provider fails."
+      />
+      <div className="row">
+        <Button type="submit" look="primary" isBusy={set.isPending}>
+          Save
+        </Button>
+        <Button onClick={onDone}>Cancel</Button>
+      </div>
+    </Form>
+  );
+}
+
+/** Reads the mapping. The gateway refuses what is not a role, and says which line it is. */
+function mappingOf(values: FormData): Mapping {
+  const rules = textOf(values, 'roleMapping')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const at = line.lastIndexOf('=');
+      return { value: line.slice(0, Math.max(0, at)).trim(), role: roleOf(line.slice(at + 1)) };
+    });
+  const defaultRole = String(values.get('defaultRole'));
+  return {
+    claim: textOf(values, 'claim'),
+    rules,
+    ...(defaultRole === '' ? {} : { defaultRole: roleOf(defaultRole) }),
+  };
+}
+
+const roleOf = (text: string) => text.trim().toUpperCase() as Role;
