@@ -1,17 +1,15 @@
 /** The functions that the commands `backup` and `restore` call. */
 export interface BackupTools {
-  backUp(options: {
-    readonly to: string;
-    readonly withKeys: boolean;
-    readonly isFast: boolean;
-    readonly onProgress: OnProgress;
-  }): Promise<{
-    readonly file: string;
-    readonly bytes: number;
-    readonly postgres: string;
-    readonly wholeUntil: string;
-    readonly masterKey: string;
-  }>;
+  backUp(options: BackupOptions): Promise<BaseReport>;
+  backUpContinuously(
+    options: BackupOptions & {
+      readonly signal: AbortSignal;
+      readonly baseEveryHours: number;
+      readonly onBase: (made: BaseReport) => void;
+      readonly onKept: (until: Date) => void;
+      readonly onFault: (error: unknown) => void;
+    },
+  ): Promise<void>;
   restore(options: {
     readonly from: string;
     readonly until: Date | undefined;
@@ -19,6 +17,21 @@ export interface BackupTools {
     readonly isCheck: boolean;
     readonly onProgress: OnProgress;
   }): Promise<RestoreReport>;
+}
+
+interface BackupOptions {
+  readonly to: string;
+  readonly withKeys: boolean;
+  readonly isFast: boolean;
+  readonly onProgress: OnProgress;
+}
+
+export interface BaseReport {
+  readonly file: string;
+  readonly bytes: number;
+  readonly postgres: string;
+  readonly wholeUntil: string;
+  readonly masterKey: string;
 }
 
 /** Called with the number of bytes that are done and the number that are expected. */

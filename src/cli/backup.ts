@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseIsoTime } from '../domain/iso-time.ts';
-import type { OnProgress, RestoreReport } from './backup-tools.ts';
+import type { BaseReport, OnProgress, RestoreReport } from './backup-tools.ts';
 import { type CliRunner, examples, leaf } from './command.ts';
 import type { CliAnswer } from './output.ts';
 
@@ -13,26 +13,45 @@ export function addBackup(program: Command, runner: Pick<CliRunner, 'withTools'>
     )
     .option('--fast', 'start at once with a full checkpoint, instead of spreading its writes over minutes')
     .option('--with-keys', 'include the master key and the Web Push keys')
-    .addHelpText('after', examples('backup --to /mnt/backups', 'backup --to gateway.tar.zst --with-keys'))
-    .action(({ json, to, withKeys = false, fast = false }) =>
-      runner.withTools(json, async ({ backUp }) => {
-        const made = await backUp({ to, withKeys, isFast: fast, onProgress: showProgress('backup', json) });
-        const { file, bytes, postgres, wholeUntil, masterKey } = made;
-        const lines = [
-          `backup    ${file} (${megabytes(bytes)}, PostgreSQL ${postgres})`,
-          `until     ${wholeUntil}: everything committed before is in it`,
-          withKeys
-            ? 'keys      included: anyone who has the file can read every secret'
-            : `keys      not included: keep the master key ${masterKey} elsewhere`,
-        ];
-        return { json: { backup: made }, text: lines.join('\n') };
+    .option('--continuous', 'keep every later change beside the copy, until SIGINT or SIGTERM')
+    .option('--base-every <hours>', 'with --continuous, copy the whole database at this interval', hours, 24)
+    .addHelpText(
+      'after',
+      examples(
+        'backup --to /mnt/backups',
+        'backup --to gateway.tar.zst --with-keys',
+        'backup --to /mnt/backups --continuous',
+      ),
+    )
+    .action(({ json, to, withKeys = false, fast = false, continuous = false, baseEvery }) =>
+      runner.withTools(json, async ({ backUp, backUpContinuously }) => {
+        const options = { to, withKeys, isFast: fast, onProgress: showProgress('backup', json) };
+        if (!continuous) {
+          const made = await backUp(options);
+          return { json: { backup: made }, text: describeBase(made, withKeys) };
+        }
+        let kept: string | undefined;
+        const show = showKept(json);
+        await backUpContinuously({
+          ...options,
+          baseEveryHours: baseEvery,
+          signal: untilStopped(),
+          onBase: (made) => note(json, describeBase(made, withKeys)),
+          onFault: (error) => note(json, `backup: ${error instanceof Error ? error.message : error}`),
+          onKept(until) {
+            kept = until.toISOString();
+            show(kept);
+          },
+        });
+        const text = kept ? `until     ${kept}: everything committed before is kept` : 'nothing was kept';
+        return { json: { keptUntil: kept ?? null }, text };
       }),
     );
   leaf(program, 'restore', 'restore a backup; the gateway then sends nothing until it is released')
     .requiredOption('--from <place>', 'a backup file, or a directory of backups')
     .option(
       '--until <time>',
-      'in a directory, use the newest backup complete at this time (ISO 8601 with Z or an offset)',
+      'in a directory, restore the state at this time (ISO 8601 with Z or an offset)',
       time,
     )
     .option('--to <directory>', 'restore for your own PostgreSQL into this directory, instead of DATA_DIR')
@@ -48,6 +67,39 @@ export function addBackup(program: Command, runner: Pick<CliRunner, 'withTools'>
         ),
       ),
     );
+}
+
+function describeBase(made: BaseReport, withKeys: boolean): string {
+  const { file, bytes, postgres, wholeUntil, masterKey } = made;
+  return [
+    `backup    ${file} (${megabytes(bytes)}, PostgreSQL ${postgres})`,
+    `until     ${wholeUntil}: everything committed before is in it`,
+    withKeys
+      ? 'keys      included: anyone who has the file can read every secret'
+      : `keys      not included: keep the master key ${masterKey} elsewhere`,
+  ].join('\n');
+}
+
+/** Aborted by the first SIGINT or SIGTERM. */
+function untilStopped(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
+  return stop.signal;
+}
+
+/** Writes a line to stderr, unless with --json. */
+function note(isJson: boolean | undefined, text: string): void {
+  if (!isJson) process.stderr.write(`${text}\n`);
+}
+
+/** Returns a function that says every 10 s up to which time everything is kept. */
+function showKept(isJson: boolean | undefined): (until: string) => void {
+  let shownAt = Number.NEGATIVE_INFINITY;
+  return (until) => {
+    if (performance.now() - shownAt < LINE_EVERY_MS) return;
+    shownAt = performance.now();
+    note(isJson, `kept until ${until}`);
+  };
 }
 
 function describe(report: RestoreReport): CliAnswer {
@@ -94,5 +146,12 @@ const megabytes = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MB`;
 function time(text: string): Date {
   const parsed = parseIsoTime(text);
   if (!parsed) throw new InvalidArgumentError('It must be a time such as 2026-11-24T09:30:00Z.');
+  return parsed;
+}
+
+function hours(text: string): number {
+  const parsed = Number(text);
+  if (!(parsed >= 1 && parsed <= 8_760))
+    throw new InvalidArgumentError('It must be a number of hours from 1 to 8760.');
   return parsed;
 }

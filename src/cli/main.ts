@@ -56,9 +56,10 @@ const runner: CliRunner = {
   async withTools(isJson, work) {
     const config = loadConfig();
     const logger = createLogger(config.logLevel ?? 'silent');
-    const { backUp, restore } = await import('../start/backup.ts');
+    const { backUp, backUpContinuously, restore } = await import('../start/backup.ts');
     const answer = await work({
       backUp: (options) => backUp(config, logger, options),
+      backUpContinuously: (options) => backUpContinuously(config, logger, options),
       restore: (options) => restore(config, logger, options),
     });
     await print(isJson, answer);

@@ -5,9 +5,11 @@ import { type Config, ConfigError } from '../config/config.ts';
 import { embeddedPostgresOf, GATEWAY_DATABASE, masterKeyOf, requireCluster } from '../config/data-dir.ts';
 import { createSecretBox, sealedUnder } from '../crypto/secret-box.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import { type BackupDescription, KEY_FILES } from '../storage/backup/backup-files.ts';
+import { type BackupDescription, basesIn, KEY_FILES, SUFFIX } from '../storage/backup/backup-files.ts';
 import { type BackupResult, takeBaseBackup } from '../storage/backup/base-backup.ts';
 import { checkBackup, restoreIntoDataDir, restoreIntoDirectory } from '../storage/backup/restore.ts';
+import { hasBase, wantsBase } from '../storage/backup/wal-files.ts';
+import { keepWal } from '../storage/backup/wal-stream.ts';
 import type { DatabaseConnection } from '../storage/postgres/connection.ts';
 import { databaseOf } from './database.ts';
 
@@ -23,18 +25,85 @@ export interface BackupOptions {
 
 /** Copies the database while the gateway runs (docs/operations/backup.md). */
 export async function backUp(config: Config, logger: Logger, options: BackupOptions): Promise<BackupResult> {
-  return withDatabase(config, logger, async (connection) =>
-    takeBaseBackup({
+  return withDatabase(config, logger, (connection) => takeBase(config, connection, options));
+}
+
+async function takeBase(
+  config: Config,
+  connection: DatabaseConnection,
+  options: BackupOptions,
+): Promise<BackupResult> {
+  return takeBaseBackup({
+    connection,
+    to: options.to,
+    embeddedOn: config.databaseUrl === undefined ? `${process.platform}-${process.arch}` : null,
+    // An embedded server has only a small cache to write to the disk, so a fast checkpoint takes little time.
+    isFast: options.isFast || config.databaseUrl === undefined,
+    masterKey: nameOf(await masterKeyOf(config)),
+    keys: options.withKeys ? await keysOf(config) : {},
+    onProgress: options.onProgress,
+  });
+}
+
+export interface ContinuousOptions extends BackupOptions {
+  /** Ends the backup. A base that is being made is completed first. */
+  readonly signal: AbortSignal;
+  readonly baseEveryHours: number;
+  readonly onBase: (made: BackupResult) => void;
+  /** Called about every second with the time up to which a restore can reach. */
+  readonly onKept: (until: Date) => void;
+  /** Called when the server is away or refuses. It is tried again. */
+  readonly onFault: (error: unknown) => void;
+}
+
+const HOUR_MS = 3_600_000;
+/** Pause after a base that failed, in ms. */
+const PAUSE_MS = 60_000;
+
+/**
+ * Keeps the write-ahead log beside bases until `signal` is aborted. Takes a base at the start unless there is one that the
+ * log continues, and then at the interval.
+ */
+export async function backUpContinuously(
+  config: Config,
+  logger: Logger,
+  options: ContinuousOptions,
+): Promise<void> {
+  const { to, signal, onBase, onKept, onFault } = options;
+  if (to.endsWith(SUFFIX)) throw new ConfigError('With --continuous, --to is a directory.');
+  const newest = (await basesIn(to)).at(-1);
+  let dueAt = newest ? newest.at.getTime() + options.baseEveryHours * HOUR_MS : 0;
+  await withDatabase(config, logger, async (connection) => {
+    let isBusy = false;
+    let copying = Promise.resolve();
+    // The log must be kept before a base begins, or the part between them could be missing.
+    const takeDueBase = async () => {
+      if (Date.now() < dueAt && !(await wantsBase(to))) return;
+      const at = Date.now();
+      dueAt = at + PAUSE_MS;
+      const made = await takeBase(config, connection, options);
+      await hasBase(to);
+      dueAt = at + options.baseEveryHours * HOUR_MS;
+      onBase(made);
+    };
+    await keepWal({
       connection,
-      to: options.to,
-      embeddedOn: config.databaseUrl === undefined ? `${process.platform}-${process.arch}` : null,
-      // An embedded server has only a small cache to write to the disk, so a fast checkpoint takes little time.
-      isFast: options.isFast || config.databaseUrl === undefined,
-      masterKey: nameOf(await masterKeyOf(config)),
-      keys: options.withKeys ? await keysOf(config) : {},
-      onProgress: options.onProgress,
-    }),
-  );
+      to,
+      signal,
+      onFault,
+      onKept(until) {
+        onKept(until);
+        if (isBusy || signal.aborted) return;
+        isBusy = true;
+        copying = takeDueBase()
+          .catch(onFault)
+          .finally(() => {
+            isBusy = false;
+          });
+      },
+    });
+    await copying;
+  });
 }
 
 async function withDatabase<T>(

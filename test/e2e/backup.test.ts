@@ -1,5 +1,5 @@
 /** Takes a backup of a running gateway, destroys its data, and restores the backup elsewhere. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -12,6 +12,7 @@ import {
   quickstartOf,
   runCli,
   type ServerProcess,
+  startCli,
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
@@ -162,6 +163,69 @@ describe('backup and restore (R255)', () => {
     });
     await eventually(() => carrier.received.length === 1);
     expect(await query(connection, UNEVEN)).toEqual([]);
+  });
+
+  it('of a continuous backup, what was answered until a time is there, and nothing later (R351)', async () => {
+    const smsc = closeAtEnd(await startSmsc(), (opened) => opened.stop());
+    const first = await start(await workplace.directory('first'), smsc);
+    const load = sendAll(first.url, quickstartOf(first.server.stdout()).key);
+    const to = await workplace.directory('backups');
+    const backup = closeAtEnd(
+      startCli(workplace, ['backup', '--to', to, '--continuous'], first.variables),
+      (started) => started.kill(),
+    );
+    await eventually(() => /^backup .*base-/m.test(backup.stderr()));
+    const count = load.answered.length;
+    await eventually(() => load.answered.length > count + 300);
+    // Also the last messages before the time are there: the sender knows of them before the time is read.
+    const whole = load.answered.map(({ id }) => id);
+    const connection = await embeddedConnection(first.dataDir);
+    const [{ until } = { until: '' }] = await query<{ until: string }>(
+      connection,
+      `SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until`,
+    );
+    const later = load.answered.length;
+    await eventually(() => load.answered.length > later + 300);
+    const isKept = `SELECT 1 FROM pg_stat_replication WHERE flush_lsn >= $1::pg_lsn`;
+    const [{ lsn } = { lsn: '' }] = await query<{ lsn: string }>(
+      connection,
+      'SELECT pg_current_wal_lsn()::text AS lsn',
+    );
+    await eventually(async () => (await query(connection, isKept, [lsn])).length > 0);
+    await load.stop();
+    await killEverything(first);
+    await backup.kill();
+
+    const dataDir = await workplace.directory('second');
+    const variables = { ...first.variables, DATA_DIR: dataDir };
+    const restored = await runCli(
+      workplace,
+      ['restore', '--from', to, '--until', until, '--json'],
+      variables,
+    );
+    expect(restored).toMatchObject({ code: 0 });
+    await cp(join(first.dataDir, 'master.key'), join(dataDir, 'master.key'));
+    const second = await start(dataDir, smsc);
+    await eventually(() => /Nothing is sent since .* restored from a backup/.test(second.server.stdout()));
+    const copy = await embeddedConnection(dataDir);
+    const found = await query<{ id: string }>(copy, 'SELECT id FROM messages');
+    const there = new Set(found.map(({ id }) => id));
+    expect(whole.filter((id) => !there.has(id))).toEqual([]);
+    expect(await query(copy, 'SELECT id FROM messages WHERE created_at > $1::timestamptz', [until])).toEqual(
+      [],
+    );
+    expect(await query(copy, UNEVEN)).toEqual([]);
+    const { url } = second;
+    expect(await (await fetch(`${url}/health/ready`)).json()).toMatchObject({ status: 'held' });
+    const beyond = await runCli(
+      workplace,
+      ['restore', '--from', to, '--until', new Date(Date.now() + 3_600_000).toISOString()],
+      { ...first.variables, DATA_DIR: await workplace.directory('third') },
+    );
+    expect(beyond).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^The log beside the backup ends before /),
+    });
   });
 
   it('refuses what is damaged, cut off or in use, and leaves nothing behind', async () => {

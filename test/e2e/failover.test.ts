@@ -5,7 +5,7 @@ import { DatabaseServers } from '../../src/storage/postgres/database-servers.ts'
 import { databaseUrl, type ServerConnection } from '../support/database.ts';
 import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { startReplicas } from '../support/replicas.ts';
+import { severalHosts, startReplicas } from '../support/replicas.ts';
 import {
   buildWorkplace,
   query,
@@ -36,13 +36,6 @@ async function open<T>(opening: Promise<T>, close: (opened: T) => Promise<unknow
   const opened = await opening;
   closings.push(() => close(opened));
   return opened;
-}
-
-/** Returns one URL that names several servers of the same database. */
-function severalHosts(urls: readonly string[]): string {
-  const [first = ''] = urls;
-  const hosts = urls.map((url) => /@([^/]*)\//.exec(url)?.[1]);
-  return `${first.replace(/@[^/]*\//, `@${hosts.join(',')}/`)}?target_session_attrs=read-write`;
 }
 
 /** Starts several senders that send without a pause. A refused message is sent again with the same idempotency key. */
@@ -206,7 +199,7 @@ describe('several hosts', () => {
       await servers.primary();
       return moves.length > 0;
     });
-    expect(moves).toEqual([expect.stringContaining(encodeURIComponent(standby.connection.host))]);
+    expect(moves).toEqual([expect.stringContaining(standby.connection.host)]);
     await standby.crash();
     servers.doubt();
     await expect(servers.primary()).rejects.toMatchObject({

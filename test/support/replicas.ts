@@ -74,3 +74,10 @@ async function copyServer({ connection, cluster: original }: TestPostgres, clust
     await rm(directory, { recursive: true, force: true });
   }
 }
+
+/** Returns one URL that names several servers of the same database. */
+export function severalHosts(urls: readonly string[]): string {
+  const [first = ''] = urls;
+  const hosts = urls.map((url) => /@([^/]*)\//.exec(url)?.[1]);
+  return `${first.replace(/@[^/]*\//, `@${hosts.join(',')}/`)}?target_session_attrs=read-write`;
+}

@@ -1,4 +1,5 @@
 /** A client of PostgreSQL's streaming replication protocol, for copies of the server's files. */
+import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { configOf, type DatabaseConnection } from '../postgres/connection.ts';
@@ -11,7 +12,9 @@ interface DriverConnection {
   query(text: string): void;
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;
-  on(event: 'copyOutResponse' | 'replicationStart', listener: () => void): void;
+  on(event: 'copyOutResponse', listener: () => void): void;
+  once(event: 'replicationStart' | 'copyDone', listener: () => void): void;
+  off(event: 'replicationStart' | 'copyDone', listener: () => void): void;
 }
 export type ReplicationClient = pg.Client & { readonly connection: DriverConnection };
 
@@ -103,4 +106,91 @@ export function runCopy(client: ReplicationClient, command: string, handlers: Co
     };
     (client.query as unknown as (submitted: typeof query) => void)(query);
   });
+}
+
+/** A position in the write-ahead log of a timeline. */
+export interface WalPosition {
+  readonly timeline: number;
+  readonly position: bigint;
+}
+
+/** Seconds from 1970 to 2000, where PostgreSQL's times begin. */
+const EPOCH_SECONDS = 946_684_800;
+/** Lengths of the head of a piece of the log: a letter, then two positions and a time. */
+const HEAD_BYTES = 25;
+
+const textOf = (position: bigint) =>
+  `${(position >> 32n).toString(16)}/${(position & 0xffff_ffffn).toString(16)}`;
+
+/**
+ * Makes the server keep the log that `streamWal` has not reported yet, until the connection ends. A checkpoint would
+ * remove it otherwise. Returns the name under which the server keeps it.
+ */
+export async function reserveWal(client: ReplicationClient): Promise<string> {
+  const slot = `messaging_gateway_${randomBytes(8).toString('hex')}`;
+  await client.query(`CREATE_REPLICATION_SLOT ${slot} TEMPORARY PHYSICAL RESERVE_WAL`);
+  return slot;
+}
+
+/**
+ * Receives the log of a timeline from a position on. Resolves when a later timeline begins, with that timeline and the
+ * position where it begins. Rejects with the server's error, or when the connection ends.
+ */
+export function streamWal(
+  client: ReplicationClient,
+  slot: string,
+  { timeline, position }: WalPosition,
+  handlers: {
+    onStart(): void;
+    onPiece(position: bigint, piece: Buffer): void;
+  },
+): Promise<WalPosition> {
+  const { connection } = client;
+  const onStart = () => handlers.onStart();
+  const onDone = () => connection.endCopyFrom();
+  connection.once('replicationStart', onStart);
+  connection.once('copyDone', onDone);
+  return new Promise<WalPosition>((resolve, reject) => {
+    let failure: unknown = new Error('the server ended the stream of its log');
+    let next: WalPosition | undefined;
+    const query = {
+      submit: () => {
+        connection.query(`START_REPLICATION SLOT ${slot} PHYSICAL ${textOf(position)} TIMELINE ${timeline}`);
+        return null;
+      },
+      handleRowDescription: () => undefined,
+      handleDataRow: ({ fields: [found, start] }: { fields: (string | null)[] }) => {
+        next = { timeline: Number(found), position: lsnOf(start ?? '') };
+      },
+      handleCopyData: ({ chunk }: { chunk: Buffer }) => {
+        // The driver reuses the buffer.
+        if (chunk[0] === 'w'.charCodeAt(0))
+          handlers.onPiece(chunk.readBigUInt64BE(1), Buffer.from(chunk.subarray(HEAD_BYTES)));
+      },
+      handleCommandComplete: () => undefined,
+      handleEmptyQuery: () => undefined,
+      handlePortalSuspended: () => undefined,
+      handleCopyInResponse: () => undefined,
+      handleError: (error: unknown) => {
+        failure = error;
+        reject(error);
+      },
+      handleReadyForQuery: () => (next ? resolve(next) : reject(failure)),
+    };
+    (client.query as unknown as (submitted: typeof query) => void)(query);
+  }).finally(() => {
+    connection.off('replicationStart', onStart);
+    connection.off('copyDone', onDone);
+  });
+}
+
+/** Tells the server up to which position the log is on the disk here. */
+export function reportWal({ connection }: ReplicationClient, position: bigint): void {
+  const report = Buffer.alloc(34);
+  report.write('r');
+  report.writeBigUInt64BE(position, 1);
+  report.writeBigUInt64BE(position, 9);
+  report.writeBigUInt64BE(0n, 17);
+  report.writeBigInt64BE(BigInt(Date.now() - EPOCH_SECONDS * 1_000) * 1_000n, 25);
+  connection.sendCopyFromChunk(report);
 }

@@ -14,6 +14,7 @@ import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts
 import { giveTo, makePrivateDirectory, type ServerUser } from '../embedded-postgres/server-user.ts';
 import { type BackupDescription, basesIn, isDirectory } from './backup-files.ts';
 import { unpackBase } from './unpack.ts';
+import { layOutWal } from './wal-files.ts';
 
 /**
  * PostgreSQL's `restore_command`. It always fails, because there is nothing to fetch: all WAL is already in the
@@ -25,7 +26,8 @@ export interface RestoreRequest {
   /** A base file, or a directory with bases. */
   readonly from: string;
   /**
-   * If `from` is a directory: restore the newest base that started at this time or earlier. Undefined: the newest base.
+   * If `from` is a directory: restore the state at this time. If the directory has no WAL, restore the newest base that
+   * started at this time or earlier. Undefined: restore everything.
    */
   readonly until: Date | undefined;
   readonly onProgress: (done: number, expected: number) => void;
@@ -45,7 +47,7 @@ interface Restored {
 
 /** Reads a whole backup and compares its checksums. Writes nothing. */
 export async function checkBackup(request: RestoreRequest): Promise<Restored> {
-  const base = await baseFor(request);
+  const [base = ''] = await basesFor(request);
   const { description, keys } = await unpackBase(base, { onProgress: request.onProgress });
   return { base, description, keys, lastChangeAt: null };
 }
@@ -62,11 +64,11 @@ export async function restoreIntoDataDir(
 ): Promise<Restored> {
   await mkdir(dataDir, { recursive: true });
   await refuseUsed(await clusterDirectory(dataDir));
-  const base = await baseFor(request);
+  const bases = await basesFor(request);
   const { directory, user } = await placeCluster(dataDir);
   await refuseUsed(directory);
   try {
-    const { description, keys } = await layOut(request, base, directory, user, ({ embeddedOn, postgres }) => {
+    const laidOut = await layOutNewest(request, bases, { directory, user }, ({ embeddedOn, postgres }) => {
       const here = `${process.platform}-${process.arch}`;
       if (embeddedOn === null)
         throw new Error(
@@ -77,7 +79,8 @@ export async function restoreIntoDataDir(
           `The backup was made on ${embeddedOn}, and this is ${here}. PostgreSQL's files work on the same platform only.`,
         );
     });
-    const lastChangeAt = await recover(dataDir, database, logger);
+    const { base, description, keys, settings } = laidOut;
+    const lastChangeAt = await recover(dataDir, database, logger, settings);
     return { base, description, keys, lastChangeAt };
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
@@ -91,18 +94,13 @@ export async function restoreIntoDataDir(
  */
 export async function restoreIntoDirectory(request: RestoreRequest, directory: string): Promise<Restored> {
   await refuseUsed(directory);
-  const base = await baseFor(request);
+  const bases = await basesFor(request);
   try {
-    const { description, keys } = await layOut(
-      request,
-      base,
-      resolve(directory),
-      { name: 'you' },
-      () => undefined,
-    );
+    const place = { directory: resolve(directory), user: { name: 'you' } };
+    const { base, description, keys, settings } = await layOutNewest(request, bases, place, () => undefined);
     await appendFile(
       join(directory, 'postgresql.auto.conf'),
-      Object.entries(RECOVERY_SETTINGS)
+      Object.entries(settings)
         .map(([name, value]) => `${name} = '${value}'\n`)
         .join(''),
     );
@@ -113,12 +111,32 @@ export async function restoreIntoDirectory(request: RestoreRequest, directory: s
   }
 }
 
+/** The base has changes from after the wanted time. */
+class TooNew extends Error {}
+
+interface Place {
+  readonly directory: string;
+  readonly user: ServerUser;
+}
+type Check = (description: BackupDescription) => void;
+
+/** Lays out the first of the bases that has no change from after the wanted time. */
+async function layOutNewest(request: RestoreRequest, bases: readonly string[], place: Place, check: Check) {
+  for (const base of bases) {
+    try {
+      return { base, ...(await layOut(request, base, place, check)) };
+    } catch (error) {
+      if (!(error instanceof TooNew) || base === bases.at(-1)) throw error;
+    }
+  }
+  throw new Error('there is no base');
+}
+
 async function layOut(
-  { onProgress }: RestoreRequest,
+  { from, until, onProgress }: RestoreRequest,
   base: string,
-  directory: string,
-  user: ServerUser,
-  check: (description: BackupDescription) => void,
+  { directory, user }: Place,
+  check: Check,
 ) {
   const unfinished = `${directory}.restoring`;
   await rm(unfinished, { recursive: true, force: true });
@@ -127,7 +145,12 @@ async function layOut(
     await makePrivateDirectory(unfinished, user);
     const own = (path: string) => giveTo(user, path);
     const unpacked = await unpackBase(base, { directory: unfinished, own, onProgress });
-    check(unpacked.description);
+    const { description } = unpacked;
+    check(description);
+    const segments = base === from ? 0 : await layOutWal(from, description, unfinished, own);
+    const settings = recoverySettings(segments > 0, until);
+    if (segments > 0 && until && until < new Date(description.wholeUntil))
+      throw new TooNew(`${from} has no backup that was complete at ${until.toISOString()}.`);
     await writeFile(join(unfinished, 'recovery.signal'), '', { mode: 0o600 });
     await own(join(unfinished, 'recovery.signal'));
     const mark = `# Restored by the messaging gateway, which sends nothing until it is released.\ngateway.restored_as = '${randomUUID()}'\n`;
@@ -135,24 +158,47 @@ async function layOut(
     await rm(directory, { recursive: true, force: true });
     await rename(unfinished, directory);
     await syncDirectory(dirname(directory));
-    return unpacked;
+    return { ...unpacked, settings };
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
     throw error;
   }
 }
 
-const RECOVERY_SETTINGS = {
-  restore_command: FETCH_NOTHING,
-  // Recover along the timeline of the base, not along a newer one.
-  recovery_target_timeline: 'current',
-};
+function recoverySettings(hasWalBeside: boolean, until: Date | undefined): Record<string, string> {
+  return {
+    restore_command: FETCH_NOTHING,
+    // The WAL of a base alone belongs to its timeline. The WAL beside it goes on over promotions.
+    recovery_target_timeline: hasWalBeside ? 'latest' : 'current',
+    ...(hasWalBeside &&
+      until && {
+        // PostgreSQL does not read the letters of ISO 8601 here.
+        recovery_target_time: until.toISOString().replace('T', ' ').replace('Z', '+00'),
+        recovery_target_action: 'promote',
+      }),
+  };
+}
+
+/** PostgreSQL's message when the WAL has no commit after the wanted time. */
+const ENDS_BEFORE = 'recovery ended before configured recovery target was reached';
 
 /** Starts the server, which applies the WAL and then accepts writes. Returns the time of the last commit. */
-async function recover(dataDir: string, database: string, logger: Logger): Promise<string | null> {
+async function recover(
+  dataDir: string,
+  database: string,
+  logger: Logger,
+  settings: Record<string, string>,
+): Promise<string | null> {
   // With `hot_standby` on, the server would accept connections before it has applied all WAL.
-  const settings = { ...RECOVERY_SETTINGS, hot_standby: 'off' };
-  const postgres = await startEmbeddedPostgres({ dataDir, database, logger, settings });
+  const request = { dataDir, database, logger, settings: { ...settings, hot_standby: 'off' } };
+  const postgres = await startEmbeddedPostgres(request).catch((error: Error) => {
+    if (!error.message.includes(ENDS_BEFORE)) throw error;
+    const { recovery_target_time: until } = settings;
+    throw new Error(
+      `The log beside the backup ends before ${until}. Choose an earlier time, or leave --until out to restore all of it.`,
+      { cause: error },
+    );
+  });
   try {
     const client = new pg.Client(postgres.connection);
     await client.connect();
@@ -175,13 +221,12 @@ async function refuseUsed(directory: string): Promise<void> {
   throw new Error(`${directory} is in use: restore into another directory, or move this one away.`);
 }
 
-/** Returns the path of the base to restore. Throws an Error if there is none. */
-async function baseFor({ from, until }: RestoreRequest): Promise<string> {
-  if (!(await isDirectory(from))) return from;
+/** Returns the paths of the bases that may be restored, newest first. Throws an Error if there is none. */
+async function basesFor({ from, until }: RestoreRequest): Promise<readonly string[]> {
+  if (!(await isDirectory(from))) return [from];
   const bases = await basesIn(from);
   const usable = until ? bases.filter(({ at }) => at <= until) : bases;
-  const last = usable.at(-1);
-  if (last) return last.path;
+  if (usable.length > 0) return usable.map(({ path }) => path).reverse();
   const [oldest] = bases;
   throw new Error(
     oldest

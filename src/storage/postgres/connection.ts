@@ -37,8 +37,11 @@ export function connectionOfUrl(url: string): DatabaseConnection {
   }
   const names = hosts.split(',');
   if (names.includes('')) throw new Error('it has a comma without a host beside it');
-  const servers = names.map((name) => ({ name, config: { connectionString: `${start}${name}${rest}` } }));
-  for (const { config } of servers) checkUrl(config.connectionString);
+  const servers = names.map((name) => {
+    const connectionString = `${start}${name}${rest}`;
+    checkUrl(connectionString);
+    return { name: decodeURIComponent(name), config: { connectionString } };
+  });
   const wanted = new URLSearchParams(rest.split('?')[1]).get('target_session_attrs') ?? 'primary';
   if (!WRITABLE.includes(wanted))
     throw new Error(`its target_session_attrs must be ${WRITABLE.join(' or ')}, because the gateway writes`);
