@@ -38,6 +38,19 @@ const forgetOldBuilds = {
   },
 };
 
+const FONTS = ['inter', 'jetbrains-mono'];
+
+/** The console's fonts are under the SIL Open Font License, which goes with them. */
+const fontLicenses = {
+  name: 'font-licenses',
+  generateBundle() {
+    for (const font of FONTS) {
+      const source = readFileSync(`node_modules/@fontsource-variable/${font}/LICENSE`);
+      this.emitFile({ type: 'asset', fileName: `${ASSETS}/${font}-license.txt`, source });
+    }
+  },
+};
+
 /** GraphiQL's fonts are data in its styles, which the page's policy refuses. The system's are used. */
 const withoutFonts = {
   name: 'without-fonts',
@@ -46,7 +59,7 @@ const withoutFonts = {
 };
 
 const APPS = {
-  console: { base: '/console/', plugins: [], alias: {} },
+  console: { base: '/console/', plugins: [fontLicenses], alias: {} },
   explorer: {
     base: '/graphql/',
     plugins: [withoutFonts],

@@ -1,6 +1,6 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
 
-export type Group = 'Start' | 'Messaging' | 'Developers' | 'Account' | 'Platform' | 'Records';
+export type Group = 'Messaging' | 'Developers' | 'Billing' | 'Settings' | 'Platform';
 type Load = () => Promise<{ default: ComponentType }>;
 
 export interface PageRoute {
@@ -31,8 +31,14 @@ const operatorPage = (...of: Parameters<typeof page>): PageRoute => ({
 
 /** Every page that needs a session, in the order of the navigation menu. */
 export const ROUTES: readonly PageRoute[] = [
-  page('/', 'Overview', 'member.viewer', () => import('./pages/overview/overview.tsx'), 'Start'),
-  page('/start', 'First steps', 'webhook.register', () => import('./pages/first-run/first-run.tsx'), 'Start'),
+  page('/', 'Overview', 'member.viewer', () => import('./pages/overview/overview.tsx'), 'Messaging'),
+  page(
+    '/start',
+    'First steps',
+    'webhook.register',
+    () => import('./pages/first-run/first-run.tsx'),
+    'Messaging',
+  ),
   page('/messages', 'Messages', 'message.list', () => import('./pages/messages/list.tsx'), 'Messaging'),
   page('/messages/send', 'Send a message', 'message.sendSms', () => import('./pages/messages/send.tsx')),
   page('/messages/:id', 'Message', 'message.find', () => import('./pages/messages/detail.tsx')),
@@ -68,10 +74,9 @@ export const ROUTES: readonly PageRoute[] = [
     () => import('./pages/webhooks/delivery.tsx'),
   ),
   page('/webhooks/:webhookId', 'Webhook', 'webhook.get', () => import('./pages/webhooks/detail.tsx')),
-  page('/account', 'Account', 'account.get', () => import('./pages/account/settings.tsx'), 'Account'),
-  page('/members', 'Members', 'member.list', () => import('./pages/members/list.tsx'), 'Account'),
   page('/members/invite', 'Invite a person', 'member.invite', () => import('./pages/members/invite.tsx')),
-  page('/ledger', 'Ledger', 'account.ledger', () => import('./pages/ledger/ledger.tsx'), 'Records'),
+  page('/usage', 'Usage', 'analytics.query', () => import('./pages/usage/usage.tsx'), 'Billing'),
+  page('/ledger', 'Ledger', 'account.ledger', () => import('./pages/ledger/ledger.tsx'), 'Billing'),
   operatorPage(
     '/accounts',
     'Accounts',
@@ -94,14 +99,16 @@ export const ROUTES: readonly PageRoute[] = [
     () => import('./pages/operator/providers.tsx'),
     'Platform',
   ),
-  page('/prices', 'Prices', 'price.list', () => import('./pages/operator/prices.tsx'), 'Records'),
-  page('/audit', 'Audit log', 'audit.list', () => import('./pages/audit/audit.tsx'), 'Records'),
+  page('/prices', 'Prices', 'price.list', () => import('./pages/operator/prices.tsx'), 'Billing'),
+  page('/account', 'Account', 'account.get', () => import('./pages/account/settings.tsx'), 'Settings'),
+  page('/members', 'Members', 'member.list', () => import('./pages/members/list.tsx'), 'Settings'),
+  page('/audit', 'Audit log', 'audit.list', () => import('./pages/audit/audit.tsx'), 'Settings'),
   page(
     '/security',
     'Security',
     'secondFactor.list',
     () => import('./pages/security/security.tsx'),
-    'Account',
+    'Settings',
   ),
   page('/password', 'Change password', 'member.changePassword', () => import('./pages/account/password.tsx')),
 ];

@@ -179,14 +179,16 @@ describe('the ledger and the audit log in the console', () => {
     await expectAccessible(page);
     await page.getByLabel('Action').fill('apiKey.update');
     await page.keyboard.press('Enter');
-    const row = page.getByRole('row', { name: /renamed/ });
+    const row = page.getByRole('row', { name: /changed and renamed key/ });
     await row.waitFor();
     await page.getByText('account.topUp').first().waitFor({ state: 'detached' });
     expect(await page.getByRole('row').count()).toBe(2);
     expect(await row.innerText()).toContain(account.email);
-    expect(await row.locator('del').allInnerTexts()).toEqual(
+    expect(await row.locator('del').allTextContents()).toEqual(
       expect.arrayContaining([expect.stringContaining('test')]),
     );
+    await row.getByText(/changed and renamed key\s+renamed\s+\(before: test\)/).waitFor();
+    await row.getByText('apiKey.update').click();
     const changes = await row.locator('dl').innerText();
     expect(changes).toMatch(/name\s+was\s+test.*became\s+renamed/s);
     expect(changes).toMatch(/scopes\s+was\s+SEND_SMS.*became\s+SEND_SMS, READ_MESSAGES/s);

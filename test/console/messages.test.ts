@@ -116,13 +116,14 @@ describe('messages in the console', () => {
     await page.getByRole('row', { name: /Opening/ }).waitFor();
     for (const path of ['/messages', '/ledger']) {
       await page.goto(`${gateway.url}/console${path}`);
+      if (path === '/messages') await page.getByLabel('Period').selectOption('custom');
       await typeHalfATime(page.getByLabel('From'));
       await page.getByRole('button', { name: 'Search' }).click();
       await page.getByText('is not complete: give the date and the time').waitFor();
-      expect(page.url()).toBe(`${gateway.url}/console${path}`);
+      expect(page.url()).not.toContain('from=');
       await page.getByLabel('From').fill('2020-01-01T10:00');
       await page.getByRole('button', { name: 'Search' }).click();
-      await page.waitForURL('**?from=2020-01-01T*');
+      await page.waitForURL('**from=2020-01-01T*');
       expect(await page.getByText('is not complete').count()).toBe(0);
     }
     expect(faults).toEqual([]);

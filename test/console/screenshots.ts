@@ -1,18 +1,43 @@
 /**
  * Takes the console's pictures for the README: `npm run screenshots`. It starts the built gateway with a new database
  * and fills an account through the APIs. Meanwhile it sets the gateway's clock through a month. The pictures are in
- * docs/screenshots.
+ * docs/screenshots. `npm run screenshots -- all` takes every page instead, in both themes and three widths, into
+ * dist/contact-sheet with an index.html that shows them side by side.
  */
-import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { launchChromium } from '../support/chromium.ts';
-import { signIn } from '../support/graphql.ts';
+import { signIn } from '../support/graphql-request.ts';
 import { createAccount, fillShownAccount } from './shown-account.ts';
 
 const INTO = 'docs/screenshots';
+const SHEET = 'dist/contact-sheet';
+const OWNER_PAGES = [
+  '/',
+  '/start',
+  '/messages',
+  '/messages/send',
+  '/contacts',
+  '/contacts/new',
+  '/contacts/import',
+  '/devices',
+  '/api-keys',
+  '/api-keys/new',
+  '/webhooks',
+  '/webhooks/new',
+  '/usage',
+  '/ledger',
+  '/prices',
+  '/account',
+  '/members',
+  '/security',
+  '/audit',
+];
+const OPERATOR_PAGES = ['/', '/accounts', '/plans', '/providers', '/key-limits', '/prices'];
+const WIDTHS = [360, 768, 1440];
 const WIDTH = 1440;
 const HEIGHT = 900;
 const MAX_BYTES = 200_000;
@@ -65,24 +90,64 @@ const newcomer = await createAccount(place, 'Quickstart', 'owner@quickstart.exam
 
 const browser = await launchChromium();
 opened.defer(() => browser.close());
-await mkdir(INTO, { recursive: true });
-const page = await signedIn(shown.owner);
-await picture(page, '', 'overview', 'Overview');
-await page.emulateMedia({ colorScheme: 'dark' });
-await picture(page, '', 'overview-dark', 'Overview');
-await page.emulateMedia({ colorScheme: 'light' });
-await picture(page, '/?period=30d&group=CHANNEL', 'month', 'Overview');
-await picture(page, '/messages', 'messages', 'Messages');
-await picture(page, `/messages/${shown.messageId}`, 'message', undefined, 940);
-await picture(page, '/webhooks', 'webhooks', 'Webhooks', 620);
-await picture(page, '/api-keys', 'api-keys', 'API keys', 620);
-const first = await signedIn(newcomer.owner);
-await first.goto(`${http.url}/console/start`);
-for (const name of ['Make a key', 'Register it', 'Send it'])
-  await first.getByRole('button', { name }).click();
-await first.getByText('4 of 4 done').waitFor();
-await first.evaluate('scrollTo(0, 0)');
-await take(first, 'first-run', 960);
+if (process.argv.includes('all')) await takeAll();
+else await takeForReadme();
+
+async function takeForReadme(): Promise<void> {
+  await mkdir(INTO, { recursive: true });
+  const page = await signedIn(shown.owner);
+  await picture(page, '', 'overview', 'Overview');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await picture(page, '', 'overview-dark', 'Overview');
+  await page.emulateMedia({ colorScheme: 'light' });
+  await picture(page, '/?period=30d&group=CHANNEL', 'month', 'Overview');
+  await picture(page, '/messages', 'messages', 'Messages');
+  await picture(page, `/messages/${shown.messageId}`, 'message', undefined, 940);
+  await picture(page, '/webhooks', 'webhooks', 'Webhooks', 620);
+  await picture(page, '/api-keys', 'api-keys', 'API keys', 620);
+  const first = await signedIn(newcomer.owner);
+  await first.goto(`${http.url}/console/start`);
+  for (const name of ['Make a key', 'Register it', 'Send it'])
+    await first.getByRole('button', { name }).click();
+  await first.getByText('4 of 4 done').waitFor();
+  await first.evaluate('scrollTo(0, 0)');
+  await take(first, 'first-run', 960);
+}
+
+/** Takes every page of an owner and of an operator, and writes the contact sheet. */
+async function takeAll(): Promise<void> {
+  await mkdir(SHEET, { recursive: true });
+  const ofOperator = await signedIn({ ...operator, password });
+  const ofOwner = await signedIn(shown.owner);
+  const rows: string[] = [];
+  const paths = [
+    ...OWNER_PAGES.map((path) => [ofOwner, path] as const),
+    [ofOwner, `/messages/${shown.messageId}`] as const,
+    [ofOwner, `/messages?message=${shown.messageId}`] as const,
+    ...OPERATOR_PAGES.map((path) => [ofOperator, path] as const),
+  ];
+  for (const [of, path] of paths) {
+    const cells: string[] = [];
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of WIDTHS) {
+        await of.emulateMedia({ colorScheme });
+        await of.setViewportSize({ width, height: HEIGHT });
+        await of.goto(`${http.url}/console${path}`);
+        await of.getByRole('heading', { level: 1, includeHidden: true }).first().waitFor();
+        await of.getByText('Loading').first().waitFor({ state: 'detached' });
+        const name = `page${path.replaceAll(/[^a-z0-9]+/g, '-')}-${colorScheme}-${width}.png`;
+        await of.screenshot({ path: `${SHEET}/${name}` });
+        cells.push(`<td><img src="${name}" alt="" width="${Math.round(width / 3)}"></td>`);
+      }
+    }
+    rows.push(`<tr><th>${path.replace('&', '&amp;')}</th>${cells.join('')}</tr>`);
+    console.log(path);
+  }
+  await writeFile(
+    `${SHEET}/index.html`,
+    `<!doctype html><title>Pages</title><table>${rows.join('')}</table>`,
+  );
+}
 
 /** Returns a function that sets the gateway's clock back by `ms`. New ids use this clock too. */
 function shiftClock(): (ms: number) => void {

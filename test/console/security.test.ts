@@ -203,7 +203,7 @@ describe('security in the console', () => {
       await expectAccessible(page);
       const signOut = async () => {
         await page.getByText(/ · Owner$/).click();
-        await page.getByRole('button', { name: 'Sign out' }).click();
+        await page.getByRole('menuitem', { name: 'Sign out' }).click();
         await page.getByRole('heading', { name: 'Sign in' }).waitFor();
       };
       const pressPasskey = async () => {

@@ -1,5 +1,5 @@
 /** Fills an account with a month of activity for the screenshots, through the APIs only. */
-import { graphql, signIn } from '../support/graphql.ts';
+import { askGraphql, signIn } from '../support/graphql-request.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -160,7 +160,7 @@ async function settle(place: Place, token: string): Promise<void> {
 
 /** Returns the data of a response without errors. Its type is `any`, so that callers can read every member. */
 async function run(place: Pick<Place, 'url'>, token: string, query: string, variables: object = {}) {
-  const { body, text } = await graphql(place, query, { token, variables });
+  const { body, text } = await askGraphql(place, query, { token, variables });
   if (body.errors) throw new Error(text);
   return body.data;
 }

@@ -82,11 +82,13 @@ describe('signing in to the console', () => {
     await page.getByText('Your password is changed.').waitFor();
     expect(await page.getByRole('link', { name: 'Set your own' }).count()).toBe(0);
 
-    await page.getByRole('button', { name: 'Dark' }).click();
-    await page.reload();
-    await page.getByRole('button', { name: 'Dark', pressed: true }).waitFor();
     await page.getByText(/ · Owner$/).click();
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('menuitemradio', { name: 'Dark' }).click();
+    await page.reload();
+    await page.getByText(/ · Owner$/).click();
+    await page.getByRole('menuitemradio', { name: 'Dark', checked: true }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await page.goto(`${gateway.url}/console/api-keys`);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -225,12 +227,13 @@ describe('signing in to the console', () => {
     await page.getByText('No contacts yet').waitFor();
     await page.context().setOffline(true);
     await page.getByText(/ · Owner$/).click();
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByText('You are still signed in. The gateway cannot be reached.').waitFor();
     expect(faults.filter((fault) => !fault.includes('ERR_INTERNET_DISCONNECTED'))).toEqual([]);
     await page.context().setOffline(false);
     await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText(/ · Owner$/).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 

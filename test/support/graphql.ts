@@ -2,6 +2,9 @@ import { isEnumType, Kind, parse } from 'graphql';
 import { codesOfMutation } from '../../src/graphql/mutation-errors.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import type { Answer, TestGateway } from './gateway.ts';
+import { askGraphql, type GraphqlAnswer, type GraphqlOptions, signIn } from './graphql-request.ts';
+
+export { signIn };
 
 const schema = createSchema();
 
@@ -35,49 +38,16 @@ function mutationAt(query: string, key: unknown): string | undefined {
   return undefined;
 }
 
-interface Cost {
-  readonly requested: number;
-  readonly used: number;
-  readonly remaining: number | null;
-  readonly resetAt: string | null;
-}
-
-/**
- * Sends one GraphQL request. The cost is returned next to the body, so that tests can compare the rest of the body.
- * Throws if an error has a code that the schema does not announce.
- */
+/** Sends one GraphQL request. Throws if an error has a code that the schema does not announce. */
 export async function graphql(
   gateway: Pick<TestGateway, 'url'>,
   query: string,
-  options: { token?: string; variables?: object; headers?: Record<string, string> } = {},
-): Promise<Answer & { cost: Cost }> {
-  const response = await fetch(`${gateway.url}/graphql`, {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      ...(options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` }),
-      ...options.headers,
-    },
-    body: JSON.stringify({ query, variables: options.variables }),
-  });
-  const text = await response.text();
-  const unlisted = unlistedCodes(query, JSON.parse(text).errors);
+  options: GraphqlOptions = {},
+): Promise<GraphqlAnswer> {
+  const answer = await askGraphql(gateway, query, options);
+  const unlisted = unlistedCodes(query, JSON.parse(answer.text).errors);
   if (unlisted.length > 0) throw new Error(`codes that @errors does not list: ${unlisted.join('; ')}`);
-  const { extensions: { cost, ...others } = {}, ...rest } = JSON.parse(text);
-  const body = Object.keys(others).length > 0 ? { ...rest, extensions: others } : rest;
-  return { status: response.status, headers: response.headers, body, text, cost };
-}
-
-/** Signs in with an email address and password. Returns the session token. */
-export async function signIn(
-  gateway: Pick<TestGateway, 'url'>,
-  person: { email: string; password: string },
-): Promise<string> {
-  const query = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
-  const answer = await graphql(gateway, query, { variables: { e: person.email, p: person.password } });
-  const token = answer.body.data?.signIn?.token;
-  if (typeof token !== 'string') throw new Error(`cannot sign in: ${answer.text}`);
-  return token;
+  return answer;
 }
 
 /** Returns the codes of an answer's errors. */

@@ -4,9 +4,9 @@ type Environment = 'PRODUCTION' | 'SANDBOX';
 
 const NAME = 'environment';
 /** Paths of pages whose content belongs to one environment. Their URLs carry the chosen environment. */
-const OF_ENVIRONMENT = /^\/(contacts|devices|webhooks)(\/|$)/;
+const OF_ENVIRONMENT = /^\/((contacts|devices|webhooks|messages|usage)(\/|$)|$)/;
 /** Of these paths, the lists and the forms that add something. Only these pages offer the switch. */
-const SWITCHED = /^\/(contacts(\/(new|import|imports))?|(devices|webhooks)(\/new)?)$/;
+const SWITCHED = /^\/((contacts(\/(new|import|imports))?|(devices|webhooks)(\/new)?|usage)?)$/;
 
 /** Returns the environment in the URL, or production if the URL has none. */
 export function useEnvironment(): Environment {
@@ -43,7 +43,8 @@ export function useNarrowing(): URLSearchParams {
   return narrowing;
 }
 
-function inEnvironment(href: string, environment: Environment): string {
+/** Adds `environment` to a path, if the page of that path has an environment. Production needs no addition. */
+export function inEnvironment(href: string, environment: Environment): string {
   const [path = '', search = ''] = href.split('?');
   if (environment === 'PRODUCTION' || !OF_ENVIRONMENT.test(path)) return href;
   const params = new URLSearchParams(search);

@@ -1,15 +1,14 @@
 import { useSyncExternalStore } from 'react';
 
 const STORED = 'console-theme';
-export type Theme = 'light' | 'dark';
+export const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
 
 const listeners = new Set<() => void>();
-const system = matchMedia('(prefers-color-scheme: dark)');
 
 function current(): Theme {
   const chosen = document.documentElement.dataset.theme;
-  if (chosen === 'light' || chosen === 'dark') return chosen;
-  return system.matches ? 'dark' : 'light';
+  return chosen === 'light' || chosen === 'dark' ? chosen : 'system';
 }
 
 /** Applies the theme that was chosen in this browser. Without a choice, the theme of the operating system applies. */
@@ -19,22 +18,22 @@ export function restoreTheme(): void {
 }
 
 function choose(theme: Theme): void {
-  document.documentElement.dataset.theme = theme;
-  localStorage.setItem(STORED, theme);
+  if (theme === 'system') {
+    delete document.documentElement.dataset.theme;
+    localStorage.removeItem(STORED);
+  } else {
+    document.documentElement.dataset.theme = theme;
+    localStorage.setItem(STORED, theme);
+  }
   for (const listener of listeners) listener();
 }
 
-/** Returns the current theme and a function that switches it. */
-export function useTheme(): { readonly theme: Theme; readonly toggle: () => void } {
-  const theme = useSyncExternalStore(subscribe, current);
-  return { theme, toggle: () => choose(theme === 'dark' ? 'light' : 'dark') };
+/** Returns the chosen theme and a function that changes it. */
+export function useTheme(): { readonly theme: Theme; readonly choose: (theme: Theme) => void } {
+  return { theme: useSyncExternalStore(subscribe, current), choose };
 }
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  system.addEventListener('change', listener);
-  return () => {
-    listeners.delete(listener);
-    system.removeEventListener('change', listener);
-  };
+  return () => listeners.delete(listener);
 }

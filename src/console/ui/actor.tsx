@@ -8,7 +8,7 @@ export type ShownActor =
   | { readonly __typename: 'System'; readonly name: string };
 
 /**
- * Renders an actor. A person is shown by email address, an API key by its id with a link, and the gateway by the name
+ * Renders an actor. A person is shown by email address, an API key by its name with a link, and the gateway by the name
  * of the part that acted.
  */
 export function Actor({ of }: { of: ShownActor | null }) {
@@ -18,7 +18,7 @@ export function Actor({ of }: { of: ShownActor | null }) {
   if (of.__typename === 'System') return `the gateway (${of.name})`;
   const key = (
     <>
-      key <code title={of.name}>{of.keyId}</code>
+      key <strong title={of.keyId}>{of.name}</strong>
     </>
   );
   return mayFindKeys ? <Link href={`/api-keys/${of.keyId}`}>{key}</Link> : key;

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import { formatName } from '../lib/format.ts';
 import type { Tone } from './notice.tsx';
 import './badge.css';
@@ -5,7 +6,9 @@ import './badge.css';
 /** The colour of each status. A status that is not listed is neutral. */
 const TONES: Readonly<Record<string, Tone>> = {
   DELIVERED: 'good',
+  PARTLY_FAILED: 'warn',
   SUCCESS: 'good',
+  HEALTHY: 'good',
   ACTIVE: 'good',
   DONE: 'good',
   UP: 'good',
@@ -23,8 +26,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   DOWN: 'bad',
 };
 
-/** Renders a status as text on its colour. */
-export function Badge({ status }: { status: string }) {
+/** Renders a status on its colour: its name, or the words given as children. */
+export function Badge({ status, children }: { status: string; children?: ReactNode }) {
   const tone = TONES[status];
-  return <span className={`badge ${tone ? `badge-${tone}` : ''}`}>{formatName(status)}</span>;
+  return <span className={`badge ${tone ? `badge-${tone}` : ''}`}>{children ?? formatName(status)}</span>;
 }

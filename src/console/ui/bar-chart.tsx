@@ -1,3 +1,5 @@
+import { Link } from 'wouter';
+import { useInEnvironment } from '../lib/environment.ts';
 import { formatNumber } from '../lib/format.ts';
 import { DataTable } from './data-table.tsx';
 import './bar-chart.css';
@@ -16,6 +18,8 @@ export interface Bar {
   readonly label: string;
   /** One value for each series. */
   readonly values: readonly number[];
+  /** The page that the bar leads to. */
+  readonly href?: string;
 }
 
 /** Renders a stacked bar chart. It has an accessible name, and a table with the same numbers can be opened below it. */
@@ -28,8 +32,10 @@ export function BarChart({
   series: readonly Series[];
   bars: readonly Bar[];
 }) {
+  const inEnvironment = useInEnvironment();
   const totals = bars.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
   const top = topOf(Math.max(...totals));
+  const isLinked = bars.some(({ href }) => href !== undefined);
   const step = WIDTH / Math.max(1, bars.length);
   return (
     <figure className="chart stack">
@@ -47,26 +53,44 @@ export function BarChart({
             <span key={value}>{formatNumber(value)}</span>
           ))}
         </div>
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role={isLinked ? 'group' : 'img'}
+          aria-label={label}
+        >
           <path className="chart-lines" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
-          {bars.map(({ label: name, values }, index) => (
-            <g key={name}>
-              <title>{`${name}: ${series.map((each, at) => `${each.label} ${formatNumber(values[at] ?? 0)}`).join(', ')}`}</title>
-              {values.map((value, at) => {
-                const below = values.slice(0, at).reduce((sum, each) => sum + each, 0);
-                return (
-                  <rect
-                    key={series[at]?.label}
-                    x={index * step + (step * GAP) / 2}
-                    width={step * (1 - GAP)}
-                    y={HEIGHT - ((below + value) / top) * HEIGHT}
-                    height={(value / top) * HEIGHT}
-                    fill={series[at]?.color}
-                  />
-                );
-              })}
-            </g>
-          ))}
+          {bars.map(({ label: name, values, href }, index) => {
+            const text = `${name}: ${series.map((each, at) => `${each.label} ${formatNumber(values[at] ?? 0)}`).join(', ')}`;
+            const column = (
+              <g key={name}>
+                <title>{text}</title>
+                {href !== undefined && (
+                  <rect className="chart-hit" x={index * step} width={step} y={0} height={HEIGHT} />
+                )}
+                {values.map((value, at) => {
+                  const below = values.slice(0, at).reduce((sum, each) => sum + each, 0);
+                  return (
+                    <rect
+                      key={series[at]?.label}
+                      x={index * step + (step * GAP) / 2}
+                      width={step * (1 - GAP)}
+                      y={HEIGHT - ((below + value) / top) * HEIGHT}
+                      height={(value / top) * HEIGHT}
+                      fill={series[at]?.color}
+                    />
+                  );
+                })}
+              </g>
+            );
+            return href === undefined ? (
+              column
+            ) : (
+              <Link key={name} href={inEnvironment(href)} aria-label={text} className="chart-bar">
+                {column}
+              </Link>
+            );
+          })}
         </svg>
         <div className="chart-range" aria-hidden="true">
           {[bars[0], bars[Math.floor(bars.length / 2)], bars.at(-1)].map((bar, at) => (

@@ -1,7 +1,10 @@
+import { X } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Button, isRepeated } from './button.tsx';
 import { Notice } from './notice.tsx';
 import './dialog.css';
+
+type DialogLook = 'plain' | 'wide' | 'drawer' | 'palette';
 
 /**
  * A modal dialog. It focuses its first field, keeps the focus inside, and returns the focus when it closes. Escape
@@ -12,19 +15,21 @@ export function Dialog({
   title,
   onClose,
   mustAnswer = false,
-  isWide = false,
+  look = 'plain',
   children,
 }: {
   title: string;
   onClose: () => void;
   /** True if Escape must not close it, for example because its content is shown only once. */
   mustAnswer?: boolean;
-  /** True for wide content such as code. */
-  isWide?: boolean;
+  /** `wide` is for content such as code, `drawer` for an object beside its list. */
+  look?: DialogLook;
   children: ReactNode;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
+  // Nothing is lost when one of these closes, so a click beside it closes it.
+  const isLight = look === 'drawer' || look === 'palette';
   useEffect(() => {
     const before = document.activeElement;
     const shown = dialog.current;
@@ -40,8 +45,12 @@ export function Dialog({
   return (
     <dialog
       ref={dialog}
-      className={isWide ? 'dialog dialog-wide' : 'dialog'}
+      className={`dialog dialog-${look}`}
       aria-labelledby={id}
+      onClick={(event) => {
+        // A click on the backdrop has the dialog itself as its target.
+        if (isLight && event.target === event.currentTarget) onClose();
+      }}
       onClickCapture={(event) => {
         if (!isRepeated(event)) return;
         event.preventDefault();
@@ -56,8 +65,19 @@ export function Dialog({
         if (!mustAnswer) onClose();
       }}
     >
-      <div className="stack">
-        <h2 id={id}>{title}</h2>
+      <div className={look === 'palette' ? undefined : 'stack'}>
+        {look === 'drawer' ? (
+          <div className="dialog-head">
+            <h2 id={id}>{title}</h2>
+            <button type="button" className="icon-button" aria-label="Close" onClick={onClose}>
+              <X className="icon" aria-hidden="true" />
+            </button>
+          </div>
+        ) : (
+          <h2 id={id} className={look === 'palette' ? 'visually-hidden' : undefined}>
+            {title}
+          </h2>
+        )}
         {children}
       </div>
     </dialog>
@@ -73,18 +93,18 @@ export function DialogActions({ children }: { children: ReactNode }) {
 export function ShownOnceDialog({
   title,
   notice = 'Copy it now: it is shown this once and can never be seen again.',
-  isWide = false,
+  look = 'plain',
   onClose,
   children,
 }: {
   title: string;
   notice?: string;
-  isWide?: boolean;
+  look?: DialogLook;
   onClose: () => void;
   children: ReactNode;
 }) {
   return (
-    <Dialog title={title} onClose={onClose} mustAnswer isWide={isWide}>
+    <Dialog title={title} onClose={onClose} mustAnswer look={look}>
       <Notice tone="warn">{notice}</Notice>
       {children}
       <DialogActions>

@@ -1,5 +1,4 @@
 import { useEnvironment, useSwitch } from '../lib/environment.ts';
-import { Button } from './button.tsx';
 import './environment-switch.css';
 
 const CHOICES = [
@@ -13,23 +12,25 @@ export function EnvironmentSwitch() {
   const switchTo = useSwitch();
   if (!switchTo) return null;
   return (
-    <fieldset className="environment-switch row">
+    <fieldset className="environment-switch">
       <legend className="visually-hidden">Environment</legend>
       {CHOICES.map(([value, label]) => (
-        <Button
+        <button
+          type="button"
           key={value}
-          look={value === environment ? 'primary' : 'plain'}
           aria-pressed={value === environment}
           onClick={() => switchTo(value)}
         >
           {label}
-        </Button>
+        </button>
       ))}
-      <span className="quiet">
-        {environment === 'SANDBOX'
-          ? 'What sandbox keys see: nothing of it reaches anybody.'
-          : 'What production keys see.'}
-      </span>
     </fieldset>
   );
+}
+
+/** A strip above the page while it shows the sandbox, so that nobody takes its figures for real ones. */
+export function SandboxStrip() {
+  const isSandbox = useEnvironment() === 'SANDBOX';
+  if (!isSandbox) return null;
+  return <p className="sandbox-strip">Sandbox: nothing here reaches anybody or costs anything.</p>;
 }

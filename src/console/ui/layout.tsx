@@ -1,29 +1,24 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Menu, Search, X } from 'lucide-react';
+import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
-import { formatName } from '../lib/format.ts';
-import { signOut, useHold, useViewer } from '../lib/session.tsx';
-import { useTheme } from '../lib/theme.ts';
-import { Button, ButtonLink } from './button.tsx';
-import { EnvironmentSwitch } from './environment-switch.tsx';
+import { useHold, usePermission, useViewer } from '../lib/session.tsx';
+import { AccountMenu } from './account-menu.tsx';
+import { EnvironmentSwitch, SandboxStrip } from './environment-switch.tsx';
+import { NavIcon, type NavItem } from './nav-icon.tsx';
 import { Notice } from './notice.tsx';
-import { useToast } from './toast.tsx';
 import { Money } from './values.tsx';
 import './layout.css';
 
-interface NavItem {
-  readonly path: string;
-  readonly title: string;
-  readonly group: string;
-}
+const Palette = lazy(() => import('./palette/palette.tsx'));
 
-/** The frame of every page: the header with the signed-in person, the navigation menu, and the page itself. */
+/** The frame of every page: the navigation menu, the bar with search and the signed-in person, and the page itself. */
 export function Layout({ items, children }: { items: readonly NavItem[]; children: ReactNode }) {
   const [path] = useLocation();
   const [isOpen, setIsOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
   const shownPath = useRef(path);
-  const { mustChangePassword } = useViewer();
+  const { mustChangePassword, account } = useViewer();
   const hold = useHold();
   useEffect(() => {
     if (shownPath.current === path) return;
@@ -34,30 +29,61 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
     main.current?.focus();
   }, [path]);
   return (
-    <>
+    <div className="shell">
       <a className="skip-link" href="#main">
         Skip to the content
       </a>
-      <header className="header">
-        <div className="row">
-          <Button
-            className="menu-button"
+      <aside className="side" data-open={isOpen}>
+        <Link href="/" className="brand">
+          <span className="brand-mark" aria-hidden="true" />
+          Messaging gateway
+        </Link>
+        <nav
+          id="navigation"
+          className="nav"
+          aria-label="Pages"
+          onKeyDown={({ key }) => key === 'Escape' && setIsOpen(false)}
+        >
+          <Navigation items={items} path={path} />
+        </nav>
+      </aside>
+      {isOpen && (
+        <button
+          type="button"
+          className="side-shade"
+          aria-label="Close the menu"
+          onClick={() => setIsOpen(false)}
+        />
+      )}
+      <div className="page">
+        <header className="bar">
+          <button
+            type="button"
+            className="icon-button menu-button"
+            aria-label="Menu"
             aria-expanded={isOpen}
             aria-controls="navigation"
             onClick={() => setIsOpen(!isOpen)}
           >
-            Menu
-          </Button>
-          <Link href="/" className="brand">
-            Messaging gateway
-          </Link>
-        </div>
-        <WhoIsHere />
-      </header>
-      <div className="shell">
-        <nav id="navigation" className="nav" aria-label="Pages" data-open={isOpen}>
-          <Navigation items={items} path={path} />
-        </nav>
+            {isOpen ? (
+              <X className="icon" aria-hidden="true" />
+            ) : (
+              <Menu className="icon" aria-hidden="true" />
+            )}
+          </button>
+          <SearchButton items={items} />
+          <div className="bar-end">
+            <EnvironmentSwitch />
+            {account && (
+              <span className="bar-balance">
+                <span className="visually-hidden">Balance: </span>
+                <Money amount={account.balance} currency={account.currency} />
+              </span>
+            )}
+            <AccountMenu />
+          </div>
+        </header>
+        <SandboxStrip />
         <main id="main" className="main stack" ref={main} tabIndex={-1}>
           {hold !== undefined && <Notice tone="warn">{hold}</Notice>}
           {mustChangePassword && path !== '/password' && (
@@ -65,10 +91,44 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
               You are using a temporary password. <Link href="/password">Set your own</Link>.
             </Notice>
           )}
-          <EnvironmentSwitch />
           {children}
         </main>
       </div>
+    </div>
+  );
+}
+
+/** Opens the search, also with ⌘K or Ctrl+K. */
+function SearchButton({ items }: { items: readonly NavItem[] }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const maySearch = usePermission('search.find');
+  const onKey = useEffectEvent((event: KeyboardEvent) => {
+    if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return;
+    event.preventDefault();
+    setIsOpen(true);
+  });
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => onKey(event);
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  }, []);
+  const isMac = navigator.userAgent.includes('Mac');
+  return (
+    <>
+      <button type="button" className="search-button" onClick={() => setIsOpen(true)}>
+        <Search className="icon" aria-hidden="true" />
+        <span className="search-label">
+          {maySearch ? 'Find a number, id, person or text' : 'Go to a page'}
+        </span>
+        <span className="keys" aria-hidden="true">
+          {isMac ? '⌘K' : 'Ctrl K'}
+        </span>
+      </button>
+      {isOpen && (
+        <Suspense>
+          <Palette pages={items} maySearch={maySearch} onClose={() => setIsOpen(false)} />
+        </Suspense>
+      )}
     </>
   );
 }
@@ -83,6 +143,7 @@ function Navigation({ items, path }: { items: readonly NavItem[]; path: string }
         {members.map((item) => (
           <li key={item.path}>
             <Link href={inEnvironment(item.path)} aria-current={isHere(item) ? 'page' : undefined}>
+              <NavIcon path={item.path} />
               {item.title}
             </Link>
           </li>
@@ -90,46 +151,6 @@ function Navigation({ items, path }: { items: readonly NavItem[]; path: string }
       </ul>
     </section>
   ));
-}
-
-function WhoIsHere() {
-  const { email, role, account } = useViewer();
-  const { theme, toggle } = useTheme();
-  const toast = useToast();
-  const [path] = useLocation();
-  const menu = useRef<HTMLDetailsElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a menu whose link was followed closes
-  useEffect(() => {
-    if (menu.current) menu.current.open = false;
-  }, [path]);
-  const leave = () =>
-    signOut().catch(({ message }: Error) => toast({ text: `You are still signed in. ${message}` }));
-  return (
-    <div className="row">
-      {account && <Money amount={account.balance} currency={account.currency} />}
-      <Button look="quiet" onClick={toggle} aria-pressed={theme === 'dark'}>
-        Dark
-      </Button>
-      <details
-        className="account-menu"
-        ref={menu}
-        onKeyDown={(event) => {
-          if (event.key !== 'Escape' || !menu.current) return;
-          menu.current.open = false;
-          menu.current.querySelector('summary')?.focus();
-        }}
-      >
-        <summary>
-          {account?.name ?? 'Platform'} · {formatName(role)}
-        </summary>
-        <div className="account-menu-items">
-          <span className="quiet">{email}</span>
-          <ButtonLink href="/password">Change password</ButtonLink>
-          <Button onClick={() => void leave()}>Sign out</Button>
-        </div>
-      </details>
-    </div>
-  );
 }
 
 /** The title of a page, with its action buttons as children. */

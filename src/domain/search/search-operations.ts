@@ -18,8 +18,8 @@ import { type FoundObject, idOf, type objectOperations } from '../objects/object
 import { operation } from '../operation.ts';
 import { isUuid } from '../uuid.ts';
 
-export const SEARCH_MIN_LENGTH = 2;
-export const SEARCH_MAX_LENGTH = 100;
+const SEARCH_MIN_LENGTH = 2;
+const SEARCH_MAX_LENGTH = 100;
 /** Greatest number of results of each kind. */
 const MOST_OF_A_KIND = 5;
 /** Webhooks and keys of an account whose names are compared. An account has at most as many of each. */

@@ -6,6 +6,8 @@ const ASSET = /^[\w-]+(\.[\w-]+)+$/;
 /** Browsers may keep an asset for a year. It never changes, because its name contains a hash of its content. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
+/** Files that the build also stores compressed. Fonts are compressed by their format. */
+const COMPRESSED = /\.(html|js|css|svg)$/;
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
 
 /**
@@ -40,7 +42,7 @@ export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles 
   const root = builtFolder(folder);
   const files: BuiltFiles = {
     send(name, cacheControl, request, response, next) {
-      const accepted = request.acceptsEncodings();
+      const accepted = COMPRESSED.test(name) ? request.acceptsEncodings() : [];
       const encoding = (['br', 'gzip'] as const).find((each) => accepted.includes(each));
       const headers = {
         ...HEADERS,

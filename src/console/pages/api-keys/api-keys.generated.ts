@@ -117,6 +117,19 @@ export type SetRateLimitMutationVariables = Exact<{
 
 export type SetRateLimitMutation = { readonly setRateLimit: { readonly keyId: string, readonly name: string } };
 
+export type UnusedScopesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type UnusedScopesQuery = { readonly unusedScopes: ReadonlyArray<{ readonly scope: Scope, readonly lastUsedAt: string | null, readonly apiKey: { readonly keyId: string, readonly name: string } }> | null };
+
+export type TakeScopeAwayMutationVariables = Exact<{
+  keyId: string;
+  scope: Scope;
+}>;
+
+
+export type TakeScopeAwayMutation = { readonly updateApiKeys: { readonly changes: ReadonlyArray<{ readonly apiKey: { readonly keyId: string } }>, readonly userErrors: ReadonlyArray<{ readonly message: string }> } };
+
 export const ApiKeys: Document<ApiKeysQuery, ApiKeysQueryVariables> = {
   name: 'ApiKeys',
   text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt}query ApiKeys{apiKeys{...KeyRow}}",
@@ -150,4 +163,14 @@ export const RevokeApiKey: Document<RevokeApiKeyMutation, RevokeApiKeyMutationVa
 export const SetRateLimit: Document<SetRateLimitMutation, SetRateLimitMutationVariables> = {
   name: 'SetRateLimit',
   text: "mutation SetRateLimit($keyId:ID!$perMinute:Int$perSecond:Int){setRateLimit(keyId:$keyId perMinute:$perMinute perSecond:$perSecond){keyId name}}",
+};
+
+export const UnusedScopes: Document<UnusedScopesQuery, UnusedScopesQueryVariables> = {
+  name: 'UnusedScopes',
+  text: "query UnusedScopes{unusedScopes{scope lastUsedAt apiKey{keyId name}}}",
+};
+
+export const TakeScopeAway: Document<TakeScopeAwayMutation, TakeScopeAwayMutationVariables> = {
+  name: 'TakeScopeAway',
+  text: "mutation TakeScopeAway($keyId:ID!$scope:Scope!){updateApiKeys(keyIds:[$keyId]removeScopes:[$scope]){changes{apiKey{keyId}}userErrors{message}}}",
 };

@@ -9,15 +9,32 @@ import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { ApiKeys, type KeyRowFragment } from './api-keys.generated.ts';
 import { statusOf } from './key-rules.ts';
+import { UnusedScopes } from './unused-scopes.tsx';
 
 const COLUMNS: readonly Column<KeyRowFragment>[] = [
   { header: 'Name', cell: ({ name }) => name },
-  { header: 'Status', cell: (key) => <Badge status={statusOf(key, new Date())} /> },
+  { header: 'Status', cell: (key) => <Status of={key} />, isWhole: true },
   { header: 'Environment', cell: ({ environment }) => <Badge status={environment} /> },
   { header: 'Scopes', cell: ({ scopes }) => scopes.map(formatName).join(', ') },
   { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
   { header: 'Key id', cell: ({ keyId }) => <code>{keyId}</code> },
 ];
+
+/** The state of a key, and when it ends if that is set. */
+function Status({ of: key }: { of: KeyRowFragment }) {
+  const status = statusOf(key, new Date());
+  return (
+    <>
+      <Badge status={status} />
+      {status === 'ACTIVE' && key.expiresAt !== null && (
+        <span className="quiet">
+          {' '}
+          ends <Time at={key.expiresAt} />
+        </span>
+      )}
+    </>
+  );
+}
 
 /** The list of the account's API keys. */
 export default function ApiKeysPage() {
@@ -53,6 +70,7 @@ export default function ApiKeysPage() {
           )
         }
       </Loaded>
+      <UnusedScopes />
     </>
   );
 }

@@ -42,18 +42,18 @@ export type AuditLogQuery = { readonly auditLog: { readonly totalCount: number, 
         | { readonly __typename: 'User', readonly email: string }
       , readonly target: { readonly id: string, readonly node:
           | { readonly __typename: 'Account' }
-          | { readonly __typename: 'ApiKey' }
+          | { readonly __typename: 'ApiKey', readonly name: string }
           | { readonly __typename: 'AuditEntry' }
           | { readonly __typename: 'Contact' }
           | { readonly __typename: 'ContactImport' }
           | { readonly __typename: 'Device' }
           | { readonly __typename: 'Message' }
           | { readonly __typename: 'User', readonly email: string }
-          | { readonly __typename: 'Webhook' }
+          | { readonly __typename: 'Webhook', readonly url: string }
           | { readonly __typename: 'WebhookDelivery' }
          | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export const AuditLog: Document<AuditLogQuery, AuditLogQueryVariables> = {
   name: 'AuditLog',
-  text: "fragment AuditActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}query AuditLog($first:Int!$after:String$filter:AuditLogFilter){auditLog(first:$first after:$after filter:$filter){nodes{id accountId at actor{...AuditActor}action target{id node{__typename ...on User{email}}}before after}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment AuditActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}query AuditLog($first:Int!$after:String$filter:AuditLogFilter){auditLog(first:$first after:$after filter:$filter){nodes{id accountId at actor{...AuditActor}action target{id node{__typename ...on User{email}...on ApiKey{name}...on Webhook{url}}}before after}pageInfo{hasNextPage endCursor}totalCount}}",
 };

@@ -14,6 +14,7 @@ import { Time } from '../../ui/values.tsx';
 import { AuditLog, type AuditLogFilter, type AuditLogQuery } from './audit.generated.ts';
 import { Changes } from './changes.tsx';
 import { ExportAudit } from './export.tsx';
+import { sentenceOf } from './sentence.ts';
 
 type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
 
@@ -41,16 +42,11 @@ export default function AuditLogPage() {
   const isOperator = useIsOperator();
   const columns: readonly Column<Entry>[] = [
     { header: 'When', cell: ({ at }) => <Time at={at} />, isWhole: true },
-    { header: 'Who', cell: ({ actor }) => <Actor of={actor} /> },
-    { header: 'Action', cell: ({ action }) => <code>{action}</code>, isWhole: true },
-    {
-      header: 'Target',
-      cell: (entry) => <Target of={entry} />,
-    },
+    { header: 'What', cell: (entry) => <Sentence of={entry} /> },
     ...(isOperator
       ? [{ header: 'Account', cell: ({ accountId }: Entry) => <AccountLink id={accountId} /> }]
       : []),
-    { header: 'Change', cell: ({ before, after }) => <Changes before={before} after={after} /> },
+    { header: 'Entry', cell: (entry) => <RawEntry of={entry} /> },
   ];
   return (
     <>
@@ -112,11 +108,43 @@ function AccountLink({ id }: { id: string | null }) {
   );
 }
 
+/** The name of a target, or its id if it has none or does not exist any more. */
+function nameOf({ id, node }: Entry['target']) {
+  if (node?.__typename === 'ApiKey') return <strong>{node.name}</strong>;
+  if (node?.__typename === 'Webhook') return <strong>{node.url}</strong>;
+  return <code>{id}</code>;
+}
+
+/** Says in a sentence who did what to whom. */
+function Sentence({ of: entry }: { of: Entry }) {
+  const { verb, ending, isOwn } = sentenceOf(entry);
+  return (
+    <span>
+      <Actor of={entry.actor} /> {verb} {!isOwn && <Target of={entry} />} {ending}
+    </span>
+  );
+}
+
+/** The entry as it is recorded: its action, and the values before and after. */
+function RawEntry({ of: { action, target, before, after } }: { of: Entry }) {
+  return (
+    <details>
+      <summary>
+        <code>{action}</code>
+      </summary>
+      <p className="quiet">
+        Target <code>{target.id}</code>
+      </p>
+      <Changes before={before} after={after} />
+    </details>
+  );
+}
+
 function Target({ of: { action, target } }: { of: Pick<Entry, 'action' | 'target'> }) {
   const isOperator = useIsOperator();
   const pages: Record<string, string> = isOperator ? {} : { apiKey: '/api-keys', webhook: '/webhooks' };
   const page = pages[action.split('.')[0] ?? ''];
   if (target.node?.__typename === 'User') return target.node.email;
-  const text = <code>{target.id}</code>;
+  const text = nameOf(target);
   return page && action !== 'webhook.delete' ? <Link href={`${page}/${target.id}`}>{text}</Link> : text;
 }

@@ -2,6 +2,7 @@ import { type FormEvent, useEffect, useState } from 'react';
 import { isoOf, localTime } from '../../lib/local-time.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { PRESETS } from '../../lib/spans.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
@@ -10,6 +11,19 @@ import { CHANNEL_NAMES, ENVIRONMENT_NAMES, optionsOf, STATUS_NAMES } from './mes
 import { MessageKeys } from './messages.generated.ts';
 
 const any = (label: string) => ({ value: '', label });
+/** The period whose bounds the person types. */
+const CUSTOM = 'custom';
+const NO_FILTERS: Partial<ListState> = {
+  channel: '',
+  status: '',
+  environment: '',
+  key: '',
+  sender: '',
+  period: '',
+  from: '',
+  to: '',
+  search: '',
+};
 const SIZES = PAGE_SIZES.map((size) => ({ value: size === 20 ? '' : String(size), label: String(size) }));
 
 /** The filters of the list of messages. A select applies at once, typed values apply on submit. */
@@ -24,13 +38,15 @@ export function ListFilters({
 }) {
   const shown = {
     search: state.search,
+    sender: state.sender,
     from: localTime(state.from),
     to: localTime(state.to),
   };
   const [typed, setTyped] = useState(shown);
-  const { search, from, to } = shown;
+  const { search, sender, from, to } = shown;
   // The URL can change without this form, by the browser's back button for example. The fields must follow it.
-  useEffect(() => setTyped({ search, from, to }), [search, from, to]);
+  useEffect(() => setTyped({ search, sender, from, to }), [search, sender, from, to]);
+  const isCustom = state.period === CUSTOM || (state.period === '' && (from !== '' || to !== ''));
   const mayListKeys = usePermission('apiKey.list');
   const keys = useApiQuery(MessageKeys, {}, { isEnabled: mayListKeys }).data?.apiKeys ?? [];
   const choose = (name: keyof ListState) => ({
@@ -47,26 +63,20 @@ export function ListFilters({
   return (
     <search>
       <Form
-        className="message-filters card"
+        className="message-filters"
         label="Filter the messages"
         onSubmit={() =>
           onChange({
             search: typed.search.trim(),
+            sender: typed.sender.trim(),
             from: isoOf(typed.from) ?? '',
             to: isoOf(typed.to) ?? '',
           })
         }
       >
-        <div className="message-filter-wide">
-          <Field {...type('search')} label="Search" type="search" placeholder="Text, sender or recipient" />
-        </div>
-        <Select {...choose('channel')} label="Channel" options={[any('All'), ...optionsOf(CHANNEL_NAMES)]} />
+        <Field {...type('search')} label="Search" type="search" placeholder="Number, text or sender" />
         <Select {...choose('status')} label="Status" options={[any('All'), ...optionsOf(STATUS_NAMES)]} />
-        <Select
-          {...choose('environment')}
-          label="Environment"
-          options={[any('Both'), ...optionsOf(ENVIRONMENT_NAMES)]}
-        />
+        <Select {...choose('channel')} label="Channel" options={[any('All'), ...optionsOf(CHANNEL_NAMES)]} />
         {mayListKeys && (
           <Select
             {...choose('key')}
@@ -74,26 +84,33 @@ export function ListFilters({
             options={[any('All'), ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
           />
         )}
+        <Field {...type('sender')} label="Sender" placeholder="Any" />
+        <Select
+          {...choose('environment')}
+          label="Environment"
+          options={[any('Both'), ...optionsOf(ENVIRONMENT_NAMES)]}
+        />
+        <Select
+          {...choose('period')}
+          value={isCustom ? CUSTOM : state.period}
+          label="Period"
+          options={[any('Any time'), ...PRESETS, { value: CUSTOM, label: 'From … to' }]}
+        />
+        {isCustom && (
+          <>
+            <Field {...type('from')} label="From" type="datetime-local" />
+            <Field {...type('to')} label="To" type="datetime-local" />
+          </>
+        )}
         <Select {...choose('size')} label="Rows" options={SIZES} />
-        <div className="message-filter-wide">
-          <Field {...type('from')} label="From" type="datetime-local" />
-        </div>
-        <div className="message-filter-wide">
-          <Field {...type('to')} label="To" type="datetime-local" />
-        </div>
-        <div className="row message-filter-wide message-filters-actions">
-          <Button type="submit">Search</Button>
-          {isFiltered && (
-            <Button
-              look="quiet"
-              onClick={() =>
-                onChange({ channel: '', status: '', environment: '', key: '', from: '', to: '', search: '' })
-              }
-            >
-              Clear filters
-            </Button>
-          )}
-        </div>
+        <Button type="submit" look="quiet">
+          Search
+        </Button>
+        {isFiltered && (
+          <Button look="quiet" onClick={() => onChange(NO_FILTERS)}>
+            Clear filters
+          </Button>
+        )}
       </Form>
     </search>
   );

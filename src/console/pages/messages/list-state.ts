@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
 import { isoOf } from '../../lib/local-time.ts';
+import { presetSpan } from '../../lib/spans.ts';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, STATUS_NAMES } from './message-text.ts';
 import type { Channel, Environment, MessageFilter, MessageStatus } from './messages.generated.ts';
 
@@ -12,13 +13,26 @@ export interface ListState {
   readonly status: string;
   readonly environment: string;
   readonly key: string;
-  /** The period, as ISO 8601 times. */
+  readonly sender: string;
+  /** A period of `PERIODS`. Empty or `custom` means that `from` and `to` say it, as ISO 8601 times. */
+  readonly period: string;
   readonly from: string;
   readonly to: string;
   readonly search: string;
   readonly size: string;
 }
-const NAMES = ['channel', 'status', 'environment', 'key', 'from', 'to', 'search', 'size'] as const;
+const NAMES = [
+  'channel',
+  'status',
+  'environment',
+  'key',
+  'sender',
+  'period',
+  'from',
+  'to',
+  'search',
+  'size',
+] as const;
 
 const knownIn = <Value extends string>(names: Readonly<Record<Value, string>>, text: string) =>
   text in names ? (text as Value) : undefined;
@@ -36,8 +50,8 @@ export function useListState() {
       status: listOf(knownIn<MessageStatus>(STATUS_NAMES, state.status)),
       environment: knownIn<Environment>(ENVIRONMENT_NAMES, state.environment),
       apiKeyId: state.key || undefined,
-      from: isoOf(state.from) ?? undefined,
-      to: isoOf(state.to) ?? undefined,
+      sender: state.sender || undefined,
+      ...spanOf(state),
       search: state.search || undefined,
     };
     return {
@@ -53,6 +67,13 @@ export function useListState() {
       },
     };
   }, [text, path, navigate]);
+}
+
+/** Returns the bounds of the chosen period, or those that were typed. */
+function spanOf({ period, from, to }: ListState): Pick<MessageFilter, 'from' | 'to'> {
+  const chosen = presetSpan(period, new Date());
+  if (chosen) return chosen;
+  return { from: isoOf(from) ?? undefined, to: isoOf(to) ?? undefined };
 }
 
 function listOf<Name>(name: Name | undefined): readonly Name[] | undefined {

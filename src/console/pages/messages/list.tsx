@@ -11,6 +11,7 @@ import { Money, Time } from '../../ui/values.tsx';
 import { ListFilters } from './list-filters.tsx';
 import { useListState } from './list-state.ts';
 import { MOST_COUNTED, useLiveRows } from './live-list.ts';
+import { MessageDrawer, useDrawerHref } from './message-drawer.tsx';
 import { CHANNEL_NAMES, whom } from './message-text.ts';
 import {
   type MessageFilter,
@@ -19,6 +20,7 @@ import {
   MessagesCount,
   type MessagesQuery,
 } from './messages.generated.ts';
+import { StatusBadge } from './status-badge.tsx';
 import './messages.css';
 
 const COLUMNS: readonly Column<MessageRowFragment>[] = [
@@ -37,7 +39,7 @@ const COLUMNS: readonly Column<MessageRowFragment>[] = [
 function StatusOf({ message }: { message: MessageRowFragment }) {
   return (
     <span className="message-status">
-      <Badge status={message.status} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
+      <StatusBadge of={message} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
       {message.status === 'PENDING' && message.scheduledFor && (
         <span className="quiet">
           due <Time at={message.scheduledFor} />
@@ -94,6 +96,7 @@ function Rows({
   isLoaded: boolean;
 }) {
   const { rows, newCount } = useLiveRows(page.nodes, filter, { isFirst, isLoaded });
+  const drawerOf = useDrawerHref();
   const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
   // Rows of the old filter stay until the new rows arrive. Meanwhile the count is hidden, because it would not match
   // them.
@@ -117,10 +120,11 @@ function Rows({
           columns={COLUMNS}
           rows={rows}
           keyOf={({ id }) => id}
-          hrefOf={({ id }) => `/messages/${id}`}
+          hrefOf={drawerOf}
         />
       )}
       <Pager pageInfo={page.pageInfo} />
+      <MessageDrawer />
     </>
   );
 }

@@ -1,7 +1,13 @@
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useLive } from '../../lib/live.ts';
 import { refetch } from '../../lib/queries.ts';
-import { MessageDeliveries, MessageDetail, MessageHistory, MessageLive } from './messages.generated.ts';
+import {
+  MessageDeliveries,
+  MessageDetail,
+  MessageHistory,
+  MessageLive,
+  MessageReason,
+} from './messages.generated.ts';
 
 /** Minimum time between two refetches, in ms. A message to many recipients changes often. */
 const REFETCH_EVERY_MS = 1_000;
@@ -21,7 +27,7 @@ export function useLiveMessage(id: string): boolean {
   const ask = useEffectEvent(() => {
     delete timers.current.next;
     lastMs.current = Date.now();
-    void refetch(MessageDetail, MessageHistory, MessageDeliveries);
+    void refetch(MessageDetail, MessageReason, MessageHistory, MessageDeliveries);
   });
   const settleLater = useEffectEvent(() => {
     setIsSettling(true);

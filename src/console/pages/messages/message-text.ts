@@ -1,3 +1,4 @@
+import { formatNumber } from '../../lib/format.ts';
 import type { Channel, Environment, MessageDetailQuery, MessageStatus } from './messages.generated.ts';
 
 /** A message with all fields that its page shows. */
@@ -35,4 +36,29 @@ export function whom(to: readonly string[]): string {
 /** Formats a count with its noun: `1 recipient`, `2 recipients`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
+/** A message with the number of its recipients in each status. */
+export interface Counted {
+  readonly status: MessageStatus;
+  readonly recipientCounts: Readonly<Record<'delivered' | 'failed' | 'pending' | 'sent', number>>;
+}
+
+/**
+ * Describes the state of a message to several recipients, such as `106 of 107 delivered`. Returns undefined if one word
+ * says it, because all recipients have the same status.
+ */
+export function statusWords({ recipientCounts: counts }: Counted): string | undefined {
+  const { delivered, failed, pending, sent } = counts;
+  const all = delivered + failed + pending + sent;
+  if ([delivered, failed, pending, sent].filter((count) => count > 0).length < 2) return undefined;
+  if (delivered > 0) return `${formatNumber(delivered)} of ${formatNumber(all)} delivered`;
+  return failed > 0
+    ? `${formatNumber(failed)} of ${formatNumber(all)} failed`
+    : `${formatNumber(sent)} of ${formatNumber(all)} sent`;
+}
+
+/** Returns the status whose colour a message has: a finished message with failed recipients is not simply delivered. */
+export function statusTone({ status, recipientCounts }: Counted): string {
+  return status !== 'FAILED' && recipientCounts.failed > 0 ? 'PARTLY_FAILED' : status;
 }

@@ -34,6 +34,50 @@ export type Environment =
   /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
+/** What can be done about a message. */
+export type MessageAction =
+  /** Ask the operator of the gateway. */
+  | 'ASK_OPERATOR'
+  /** `cancelMessage`. */
+  | 'CANCEL'
+  /** Check the address, or ask the recipient. */
+  | 'CHECK_RECIPIENT'
+  /** `redeliver` the failed deliveries. */
+  | 'REDELIVER_WEBHOOK'
+  /** Send a new message. */
+  | 'SEND_AGAIN'
+  /** Nothing: it goes on by itself. */
+  | 'WAIT';
+
+/** Why recipients of a message have their status. */
+export type MessageCause =
+  /** The provider accepted it; no delivery report has come yet. */
+  | 'AWAITING_REPORT'
+  /** It was canceled before it left. */
+  | 'CANCELED'
+  /** The provider reported its delivery. */
+  | 'DELIVERED'
+  /** The provider accepted it; no delivery report came within 72 hours. */
+  | 'DELIVERY_UNCONFIRMED'
+  /** No provider took it before its deadline. */
+  | 'EXPIRED'
+  /** It failed, but an earlier attempt got no answer and may have arrived. */
+  | 'POSSIBLY_SENT'
+  /** It waits for its turn at the provider. */
+  | 'QUEUED'
+  /** The device was removed before the message could leave. */
+  | 'RECIPIENT_GONE'
+  /** The provider refused it. */
+  | 'REJECTED'
+  /** Attempts found no provider that took it; it is tried again. */
+  | 'RETRYING'
+  /** A sandbox message is checked and recorded, and never sent. */
+  | 'SANDBOX'
+  /** It waits for its time. */
+  | 'SCHEDULED'
+  /** The provider accepted it, and reported later that it could not deliver it. */
+  | 'UNDELIVERABLE';
+
 /** Conditions on messages. All that are given must hold. */
 export type MessageFilter = {
   /** The `keyId` of the API key that sent it. */
@@ -76,7 +120,7 @@ export type StatusReason =
   /** A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more. */
   | 'REFUND_PENDING';
 
-export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null };
+export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } };
 
 export type MessagesQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -85,7 +129,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type MessagesCountQueryVariables = Exact<{
   filter?: MessageFilter | null | undefined;
@@ -111,7 +155,7 @@ export type MessageDetailQueryVariables = Exact<{
 }>;
 
 
-export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly from: string, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }> } | null };
+export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly from: string, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }>, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } } | null };
 
 export type MessageHistoryQueryVariables = Exact<{
   id: string;
@@ -148,9 +192,16 @@ export type CancelMessageMutationVariables = Exact<{
 
 export type CancelMessageMutation = { readonly cancelMessage: { readonly id: string, readonly status: MessageStatus } };
 
+export type MessageReasonQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type MessageReasonQuery = { readonly explainMessage: { readonly causes: ReadonlyArray<{ readonly cause: MessageCause, readonly text: string, readonly recipients: number }>, readonly actions: ReadonlyArray<{ readonly action: MessageAction, readonly text: string }> } | null };
+
 export const Messages: Document<MessagesQuery, MessagesQueryVariables> = {
   name: 'Messages',
-  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
+  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
 };
 
 export const MessagesCount: Document<MessagesCountQuery, MessagesCountQueryVariables> = {
@@ -170,7 +221,7 @@ export const MessagesLive: Document<MessagesLiveSubscription, MessagesLiveSubscr
 
 export const MessageDetail: Document<MessageDetailQuery, MessageDetailQueryVariables> = {
   name: 'MessageDetail',
-  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid from payload statusReason apiKey{keyId name}metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt}}}",
+  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor recipientCounts{delivered failed pending sent}}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid from payload statusReason apiKey{keyId name}metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt}}}",
 };
 
 export const MessageHistory: Document<MessageHistoryQuery, MessageHistoryQueryVariables> = {
@@ -196,4 +247,9 @@ export const MessageLive: Document<MessageLiveSubscription, MessageLiveSubscript
 export const CancelMessage: Document<CancelMessageMutation, CancelMessageMutationVariables> = {
   name: 'CancelMessage',
   text: "mutation CancelMessage($id:ID!){cancelMessage(id:$id){id status}}",
+};
+
+export const MessageReason: Document<MessageReasonQuery, MessageReasonQueryVariables> = {
+  name: 'MessageReason',
+  text: "query MessageReason($id:ID!){explainMessage(id:$id){causes{cause text recipients}actions{action text}}}",
 };

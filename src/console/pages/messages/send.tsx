@@ -17,20 +17,31 @@ const CHANNELS = Object.keys(CHANNEL_NAMES) as Channel[];
 
 /**
  * The forms that send messages, one tab for each channel. The query parameter `channel` opens a tab. The parameter
- * `from` is the id of a message that fills the form.
+ * `from` is the id of a message that fills the form, with `only=failed` for those recipients that did not get it.
  */
 export default function SendPage() {
   const [params] = useSearchParams();
   const from = params.get('from');
   if (from === null) return <Forms channel={(params.get('channel') ?? '').toUpperCase()} />;
-  return <FormsAgain key={from} from={from} />;
+  const isOnlyFailed = params.get('only') === 'failed';
+  return <FormsAgain key={`${from} ${isOnlyFailed}`} from={from} isOnlyFailed={isOnlyFailed} />;
 }
 
-function FormsAgain({ from }: { from: string }) {
+function FormsAgain({ from, isOnlyFailed }: { from: string; isOnlyFailed: boolean }) {
   const query = useApiQuery(MessageDetail, { id: from });
   return (
-    <Loaded query={query}>{({ message }) => <Forms channel={message.channel} again={message} />}</Loaded>
+    <Loaded query={query}>
+      {({ message }) => (
+        <Forms channel={message.channel} again={isOnlyFailed ? toFailedOnly(message) : message} />
+      )}
+    </Loaded>
   );
+}
+
+/** Returns the message as if it had been sent only to the recipients that failed. */
+function toFailedOnly(message: Again): Again {
+  const failed = message.recipients.filter(({ status }) => status === 'FAILED');
+  return { ...message, to: failed.map(({ to }) => to) };
 }
 
 function Forms({ channel, again }: { channel: string; again?: Again }) {

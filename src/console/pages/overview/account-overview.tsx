@@ -1,4 +1,5 @@
 import { useSearchParams } from 'wouter';
+import { useEnvironment } from '../../lib/environment.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Session } from '../../lib/session.generated.ts';
@@ -20,7 +21,7 @@ import {
 import { PERIODS, periodOf } from './periods.ts';
 import { RecentMessages } from './recent-messages.tsx';
 import { UsageChart } from './usage-chart.tsx';
-import { ENVIRONMENTS, GROUPS } from './usage-summary.ts';
+import { GROUPS } from './usage-summary.ts';
 
 /** The overview of an account, with live updates: messages, cost and problems. */
 export function AccountOverview({ accountId }: { accountId: string }) {
@@ -46,19 +47,14 @@ export function AccountOverview({ accountId }: { accountId: string }) {
 }
 
 function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
-  const { period, environment, group, choose } = useChoices();
+  const { period, group, choose } = useChoices();
+  const environment = useEnvironment();
   const { slots, ...span } = periodOf(period.value, new Date());
-  const asked = { ...span, environment: environment.value };
+  const asked = { ...span, environment };
   const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: ['STATUS'] }, { keepsLast: true });
   return (
     <>
       <PageHeader title="Overview">
-        <Choice
-          label="Environment"
-          options={ENVIRONMENTS}
-          chosen={environment}
-          onChoose={(value) => choose('environment', value)}
-        />
         <Choice
           label="Period"
           options={PERIODS}
@@ -69,7 +65,7 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
       {hasWebhook === false && <NoWebhook />}
       <Loaded query={usage}>
         {({ usage: rows }) => (
-          <Figures usage={rows} period={period.label} from={span.from} environment={environment.value} />
+          <Figures usage={rows} period={period.label} from={span.from} environment={environment} />
         )}
       </Loaded>
       <UsageChart asked={asked} slots={slots} group={group} onGroup={(value) => choose('group', value)} />
@@ -86,7 +82,6 @@ function useChoices() {
   const [params, setParams] = useSearchParams();
   return {
     period: PERIODS.find(({ value }) => value === params.get('period')) ?? PERIODS[0],
-    environment: ENVIRONMENTS.find(({ value }) => value === params.get('environment')) ?? ENVIRONMENTS[0],
     group: GROUPS.find(({ value }) => value === params.get('group')) ?? GROUPS[0],
     choose: (name: string, value: string) =>
       setParams({ ...Object.fromEntries(params), [name]: value }, { replace: true }),

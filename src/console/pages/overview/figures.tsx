@@ -1,8 +1,8 @@
-import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { Figure } from '../../ui/figure.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Money } from '../../ui/values.tsx';
 import { type Environment, OverviewSpending } from './overview.generated.ts';
@@ -66,16 +66,6 @@ export function Figures({
         </Figure>
       </dl>
     </>
-  );
-}
-
-function Figure({ name, note, children }: { name: string; note: ReactNode; children: ReactNode }) {
-  return (
-    <div className="card figure">
-      <dt className="quiet">{name}</dt>
-      <dd className="figure-value">{children}</dd>
-      <dd className="quiet">{note}</dd>
-    </div>
   );
 }
 

@@ -90,7 +90,7 @@ export type OverviewWebhooksQuery = { readonly webhooks: ReadonlyArray<{ readonl
 export type OverviewMessagesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewMessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string }> } | null };
+export type OverviewMessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly createdAt: string, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }> } | null };
 
 export type OverviewUsageChangedSubscriptionVariables = Exact<{ [key: string]: never; }>;
 
@@ -124,7 +124,7 @@ export const OverviewWebhooks: Document<OverviewWebhooksQuery, OverviewWebhooksQ
 
 export const OverviewMessages: Document<OverviewMessagesQuery, OverviewMessagesQueryVariables> = {
   name: 'OverviewMessages',
-  text: "query OverviewMessages{messages(first:8){nodes{id channel environment to content status cost currency createdAt}}}",
+  text: "query OverviewMessages{messages(first:8){nodes{id channel environment to content status recipientCounts{delivered failed pending sent}createdAt}}}",
 };
 
 export const OverviewUsageChanged: Document<OverviewUsageChangedSubscription, OverviewUsageChangedSubscriptionVariables> = {

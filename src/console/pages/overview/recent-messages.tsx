@@ -1,9 +1,9 @@
 import { Link } from 'wouter';
 import { useApiQuery } from '../../lib/queries.ts';
-import { Badge } from '../../ui/badge.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, whom } from '../messages/message-text.ts';
+import { StatusBadge } from '../messages/status-badge.tsx';
 import { OverviewMessages } from './overview.generated.ts';
 
 /** The list of the newest messages of all channels. */
@@ -21,11 +21,11 @@ export function RecentMessages() {
             <p className="quiet">Nothing has been sent yet.</p>
           ) : (
             <ul className="overview-list">
-              {nodes.map(({ id, to, channel, environment, content, status, createdAt }) => (
+              {nodes.map(({ id, to, channel, environment, content, createdAt, ...state }) => (
                 <li key={id}>
                   <div className="row spread">
                     <Link href={`/messages/${id}`}>{whom(to)}</Link>
-                    <Badge status={status} />
+                    <StatusBadge of={state} />
                   </div>
                   <p className="quiet overview-line">
                     {CHANNEL_NAMES[channel]} ·{' '}

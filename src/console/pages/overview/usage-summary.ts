@@ -1,16 +1,10 @@
 import { formatName } from '../../lib/format.ts';
 import type { Bar, Series } from '../../ui/bar-chart.tsx';
-import { CHANNEL_NAMES, ENVIRONMENT_NAMES } from '../messages/message-text.ts';
-import type { Environment, MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
+import { CHANNEL_NAMES } from '../messages/message-text.ts';
+import type { MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
 import type { Period } from './periods.ts';
 
 export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
-
-/** The environments to choose from. Their messages are counted separately, because sandbox messages reach nobody. */
-export const ENVIRONMENTS = [
-  { value: 'PRODUCTION', label: ENVIRONMENT_NAMES.PRODUCTION },
-  { value: 'SANDBOX', label: ENVIRONMENT_NAMES.SANDBOX },
-] as const satisfies readonly { value: Environment; label: string }[];
 
 export const GROUPS = [
   { value: 'STATUS', label: 'By status' },

@@ -90,7 +90,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
       </ShownOnceDialog>
     );
   return (
-    <Dialog title="New access token" onClose={onClose} mustAnswer={create.isPending} isWide>
+    <Dialog title="New access token" onClose={onClose} mustAnswer={create.isPending} look="wide">
       <Form
         label="New access token"
         error={create.error}

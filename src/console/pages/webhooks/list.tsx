@@ -10,7 +10,7 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { Health } from './health.tsx';
-import { statusOf } from './webhook-rules.ts';
+import { healthOf } from './webhook-rules.ts';
 import { DeliveryUpdated, Webhooks, type WebhooksQuery } from './webhooks.generated.ts';
 
 type Row = NonNullable<WebhooksQuery['webhooks']>[number];
@@ -88,7 +88,7 @@ function NoWebhooks() {
 function Status({ of: webhook }: { of: Row }) {
   return (
     <>
-      <Badge status={statusOf(webhook)} />
+      <Badge status={healthOf(webhook, webhook.deliveries.nodes[0])} />
       {webhook.disabledReason && <div className="field-hint">{webhook.disabledReason}</div>}
     </>
   );

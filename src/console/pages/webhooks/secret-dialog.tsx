@@ -13,7 +13,7 @@ export function SecretDialog({
   onClose: () => void;
 }) {
   return (
-    <ShownOnceDialog title={title} onClose={onClose} isWide>
+    <ShownOnceDialog title={title} onClose={onClose} look="wide">
       <CodeBlock text={secret} label="signing secret" />
       <h3>Check every delivery with it</h3>
       <p>

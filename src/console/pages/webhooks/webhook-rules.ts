@@ -12,6 +12,28 @@ export function statusOf({
   return disabledReason === null ? 'PAUSED' : 'DISABLED';
 }
 
+/**
+ * Returns the health of a webhook that is on, from its newest delivery: `HEALTHY`, `RETRYING` or `FAILING`, or `ACTIVE`
+ * before the first delivery is finished. Otherwise `PAUSED` or `DISABLED`.
+ */
+export function healthOf(
+  webhook: Pick<WebhookRowFragment, 'isActive' | 'disabledReason'>,
+  newest: { readonly status: string } | undefined,
+): string {
+  const status = statusOf(webhook);
+  if (status !== 'ACTIVE') return status;
+  switch (newest?.status) {
+    case 'SUCCESS':
+      return 'HEALTHY';
+    case 'RETRYING':
+      return 'RETRYING';
+    case 'FAILED':
+      return 'FAILING';
+    default:
+      return status;
+  }
+}
+
 /** Formats the share of finished deliveries that succeeded. Undefined if no delivery is finished. */
 export function successRate({ succeeded, failed }: WebhookRowFragment['stats']): string | undefined {
   const finished = succeeded + failed;

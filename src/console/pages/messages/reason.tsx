@@ -1,0 +1,63 @@
+import { CircleAlert, CircleCheck, Clock } from 'lucide-react';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Can } from '../../lib/session.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { counted, type Message } from './message-text.ts';
+import { MessageReason } from './messages.generated.ts';
+
+/** Why a message is as it is, in plain words, and what can be done. It comes first on the page of a message. */
+export function Reason({ of: message }: { of: Message }) {
+  const query = useApiQuery(MessageReason, { id: message.id });
+  const { failed, pending, sent } = message.recipientCounts;
+  const tone = failed > 0 ? 'bad' : pending + sent > 0 ? 'wait' : 'good';
+  const Icon = { bad: CircleAlert, wait: Clock, good: CircleCheck }[tone];
+  return (
+    <section className={`card reason reason-${tone}`} aria-labelledby="message-reason">
+      <h2 id="message-reason" className="visually-hidden">
+        Why it is so
+      </h2>
+      <Icon className="icon" aria-hidden="true" />
+      <div className="stack">
+        <Loaded query={query}>
+          {({ explainMessage: { causes, actions } }) => (
+            <>
+              {mostUrgentFirst(causes).map(({ cause, text, recipients }) => (
+                <p key={cause}>
+                  {causes.length > 1 && <strong>{counted(recipients, 'recipient')}: </strong>}
+                  {text}
+                </p>
+              ))}
+              {actions.length > 0 && (
+                <ul className="reason-actions">
+                  {actions.map(({ action, text }) => (
+                    <li key={`${action} ${text}`}>{text}</li>
+                  ))}
+                </ul>
+              )}
+            </>
+          )}
+        </Loaded>
+        {failed > 0 && message.channel !== 'PUSH' && message.content !== '' && (
+          <Can run="message.sendSms">
+            <div className="row">
+              <ButtonLink href={`/messages/send?from=${message.id}&only=failed`}>
+                {failed === 1
+                  ? 'Resend to the one that failed'
+                  : `Resend to the ${failed.toLocaleString('en')} that failed`}
+              </ButtonLink>
+            </div>
+          </Can>
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** Puts what was delivered last, because nobody has to act on it. */
+function mostUrgentFirst<Given extends { readonly cause: string }>(
+  causes: readonly Given[],
+): readonly Given[] {
+  const isDone = ({ cause }: Given) => cause === 'DELIVERED';
+  return [...causes.filter((each) => !isDone(each)), ...causes.filter(isDone)];
+}

@@ -1,0 +1,55 @@
+import {
+  BookUser,
+  Building2,
+  ChartColumn,
+  CircleGauge,
+  FileClock,
+  House,
+  KeyRound,
+  type LucideIcon,
+  MessageSquare,
+  Radio,
+  ReceiptText,
+  Rocket,
+  Settings,
+  ShieldCheck,
+  SlidersHorizontal,
+  Smartphone,
+  Tag,
+  Users,
+  Webhook,
+} from 'lucide-react';
+
+/** A page in the navigation menu. */
+export interface NavItem {
+  readonly path: string;
+  readonly title: string;
+  readonly group: string;
+}
+
+const ICONS: Readonly<Record<string, LucideIcon>> = {
+  '/': House,
+  '/start': Rocket,
+  '/messages': MessageSquare,
+  '/contacts': BookUser,
+  '/devices': Smartphone,
+  '/api-keys': KeyRound,
+  '/webhooks': Webhook,
+  '/usage': ChartColumn,
+  '/ledger': ReceiptText,
+  '/prices': Tag,
+  '/account': Settings,
+  '/members': Users,
+  '/security': ShieldCheck,
+  '/audit': FileClock,
+  '/accounts': Building2,
+  '/plans': SlidersHorizontal,
+  '/providers': Radio,
+  '/key-limits': CircleGauge,
+};
+
+/** The icon of a page in the navigation menu. */
+export function NavIcon({ path }: { path: string }) {
+  const Icon = ICONS[path] ?? House;
+  return <Icon className="icon" aria-hidden="true" />;
+}
