@@ -152,7 +152,7 @@ function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Lo
   }
 }
 
-/** Starts the traces. Loads the packages for them only if they are wanted, so that they cost nothing otherwise. */
+/** Starts tracing. The packages for it are loaded only if it is configured, so that it costs nothing otherwise. */
 async function tracingOf(config: Config, now: () => Date): Promise<Tracing | undefined> {
   if (config.traces === undefined) return undefined;
   const { MessageTraces } = await import('./tracing/message-traces.ts');
@@ -426,7 +426,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     live: deps.live,
     registry,
     tracing,
-    /** True if messages are linked to the requests that sent them. */
+    /** True if the log or a trace links a message to the request that sent it. */
     followsRequests: isLogged || tracing !== undefined,
     poolUse: () => ({ main: poolUse(knex), reads: poolUse(reads) }),
     dataDir: config.dataDir,

@@ -116,7 +116,7 @@ export class ProviderHttp {
     }
   }
 
-  /** Does what `post` does with a GET, for questions that change nothing. */
+  /** Like `post`, but sends a GET. Use it for requests that change nothing. */
   async get({ path, headers }: Omit<ProviderRequest, 'body'>): Promise<ProviderExchange> {
     if (!(await this.#connections.acquire())) return turnedAway('no connection is free');
     try {

@@ -22,7 +22,7 @@ export const whole = (least: number, most: number) =>
       error: `must be a whole number from ${least} to ${most}`,
     });
 
-/** A share from 0 to 1, such as 0.01. */
+/** A fraction from 0 to 1, such as 0.01. */
 export const share = z
   .string()
   .regex(/^(0|1|0?\.[0-9]{1,9}|1\.0{1,9})$/, { error: 'must be a share from 0 to 1, such as 0.01' })

@@ -320,7 +320,10 @@ function fromVariables(values: z.output<typeof variables>) {
     },
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
     metricsToken: values.METRICS_TOKEN,
-    /** Where traces go, by OTLP over HTTP, and the share of messages that is traced. Undefined: no traces. */
+    /**
+     * The address that traces are sent to (OTLP over HTTP), and the fraction of messages that is traced. Undefined: no
+     * traces.
+     */
     traces:
       values.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
         ? undefined
@@ -328,7 +331,7 @@ function fromVariables(values: z.output<typeof variables>) {
             endpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/, ''),
             share: values.OTEL_TRACES_SAMPLER_ARG,
           },
-    /** Port of a listener that serves health and metrics only. Undefined: there is none. */
+    /** Port of a listener that serves only health and metrics. Undefined: there is no such listener. */
     metricsPort: values.METRICS_PORT,
     /** The identity provider of the operators. */
     operatorProvider:

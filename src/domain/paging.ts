@@ -25,8 +25,8 @@ export interface Slice<T> {
   /** Counts all rows of the list. It is called only if the total was requested. */
   readonly total: () => Promise<number>;
   /**
-   * Returns the time before which a search did not look. Undefined if it looked at everything. Absent for lists that are
-   * searched completely.
+   * Returns the time at which a search stopped: it did not read anything older. Undefined if it read everything. Lists
+   * that are always read completely do not have this function.
    */
   readonly searchedBackTo?: () => Promise<Date | undefined>;
 }

@@ -70,7 +70,7 @@ export class RefusalMonitor {
   }
 
   /**
-   * Counts a refused request by its code, and logs the beginning of an outage. An error without a reason is no outage.
+   * Counts a refused request by its code. Logs the beginning of an outage. An error without a reason is not an outage.
    */
   note(refused: DomainError): void {
     const { kind, message, code } = refused;

@@ -32,7 +32,7 @@ interface Asked<Args> {
   readonly context: GraphqlContext;
 }
 
-/** The changes that subscriptions deliver. */
+/** For each subscription, a function that returns its changes. */
 const SOURCES = {
   messages: ({ args, context }: Asked<{ id?: string | null; filter?: MessageFilter | null }>) =>
     context.run(context.operations.live.messages, {
@@ -223,7 +223,10 @@ export class LiveResolver {
   }
 }
 
-/** The same subscriptions, with a member of a union instead of an error when changes were missed (R336). */
+/**
+ * The same subscriptions in another form (R336). If changes were missed, they deliver a member of a union, and not an
+ * error.
+ */
 @Resolver()
 export class LiveUpdatesResolver {
   @Subscription(() => MessageUpdate, {

@@ -28,7 +28,7 @@ interface SliceKey<Of> {
 /** Runs an operation as the caller of the request. */
 export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
 
-/** Key of a loader: what is asked about the deliveries to a webhook. */
+/** Key of a loader: a query for figures of the deliveries to a webhook. */
 interface DeliveryAnalyticsKey {
   readonly webhookId: string;
   readonly input: Omit<DeliveryAnalyticsInput, 'webhookIds'>;

@@ -56,7 +56,7 @@ class RecipientFilter {
   to?: Date | null;
 }
 
-/** Fields of the filter for which messages are looked at one by one, if no address is given. */
+/** Fields of the filter that no index serves. Without an address, messages must then be read one by one. */
 const SEARCHES = ['status', 'errorCode', 'provider', 'environment', 'sender', 'apiKeyId'];
 const searching = weighingFilter(SEARCHES, 1_000, 0);
 

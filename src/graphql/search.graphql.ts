@@ -6,10 +6,10 @@ import { EnvironmentEnum } from './enums.ts';
 import { Node, nodeOf } from './node.graphql.ts';
 import { Arg, Query } from './typed.ts';
 
-/** Points of a search in texts, which reads many messages, and of any other search, which uses indexes (R280). */
+/** Points of a search (R280). A search in texts reads many messages. Any other search uses indexes. */
 const POINTS = { text: 1_000, other: 50 } as const;
 
-/** Finds objects by what a person remembers of them. */
+/** Finds objects by a text that a person remembers. */
 @Resolver()
 export class SearchResolver {
   @Query(() => [Node], {

@@ -466,7 +466,7 @@ function teller({ logger, faultOf, refusals }: GraphqlOptions) {
   };
 }
 
-/** Counts the request as refused once, by the code of its gravest error. */
+/** Counts a refused request once, by the code of its most serious error. */
 function noteRefused(
   errors: readonly GraphQLError[],
   { faultOf, refusals }: Pick<GraphqlOptions, 'faultOf' | 'refusals'>,

@@ -10,7 +10,7 @@ import { Arg, Field, FieldResolver } from './typed.ts';
 import { WebhookType } from './webhook.graphql.ts';
 
 const DAYS_MAX = 3_660;
-/** Points grow with the hours that are read. Each has a row for each event type and status. */
+/** The points grow with the hours that are read. Each hour has a row for each event type and status. */
 const COST: FieldCost = { each: ({ from, to }) => 10 + 2 * daysIn(from, to, DAYS_MAX) };
 
 @ObjectType('WebhookAnalyticsBucket', {

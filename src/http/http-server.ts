@@ -87,7 +87,7 @@ function createApp(
   return app;
 }
 
-/** The id is set on the request, so that the answer has the same. */
+/** Sets the request id on the request, so that the answer has the same id. */
 function presentRequestOf(request: Request, arrivedAt: Date): PresentRequest {
   const requestId = requestIdOf(request);
   request.headers['x-request-id'] = requestId;

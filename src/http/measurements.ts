@@ -8,7 +8,7 @@ import type {
 } from '../domain/ports/measurements.ts';
 import type { DeliveryReport, ProviderBalance } from '../domain/ports/provider.ts';
 
-/** The most reasons of failures with a series of their own, for each provider. Further ones count as `other`. */
+/** Number of failure reasons of a provider that have a series of their own. Further reasons are counted as `other`. */
 const REASONS_MAX = 50;
 const REASON_MAX_LENGTH = 40;
 
@@ -22,9 +22,12 @@ export class PrometheusMeasurements implements Measurements {
   readonly #refunds: Counter;
   readonly #attempts: Histogram;
   readonly #balances = new Map<string, ProviderBalance>();
-  /** Reasons that have a series, by provider. */
+  /** By provider: the failure reasons that have a series of their own. */
   readonly #reasons = new Map<string, Set<string>>();
-  /** The counters of accepted recipients, by channel and environment. A look-up by labels would cost more. */
+  /**
+   * The counters of accepted recipients, by channel and environment. Finding a counter by its labels each time would
+   * take longer.
+   */
   readonly #acceptedBy = new Map<string, Counter.Internal>();
 
   constructor(registry: Registry) {
@@ -120,7 +123,7 @@ export class PrometheusMeasurements implements Measurements {
     this.#attempts.observe({ result }, seconds);
   }
 
-  /** Counts are not traces. */
+  /** Metrics have no traces, so there is no header. */
   traceparentOf(): undefined {
     return undefined;
   }

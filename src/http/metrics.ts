@@ -11,12 +11,12 @@ const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** More than any recipient has. */
+/** A number of attempts that is larger than that of any recipient. */
 const ANY_ATTEMPTS = 2 ** 31 - 1;
 
 /**
  * Creates the metrics of this process, in the registry of the gateway. The names follow the conventions of Prometheus
- * (R345). A part that does not answer leaves its own metrics out, and the others still work.
+ * (R345). If a part does not answer, its metrics are left out, and all others still work.
  */
 export function createMetrics(
   gateway: Pick<

@@ -10,7 +10,9 @@ import type { Metrics } from './metrics.ts';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** The routes by which an operator's tools watch the process: `/health/live`, `/health/ready` and `/metrics` (R244). */
+/**
+ * The routes with which an operator's tools watch the process: `/health/live`, `/health/ready` and `/metrics` (R244).
+ */
 export function createProbes(gateway: Gateway, config: Config, metrics: Metrics): Router {
   const router = express.Router({ caseSensitive: true });
   router.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
@@ -58,9 +60,9 @@ const LOOPBACK = /^(::1$|127\.|::ffff:127\.)/;
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'];
 
 /**
- * True if the request may read the metrics. With a token set, the request must carry it. Without one, only requests
- * from this machine may read. A forwarded request does not count as local: behind a proxy on this machine every request
- * comes from loopback.
+ * True if the request may read the metrics. With a token configured, the request must have it. Without one, only
+ * requests from this machine may read them. A forwarded request does not count as local: behind a proxy on this machine
+ * every request comes from loopback.
  */
 function mayReadMetrics(request: Request, token: string | undefined): boolean {
   if (token === undefined) {
@@ -72,8 +74,8 @@ function mayReadMetrics(request: Request, token: string | undefined): boolean {
 }
 
 /**
- * Serves the probes, and nothing else, on METRICS_PORT. A process with `ROLES=worker` has no other listener. Rejects if
- * the port is in use, with an error that names the variable to change.
+ * Serves only the probes, on METRICS_PORT. A process with `ROLES=worker` has no other listener. Rejects if the port is
+ * in use. The error names the variable to change.
  */
 export async function startProbeServer(
   gateway: Gateway,

@@ -48,8 +48,8 @@ const LOOK = `SELECT EXISTS (SELECT FROM job_leases WHERE due_at < now()) AS lap
     SELECT FROM ${SCHEMA}.job j WHERE j.name = name.name AND j.state < 'active' AND NOT j.blocked
       AND j.start_after < ${SCHEMA}.job_now())) AS due`;
 /**
- * The first id in the data of each submit or webhook job, smallest first. Ids of messages and deliveries begin with
- * their time. Only the jobs that are due first are read, because a backlog can have very many. A job of scheduled
+ * The first ids in the data of submit or webhook jobs, smallest first. Ids of messages and deliveries begin with their
+ * creation time. Only the jobs that are due first are read, because a backlog can have very many. A job of scheduled
  * messages counts when it is due.
  */
 const OLDEST = `SELECT id FROM (
@@ -259,12 +259,12 @@ export class PgBossQueue implements JobQueue {
     >;
   }
 
-  /** Returns up to 100 ids of the messages that have waited longest for their submission, by their jobs. */
+  /** Returns up to 100 ids of messages with a submit job: those that have waited longest. */
   oldestMessages(): Promise<string[]> {
     return this.#oldest(['submit'], 'messageIds');
   }
 
-  /** Does the same for webhook deliveries, retries included. */
+  /** Returns up to 100 ids of webhook deliveries with a job: those that have waited longest. Includes retries. */
   oldestDeliveries(): Promise<string[]> {
     return this.#oldest(['webhook', 'webhook-backlog'], 'deliveryIds');
   }

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The request in which something happens. */
+/** The request that this process is handling. */
 export interface PresentRequest {
   readonly requestId: string;
-  /** The header `traceparent`, as it was sent. */
+  /** The request's header `traceparent`, as it was sent. */
   readonly traceparent: string | undefined;
   readonly arrivedAt: Date;
 }

@@ -9,8 +9,8 @@ import type {
 import { presentRequest } from '../runtime/request-scope.ts';
 
 /**
- * Writes a line for each step of each message, with its id, at the level `debug` (R347). Names no recipient and no
- * content. Use it only if the logger writes that level, because the lines are many.
+ * Writes a log line for each step of each message, with its id, at the level `debug` (R347). A line names no recipient
+ * and no content. There are many lines, so use it only if the logger writes that level.
  */
 export class MessageLog implements Measurements {
   readonly #logger: Logger;
@@ -48,7 +48,7 @@ export class MessageLog implements Measurements {
 
   balanceOf(): void {}
 
-  /** A log is no trace. */
+  /** The log has no traces, so there is no header. */
   traceparentOf(): undefined {
     return undefined;
   }

@@ -1,9 +1,9 @@
 /**
- * Traces of messages, sent by OTLP over HTTP. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
+ * Sends traces of messages by OTLP over HTTP. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
  *
- * A message's **trace id** is its id, a UUID, which has the 16 bytes of a trace id. So the processes that accept, submit,
- * report and deliver find the trace without being told (ADR-0025). Its **root span** has the second half of the id. A
- * request that carries a `traceparent` of its own stays a trace of its own, and the root span links to it.
+ * A message's **trace id** is its id: a UUID has the 16 bytes of a trace id. So the processes that accept, submit,
+ * report and deliver know the trace without passing anything on (ADR-0025). Its **root span** has the second half of
+ * the id. A request with a header `traceparent` keeps its own trace, and the root span links to it.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -31,14 +31,14 @@ import type { Tracing } from '../domain/ports/tracing.ts';
 import { presentRequest } from '../runtime/request-scope.ts';
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
-/** The sample is decided by the last 32 bits of a message's id, which are random. */
+/** Whether a message is traced is decided by the last hex digits of its id, which are random. This is their number. */
 const SAMPLE_DIGITS = 8;
 const SAMPLES = 16 ** SAMPLE_DIGITS;
 
 export interface TracingOptions {
   /** Base address of the collector, without a slash at its end. */
   readonly endpoint: string;
-  /** Share of the messages that are traced, from 0 to 1. */
+  /** Fraction of the messages that is traced, from 0 to 1. */
   readonly share: number;
   readonly serviceName: string;
   readonly now: () => Date;
@@ -46,7 +46,7 @@ export interface TracingOptions {
 
 interface SpanFacts {
   readonly messageId: string;
-  /** Names the span among those of the message. The same name gives the same id. */
+  /** Name of the span within the message. The span's id is made from it, so the same key gives the same id. */
   readonly key: string;
   readonly name: string;
   readonly kind: SpanKind;
@@ -56,7 +56,7 @@ interface SpanFacts {
   readonly error?: string | undefined;
 }
 
-/** Gives the next span the ids that it is told. */
+/** Gives each new span the ids that were set before. */
 class GivenIds implements IdGenerator {
   traceId = '';
   spanId = '';
@@ -93,7 +93,7 @@ export class MessageTraces implements Tracing {
   }
 
   async stop(): Promise<void> {
-    // A collector that is away must not keep the process from ending.
+    // If the collector cannot be reached, the process must still end.
     await this.#provider.shutdown().catch(() => undefined);
   }
 

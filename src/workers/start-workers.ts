@@ -41,7 +41,10 @@ const ADOPTION_MS = 10_000;
 const KEY_USES_MS = 2_000;
 const SECURITY_MS = 1_000;
 const HEALTH_MS = 5_000;
-/** Providers change a balance with each message, but limit how often they are asked. */
+/**
+ * Interval in ms at which balances are read. A balance changes with each message, but providers limit how often they
+ * may be asked.
+ */
 const BALANCES_MS = 5 * 60_000;
 const SWEEPS_MS = 60_000;
 const SINGLE_SIGN_ON_MS = 15_000;
@@ -129,7 +132,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
   };
 }
 
-/** Measures the balances of the providers that tell them. */
+/** Reads the balances of the providers that can be asked for one, and records them. */
 async function readBalances({ routing, measurements }: Pick<WorkParts, 'routing' | 'measurements'>) {
   for (const { name, ...probed } of await routing.probe())
     measurements.balanceOf(name, 'probe' in probed ? probed.probe.balance : undefined);

@@ -136,7 +136,8 @@ describe('recipients as a list (R333)', () => {
       costliest: { searchedBackTo: null },
       recipients: { searchedBackTo: null },
     });
-    // As if 150,000 messages had been sent: the newest 100,000 begin with the second of these.
+    // Renumber the messages as if 150,000 had been sent. The newest 100,000 then begin with the second of these
+    // messages.
     await withKnex(gateway.database.connection, async (knex) => {
       for (const [index, seq] of [1, 50_001, 150_000].entries()) {
         await knex.raw('UPDATE messages SET seq = ? WHERE id = ?', [seq, ids[index] ?? '']);

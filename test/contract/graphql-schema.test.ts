@@ -128,7 +128,7 @@ describe('the schema of the GraphQL API (R236)', () => {
     }
   });
 
-  /** Lists whose search may stop before their end (R334). */
+  /** Types whose lists may stop searching before their end (R334). */
   const SEARCHED = ['Message', 'Recipient'];
 
   it('has one shape of connections, and plain lists for the fixed names (R237)', () => {

@@ -22,7 +22,7 @@ describe('send limits', () => {
     operator = await signInOperator(gateway);
     sql = await openSql(gateway.database);
   });
-  // A test that begins in one hour and ends in the next would find its counts at 0.
+  // Do not start just before the end of an hour. The counts of the test would be 0 again in the next hour.
   beforeEach(async () => {
     await eventually(() => Date.now() % 3_600_000 < 3_570_000);
   });
@@ -48,7 +48,7 @@ describe('send limits', () => {
     at.call('POST', '/developers/sms', { key, body: { to, message: 'Hello', ...more } });
   const balanceOf = async ({ key }: TestAccount) =>
     (await gateway.call('GET', '/account', { key })).body.balance;
-  /** Sends until the other process has heard of the limits. */
+  /** Sends until the other process knows the limits and refuses with `code`. */
   const heard = (key: string, code: string, to: string) =>
     eventually(async () => (await send(key, to, other)).body.error?.code === code);
   const numbers = (count: number) =>
@@ -275,7 +275,7 @@ describe('send limits', () => {
       200,
       expect.objectContaining({ keyId: limited.keyId, spendPerDay: 2 * PRICE, recipientsPerDay: 1 }),
     ]);
-    // After the rotation, the limits are those of the new key.
+    // After the rotation, the limits belong to the new key.
     const path = `/developer/keys/${limited.keyId}/rotate`;
     const rotated = await gateway.call('POST', path, { key: account.key, body: { overlapSeconds: 60 } });
     expect(rotated.status).toBe(201);

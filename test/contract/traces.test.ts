@@ -17,7 +17,7 @@ interface ReceivedSpan {
 }
 
 describe('with OTEL_EXPORTER_OTLP_ENDPOINT (R346)', () => {
-  /** Receives OTLP over HTTP in JSON, as a collector does. */
+  /** A receiver of OTLP over HTTP in JSON, as a collector is. */
   let collector: Awaited<ReturnType<typeof startWebhookReceiver>>;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   let smsc: Awaited<ReturnType<typeof startSmsc>>;
@@ -79,7 +79,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT (R346)', () => {
       expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
     }
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
-    // The receiver gets the id of the attempt's own span.
+    // The header that the receiver gets names the span of the attempt.
     const attempts = named.get('webhook')!;
     expect(attempts.map(({ status }) => status.code ?? 0).toSorted()).toEqual([0, 2]);
     const headers = receiver.received.map((hook) => hook.headers.traceparent);

@@ -18,7 +18,7 @@ export interface TestAccount {
   readonly accountId: string;
   readonly email: string;
   readonly password: string;
-  /** A production key with FULL_ACCESS. */
+  /** A production API key with FULL_ACCESS. */
   readonly key: string;
   readonly sandboxKey: string;
 }
@@ -36,17 +36,20 @@ export interface TestGateway extends AsyncDisposable {
   /** The base URL, without `/api/v1`. */
   readonly url: string;
   readonly database: TestDatabase;
-  /** The gateway's DATA_DIR: a new directory, unless `environment` names one. */
+  /** The gateway's DATA_DIR. It is a new directory if `environment` does not name one. */
   readonly dataDir: string;
   readonly parts: Awaited<ReturnType<typeof compose>>;
-  /** Creates an account with FULL_ACCESS keys. Its balance is 100,000 UGX, unless `balance` says otherwise. */
+  /** Creates an account with FULL_ACCESS keys. Its balance in UGX is `balance`. Default: 100,000. */
   createAccount(balance?: number): Promise<TestAccount>;
-  /** A key of an account with other properties. */
+  /** Creates a further API key of an account. */
   createKey(
     accountId: string,
     options: { scopes?: string[]; environment?: string; enableHmac?: boolean; ipAllowlist?: string[] },
   ): Promise<{ key: string; keyId: string; signingSecret: string | null }>;
-  /** A request to `/api/v1`. A body that is not a string is sent as JSON. Throws if the answer is not as documented. */
+  /**
+   * Sends a request to `/api/v1`. A `body` that is not a string is sent as JSON. Throws if the answer differs from its
+   * documentation.
+   */
   call(
     method: string,
     path: string,
@@ -55,13 +58,13 @@ export interface TestGateway extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Made once for all gateways of a test file: every gateway has the same document. */
+/** Shared by all gateways of a test file, because all have the same OpenAPI document. */
 let documentCheck: DocumentCheck | undefined;
 
 /**
- * A whole gateway in this process: real HTTP, real PostgreSQL (a clone of the template, or `database`, which then
- * stays), workers running. `environment` holds environment variables (docs/operations/environment.md); webhook targets
- * on loopback are allowed.
+ * Starts a whole gateway in this process with real HTTP and running workers. It uses `database`, or else a clone of the
+ * template that `stop` drops. `environment` holds environment variables (docs/operations/environment.md). Webhooks to
+ * loopback are allowed.
  */
 export async function startTestGateway(
   environment: Record<string, string> = {},
@@ -75,7 +78,7 @@ export async function startTestGateway(
     PORT: '0',
     DATABASE_URL: database.url,
     MASTER_KEY: TEST_MASTER_KEY,
-    // Without these keys, the gateway would write a new key pair into the working directory.
+    // Without these keys, the gateway would create a key pair and write it into the working directory.
     VAPID_PUBLIC_KEY: TEST_VAPID.publicKey,
     VAPID_PRIVATE_KEY: TEST_VAPID.privateKey,
     NODE_ENV: 'test',

@@ -1,16 +1,16 @@
-/** The lines that the source can log, found in its text. */
+/** Finds the lines that the gateway can log, by reading its source. */
 import { globSync, readFileSync } from 'node:fs';
 
 export interface LogEvent {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
-  /** The message. Parts that vary are `…`. */
+  /** The message of the log line. Parts that vary are `…`. */
   readonly message: string;
 }
 
 const CALL = /\b\w*ogger\.(debug|info|warn|error)\(|new OutageLog\(/g;
 const LITERAL = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
 
-/** Reads all calls of loggers in `src`, and the two lines of each `OutageLog`. */
+/** Returns all calls of loggers in `src`, and the two lines of each `OutageLog`. */
 export function logEvents(): LogEvent[] {
   return globSync('src/**/*.ts').flatMap((file) => {
     if (file.startsWith('src/console/') || file.endsWith('runtime/outage-log.ts')) return [];
@@ -30,7 +30,7 @@ export function logEvents(): LogEvent[] {
   });
 }
 
-/** Splits the arguments of a call whose parenthesis opens before `start`. */
+/** Returns the arguments of a call. Its parenthesis opens just before `start`. */
 function argumentsAt(text: string, start: number): string[] {
   const found: string[] = [];
   let depth = 1;
@@ -52,7 +52,7 @@ function argumentsAt(text: string, start: number): string[] {
   return found;
 }
 
-/** The texts of an argument: of its literals, joined by `+`, or of the constant that it names. */
+/** Returns the texts of an argument. They are its literals, joined by `+`, or those of the constant that it names. */
 function messagesIn(argument: string, text: string, where: string): string[] {
   const constant = /^\w+$/.test(argument) && new RegExp(`const ${argument} =([^;]*);`).exec(text)?.[1];
   const source = constant || argument;

@@ -1,4 +1,4 @@
-/** A parsed `/metrics` (Prometheus text format 0.0.4). */
+/** The parsed content of `/metrics` (Prometheus text format 0.0.4). */
 export interface ParsedMetrics {
   /** Kind and help of each metric, by name. */
   readonly families: ReadonlyMap<string, { readonly type: string; readonly help: string }>;
@@ -7,14 +7,14 @@ export interface ParsedMetrics {
     readonly labels: Readonly<Record<string, string>>;
     readonly value: number;
   }[];
-  /** Sum of the samples of `name` that have all of `labels`. 0 if there is none. */
+  /** Returns the sum of the samples of `name` that have all of `labels`. 0 if there is none. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number;
 }
 
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/y;
 
-/** Parses the text. Throws on any line that is not of the format. */
+/** Parses the text. Throws if a line does not have the format. */
 function parseMetrics(text: string): ParsedMetrics {
   const types = new Map<string, string>();
   const helps = new Map<string, string>();

@@ -48,9 +48,12 @@ export interface HttpCarrierApi {
   };
   /** Reads an answer with any status except 408, 429 and 5xx. */
   read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
-  /** The question for the balance of the account, which also checks the credentials. Absent if the API has none. */
+  /**
+   * The request that reads the account's balance. It also checks the credentials. Undefined if the API has no such
+   * request.
+   */
   readonly balance?: Pick<ProviderRequest, 'path' | 'headers'> & {
-    /** Undefined if the answer has no balance. */
+    /** Returns the balance in an answer. Undefined if it has none. */
     read(body: ApiAnswer['body']): ProviderBalance | undefined;
   };
   /** Returns the reports in a callback. Undefined if the callback does not come from this carrier's account. */

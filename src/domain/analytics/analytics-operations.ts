@@ -194,7 +194,9 @@ const countsRecipients = ({ recipients, refundMinor }: AnalyticsFigures) =>
 const later = (left: Date, right: Date) => (left > right ? left : right);
 const earlier = (left: Date, right: Date) => (left < right ? left : right);
 
-/** Checks a span of time for its interval, and widens it to quarter hours. Throws `validation_error`. */
+/**
+ * Checks the time span of a query with this interval, and widens it to whole quarter hours. Throws `validation_error`.
+ */
 export function checkedSpan({
   from,
   to,

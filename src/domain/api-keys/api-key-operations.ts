@@ -272,7 +272,7 @@ export function apiKeyOperations(deps: Dependencies) {
   };
 }
 
-/** Lets a new key share the send limits of the key that made it and of the key that it replaces (R373). */
+/** Makes a new key share the send limits of two keys: the one that created it and the one that it replaces (R373). */
 async function shareLimits(tx: Tx, caller: Caller, { keyId, accountId, replaces }: ApiKey): Promise<void> {
   const makers = new Set([
     ...(caller.kind === 'api-key' ? [caller.keyId] : []),

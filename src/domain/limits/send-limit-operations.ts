@@ -11,11 +11,14 @@ import { applying, isLowered, type LimitUse, NO_LIMITS, type SendLimits } from '
 
 /** Largest limit of spend, in minor units. */
 const SPEND_MAX_MINOR = 10 ** 15;
-/** Largest limit of recipients and of messages to one number. */
+/** Largest value of the limits that count recipients, and messages to one number. */
 const COUNT_MAX = 10 ** 9;
 const PREFIXES_MAX = 100;
 
-/** Amounts are in units of the currency. An absent member stays as it is, null removes the limit (R372). */
+/**
+ * A change of limits. Amounts are in units of the currency. Absent: the limit is not changed. Null: the limit is
+ * removed (R372).
+ */
 export interface KeyLimitsInput {
   readonly spendPerHour?: number | null | undefined;
   readonly spendPerDay?: number | null | undefined;

@@ -1,23 +1,26 @@
 /**
- * **Send limits** bound what an account or a key may send (R370). They are rows: the account has at most one row, and a
- * key has its own and those that it shares (R373). All rows that apply must allow a send.
+ * **Send limits** bound what an account or a key may send (R370). They are stored in rows. An account has at most one
+ * row. A key has its own row and the rows that it shares (R373). A send must be allowed by all rows that apply to it.
  *
- * The counts of a row are those of the current hour and day of the UTC clock (R371). Amounts are in minor units.
+ * A row counts in the current hour and day of the UTC clock (R371). Amounts are in minor units.
  */
 import { DomainError } from '../errors.ts';
 import type { Channel, CountedLimit, PreparedMessage } from '../messages/message.ts';
 import { restrictedRange } from '../messages/number-ranges.ts';
 import { fromMinor } from '../money/money.ts';
 
-/** The limits of one row. Null means that there is no such limit. */
+/** The limits in one row. Null: there is no such limit. */
 export interface SendLimits {
   readonly spendPerHourMinor: number | null;
   readonly spendPerDayMinor: number | null;
   readonly recipientsPerDay: number | null;
   readonly perNumberPerHour: number | null;
-  /** Leading digits of the phone numbers that may be sent to, without `+`. */
+  /** Leading digits, without `+`, of the phone numbers that may be sent to. Null: all numbers. */
   readonly allowedPrefixes: readonly string[] | null;
-  /** Leading digits of premium-rate, shared-cost and satellite numbers that may be sent to (R374). */
+  /**
+   * Leading digits of expensive numbers that may be sent to although they are premium-rate, shared-cost or satellite
+   * (R374).
+   */
   readonly openedPrefixes: readonly string[];
 }
 
@@ -37,12 +40,12 @@ export interface LimitRow extends SendLimits {
   readonly keyId: string | null;
 }
 
-/** A row with the keys to which it applies besides its own. */
+/** A row, and the other keys that share it. */
 export interface SharedLimitRow extends LimitRow {
   readonly sharedBy: readonly string[];
 }
 
-/** What a row has counted in the current hour and day. */
+/** A row, and what it has counted in the current hour and day. */
 export interface LimitUse extends SharedLimitRow {
   readonly hourMinor: number;
   readonly dayMinor: number;
@@ -53,16 +56,16 @@ export interface LimitUse extends SharedLimitRow {
   readonly now: Date;
 }
 
-/** A row while a batch is decided: its counts grow with each accepted message. */
+/** A row while a batch is being decided. Its counts grow with each accepted message. */
 export interface OpenLimit extends Omit<LimitUse, 'hourMinor' | 'dayMinor' | 'dayRecipients'> {
   hourMinor: number;
   dayMinor: number;
   dayRecipients: number;
-  /** Messages of this hour by phone number. */
+  /** Number of messages in this hour, by phone number. */
   readonly numbers: Map<string, number>;
 }
 
-/** Returns the rows that apply to a send of the account with this key. Null stands for a person. */
+/** Returns the rows that apply to a send with the API key `keyId`. It is null for a send by a person. */
 export function applying<Row extends SharedLimitRow>(
   rows: readonly Row[],
   keyId: string | null,
@@ -72,7 +75,7 @@ export function applying<Row extends SharedLimitRow>(
   );
 }
 
-/** Returns the rows in which a send is counted: those that limit more than prefixes. */
+/** Returns the rows that count a send. Rows that only limit prefixes count nothing. */
 export function countedIn(rows: readonly LimitRow[]): readonly CountedLimit[] {
   return rows.flatMap((row) => {
     const { id, spendPerHourMinor, spendPerDayMinor, recipientsPerDay, perNumberPerHour } = row;
@@ -89,8 +92,8 @@ const startsWithAny = (number: string, prefixes: readonly string[]) =>
   prefixes.some((prefix) => number.startsWith(prefix, 1));
 
 /**
- * Throws `destination_not_allowed` if the rows exclude a recipient by its prefix (R370), or if it is a premium-rate,
- * shared-cost or satellite number that is not opened (R374).
+ * Throws `destination_not_allowed` if a row does not allow the prefix of a recipient (R370). Also throws it for a
+ * premium-rate, shared-cost or satellite number that no row opens (R374).
  */
 export function checkDestinations(
   rows: readonly LimitRow[],
@@ -138,13 +141,13 @@ export interface Breach {
   readonly used: number;
   readonly required: number;
   readonly resetsAt: Date;
-  /** The number that would get too many messages. */
+  /** The phone number that would get too many messages. Undefined for other limits. */
   readonly address?: string;
 }
 
 type Counted = Pick<PreparedMessage, 'channel' | 'costMinor' | 'recipients'>;
 
-/** Returns the first limit of these rows that the message would exceed. Undefined if all allow it. */
+/** Returns the first limit that the message would exceed. Undefined if all rows allow the message. */
 export function breachOf(message: Counted, rows: readonly OpenLimit[]): Breach | undefined {
   for (const row of rows) {
     const breach = breachOfRow(message, row);
@@ -162,7 +165,7 @@ function breachOfRow({ channel, costMinor, recipients }: Counted, row: OpenLimit
     ['recipientsPerDay', row.recipientsPerDay, dayRecipients, count, dayEndsAt],
   ] as const;
   for (const [limit, maximum, used, required, resetsAt] of sums) {
-    // A message that costs nothing passes a limit of spend that was lowered below what is spent.
+    // A message without cost is allowed even if the limit of spend was lowered below what is already spent.
     if (maximum === null || required === 0 || used + required <= maximum) continue;
     return { row, limit, maximum, used, required, resetsAt };
   }
@@ -182,7 +185,7 @@ function breachOfRow({ channel, costMinor, recipients }: Counted, row: OpenLimit
   };
 }
 
-/** Counts an accepted message in its rows. */
+/** Adds an accepted message to the counts of its rows. */
 export function countIn(message: Counted, rows: readonly OpenLimit[]): void {
   for (const row of rows) {
     row.hourMinor += message.costMinor;
@@ -231,7 +234,7 @@ export function limitReached(breach: Breach, currency: string): DomainError {
   );
 }
 
-/** True if `after` allows nothing that `before` refuses (R372). */
+/** True if everything that `after` allows was allowed by `before` (R372). */
 export function isLowered(before: SendLimits, after: SendLimits): boolean {
   const isAtMost = (was: number | null, is: number | null) => was === null || (is !== null && is <= was);
   const { allowedPrefixes } = before;

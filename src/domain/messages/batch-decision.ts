@@ -1,7 +1,7 @@
 import { type Breach, breachOf, countIn, type OpenLimit } from '../limits/send-limits.ts';
 import type { Channel, PreparedMessage } from './message.ts';
 
-/** Why a message is refused: it exceeds the balance, or a limit, that the messages before it in the batch left. */
+/** Why a message is refused. The messages before it in the batch have left too little of the balance, or of a limit. */
 export type Shortage = { readonly balanceMinor: number } | { readonly breach: Breach };
 interface RefusedMessage {
   readonly prepared: PreparedMessage;
@@ -11,7 +11,7 @@ interface RefusedMessage {
 /**
  * Splits a batch into messages that are accepted and messages that are refused. It goes through the batch in the order
  * of arrival and subtracts each cost from the account's balance, in minor units. A refused message does not affect the
- * others (R99). `limits` are the send limits by id; they count the accepted messages (R371).
+ * others (R99). `limits` are the send limits by id. Their counts grow with the accepted messages (R371).
  */
 export function decideBatch(
   batch: readonly PreparedMessage[],

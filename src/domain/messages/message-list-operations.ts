@@ -187,12 +187,14 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   };
 }
 
-/** True if no index holds what the filter asks for, so that only the newest messages are looked at. */
+/** True if no index serves the filter. Then only the newest messages are searched. */
 function isSearch({ search, sender, errorCode, provider }: MessageListFilter): boolean {
   return [search, sender, errorCode, provider].some((value) => value !== undefined && value !== '');
 }
 
-/** Returns the channels with fewer found rows than `limit`. Their list ends, or the search stopped there. */
+/**
+ * Returns the channels for which fewer rows than `limit` were found. There the list ends, or the search has stopped.
+ */
 export function onlyEnded<Place>(
   read: ReadonlyMap<Channel, Place>,
   found: readonly Pick<MessageKey, 'channel'>[],
@@ -203,8 +205,8 @@ export function onlyEnded<Place>(
 }
 
 /**
- * Returns the filter as the stores take it. An empty list means all. A phone number is searched by its digits, so that
- * every spelling that a send accepts finds it (R340).
+ * Returns the filter in the form for the stores. An empty list is left out, because it means all. A phone number is
+ * searched by its digits, so it is found in every spelling that a send accepts (R340).
  */
 export function readFilter({ channel, status, search, ...rest }: MessageListFilter): MessageListFilter {
   return {

@@ -169,10 +169,10 @@ export interface IdempotencyClaim {
   readonly key: string;
 }
 
-/** A row of send limits that counts a message. */
+/** A row of send limits that must count a message. */
 export interface CountedLimit {
   readonly id: string;
-  /** True if it also counts the messages to each phone number. */
+  /** True if the row also counts the messages to each phone number. */
   readonly countsNumbers: boolean;
 }
 

@@ -85,13 +85,12 @@ export function parseMsisdn(raw: string): Msisdn | undefined {
   }
 }
 
-/** The beginning of a Ugandan number as people write it at home. */
+/** Matches the beginning of a Ugandan number in its national form, with the trunk 0. */
 const TRUNK_PREFIXED = /^0\d{3,}$/;
 
 /**
- * Returns the digits by which a search finds a number, for example `700123456` for `0700 123 456` (R340). Texts and
- * addresses that hold the number in any of its spellings without separators hold these digits. Returns other texts as
- * they are.
+ * Returns the digits by which a search finds a phone number: `700123456` for `0700 123 456` (R340). All spellings of
+ * the number without separators contain these digits. Returns any other text unchanged.
  */
 export function searchedDigits(text: string): string {
   const trimmed = text.trim();

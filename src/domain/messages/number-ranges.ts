@@ -1,14 +1,14 @@
 import { Metadata } from 'libphonenumber-js/max';
 import metadata from 'libphonenumber-js/max/metadata';
 
-/** Calling codes of satellite and international networks, whose texts are expensive. */
+/** Calling codes of satellite and international networks. Texts to their numbers are expensive. */
 const SATELLITE = ['870', '881', '882', '883', '979'];
-/** Ugandan numbers are not checked, because any nine digits are accepted (R34). */
+/** Calling code of Uganda. Its numbers are not checked, because any nine digits are accepted (R34). */
 const UGANDA = '256';
 
 export type RestrictedRange = 'premium-rate' | 'shared-cost' | 'satellite';
 
-/** The part of the library's numbering plan that its types leave out. */
+/** A part of the library's numbering plan that is missing in its types. */
 interface PlanWithTypes {
   type(name: string): { pattern?(): string } | undefined;
 }
@@ -23,8 +23,8 @@ const plans = new Metadata();
 const ranges = new Map<string, Ranges>();
 
 /**
- * Returns what kind of expensive number this is (R374). Undefined for all others. `number` is E.164. Matches the
- * library's patterns directly, because its `getType` takes 50 µs longer for each number.
+ * Returns the kind of expensive number that `number` (E.164) is (R374). Undefined if it is none. It matches the
+ * library's patterns itself, because the library's `getType` takes 50 µs longer for each number.
  */
 export function restrictedRange(number: string): RestrictedRange | undefined {
   for (let length = 1; length <= 3; length++) {

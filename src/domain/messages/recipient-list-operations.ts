@@ -9,8 +9,8 @@ import { merge, onlyEnded } from './message-list-operations.ts';
 import { parseMsisdn } from './msisdn.ts';
 
 /**
- * The form of a cursor: the number of the last message of each channel, the channel of the last recipient, and the
- * recipient's position in its message.
+ * The form of a cursor. It holds the number of the last message of each channel, the channel of the last recipient, and
+ * the recipient's position in its message.
  */
 const PLACE_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}\.[0-3]\.[0-9]{1,5}$/;
 /** A position after the last recipient of any message. */
@@ -25,9 +25,9 @@ type Places = ReadonlyMap<Channel, RecipientPlace>;
 export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
     /**
-     * Lists recipients, those of the newest message first, in the order of their message (R333). `filter.address` may have
-     * any form that a send accepts. Without it, it looks only at the newest `SEARCH_REACH` messages of each channel between
-     * `from` and `to`.
+     * Lists recipients (R333). The newest message comes first, and its recipients are in order of their position.
+     * `filter.address` may have any form that a send accepts. Without it, only the newest `SEARCH_REACH` messages of
+     * each channel between `from` and `to` are read.
      */
     list: operation(
       'message.listRecipients',
@@ -52,7 +52,7 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
         const edges = slice.edges.map(({ cursor, node }) => ({ cursor, node: node.recipient }));
         if (filter.address !== undefined) return { ...slice, edges };
         const ended = [...onlyEnded(read, found, range.limit)];
-        // The message with the place's number is looked at, too.
+        // The search also reads the message with the number of the place itself. So start one number above it.
         const before = new Map(ended.map(([one, { seq }]) => [one, seq + 1]));
         return {
           ...slice,
@@ -71,7 +71,10 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
   };
 }
 
-/** Returns the address in the form in which it is stored. What is no number and no email address names a device. */
+/**
+ * Returns the address in the form in which it is stored. A text that is neither a phone number nor an email address is
+ * the address of a device.
+ */
 function storedForm(address: string): string {
   const parsed = address.includes('@') ? parseMailbox(address)?.address : parseMsisdn(address);
   return parsed ?? address;
@@ -82,12 +85,12 @@ interface PlacedRecipient {
   readonly places: Places;
 }
 
-/** Adds to each recipient the places from which the list goes on after it. */
+/** Adds to each recipient the places after which the list continues, one for each channel. */
 function withPlaces(found: readonly ListedRecipient[], start: Places): PlacedRecipient[] {
   let places = start;
   return found.map((recipient) => {
     const { channel, seq, position } = recipient;
-    // A message of another channel that was shown before has been shown with all its recipients.
+    // Messages of other channels that were shown before were shown with all their recipients.
     const passed = [...places].map(([one, place]) => [one, { ...place, position: AFTER_ALL }] as const);
     places = new Map([...passed, [channel, { seq, position }]]);
     return { recipient, places };

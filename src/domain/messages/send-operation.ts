@@ -49,7 +49,7 @@ export interface SendContext {
   /** Returns the prices in force. */
   tariff(): Promise<Tariff>;
   currencyOf(accountId: string): Promise<string>;
-  /** Returns the send limits that apply to a sender (R370). */
+  /** Returns the rows of send limits that apply to a sender (R370). */
   limitsOf(sender: AccountCaller): Promise<readonly SharedLimitRow[]>;
 }
 

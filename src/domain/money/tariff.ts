@@ -12,14 +12,14 @@ interface TariffRow {
 /** A row of the price table. */
 export interface PriceRow extends TariffRow {
   readonly channel: Channel;
-  /** False for a shipped price that no operator has set (R375). */
+  /** False for a price that came with the gateway and that no operator has set (R375). */
   readonly isConfirmed: boolean;
 }
 
-/** The prefix for which a shipped price is confirmed. */
+/** The only prefix for which a price that came with the gateway is used in production. */
 const SHIPPED_PREFIX = '256';
 
-/** Returns the prices that hold in production: a shipped price counts for its own prefix only (R375). */
+/** Returns the prices for production. A price that came with the gateway is used for `SHIPPED_PREFIX` only (R375). */
 export function confirmedPrices(rows: readonly PriceRow[]): readonly TariffRow[] {
   const confirmed = rows.filter(({ isConfirmed }) => isConfirmed);
   const shipped = rows

@@ -96,7 +96,7 @@ function mayReach(caller: Caller, accountId: string): boolean {
   return caller.kind === 'operator' || accountIdOf(caller) === accountId;
 }
 
-/** Returns the id of an object: of a key its `keyId`. */
+/** Returns the id of an object. For an API key this is its `keyId`. */
 export function idOf({ kind, object }: FoundObject): string {
   return kind === 'apiKey' ? object.keyId : object.id;
 }

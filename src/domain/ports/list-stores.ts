@@ -22,7 +22,7 @@ export interface MessageListFilter {
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
 }
-/** The time span of a search. */
+/** The time span that a search reads. */
 export type SearchSpan = Pick<MessageListFilter, 'from' | 'to'>;
 /** The position of a message in its account's lists. */
 export interface MessageKey {
@@ -62,7 +62,7 @@ export interface CountedDeliveries extends DeliveryCounts {
   readonly webhookId: string;
   /** Index of the interval. */
   readonly interval: number;
-  /** Null if they are not counted by event. */
+  /** The event type. Null if deliveries are not counted by event. */
   readonly event: string | null;
 }
 export interface AuditFilter {
@@ -93,8 +93,8 @@ export interface MessageListStore {
    */
   costliest(accountId: string, filter: MessageListFilter, limit: number): Promise<readonly string[]>;
   /**
-   * Returns the latest time at which a search stops, among the given channels. Messages before it were not looked at.
-   * `before` has for each channel the number from which the search goes back. Undefined if all of them are searched to
+   * For each channel, a search reads messages backwards from the number in `before`. Returns the latest time at which
+   * it stopped in one of these channels: it did not read older messages there. Undefined if all channels were read to
    * the start of the time span.
    */
   searchStop(
@@ -116,14 +116,14 @@ export interface MessageListStore {
 }
 
 export interface RecipientListFilter {
-  /** The recipient has one of these statuses, and its message one of these channels. */
+  /** Filter: the recipient has one of these statuses, and its message one of these channels. */
   readonly channel?: readonly Channel[] | undefined;
   readonly status?: readonly MessageStatus[] | undefined;
-  /** The whole address, as it is stored. */
+  /** Filter: the whole address of the recipient, as it is stored. */
   readonly address?: string | undefined;
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
-  /** Of the message. The bounds of its creation time are both included. */
+  /** Filters on the message. Both bounds of its creation time are included. */
   readonly environment?: Environment | undefined;
   readonly sender?: string | undefined;
   readonly apiKeyId?: string | undefined;
@@ -132,7 +132,7 @@ export interface RecipientListFilter {
 }
 /** A recipient with the position and the currency of its message. `id` is the message's. */
 export type ListedRecipient = Recipient & MessageKey & Pick<Message, 'currency'>;
-/** A place in a channel's list of recipients. */
+/** A place in a channel's list of recipients. A page continues after it. */
 export interface RecipientPlace {
   /** Number of the message. */
   readonly seq: number;
@@ -143,8 +143,8 @@ export interface RecipientPlace {
 /** Lists of the recipients of all messages. */
 export interface RecipientListStore {
   /**
-   * For each channel, returns up to `limit` recipients after the given place, those of the newest message first. Without
-   * an address, it looks only at the newest `SEARCH_REACH` messages before the place in the time span of the filter.
+   * For each channel, returns up to `limit` recipients after the given place. The newest message comes first. Without
+   * an address, reads only the newest `SEARCH_REACH` messages before the place in the time span of the filter.
    */
   list(
     accountId: string,
@@ -152,7 +152,7 @@ export interface RecipientListStore {
     after: ReadonlyMap<Channel, RecipientPlace>,
     limit: number,
   ): Promise<readonly ListedRecipient[]>;
-  /** Returns the number of matching recipients of the messages that `list` looks at. */
+  /** Returns the number of matching recipients in the messages that `list` reads. */
   count(accountId: string, filter: RecipientListFilter, channels: readonly Channel[]): Promise<number>;
 }
 

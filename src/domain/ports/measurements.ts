@@ -1,6 +1,6 @@
 /**
- * Measures what happens, for `/metrics` and traces. Labels of metrics have few values: no account, key or message ever is
- * one. The methods never throw and do no I/O.
+ * Counts events for `/metrics` and traces. A label of a metric has few values, so it is never an account, a key or a
+ * message. The methods never throw and do no I/O.
  */
 import type { Environment } from '../caller.ts';
 import type { Channel, MessageStatus } from '../messages/message.ts';
@@ -12,12 +12,12 @@ export interface MeasuredMove {
   readonly position: number;
   readonly at: Date;
   readonly channel: Channel;
-  /** Name of the provider that has or had the recipient. Null if no provider has answered yet. */
+  /** Name of the provider of the recipient. Null if no provider has answered yet. */
   readonly provider: string | null;
   readonly status: MessageStatus;
-  /** Code of the error, for a failure. */
+  /** Error code of a failure. Null for other statuses. */
   readonly reason: string | null;
-  /** For a report on a submitted recipient: the time from its submission to the report, in seconds. */
+  /** Time in seconds from the submission to the report. Null if this is not a report on a submitted recipient. */
   readonly reportSeconds: number | null;
 }
 
@@ -26,16 +26,16 @@ export interface AcceptedMessage {
   readonly channel: Channel;
   readonly environment: Environment;
   readonly recipients: readonly unknown[];
-  /** When it was prepared, just before it joined a batch. */
+  /** When the message was prepared, just before it joined a batch. */
   readonly createdAt: Date;
 }
 
-/** What an attempt at a webhook led to: `2xx` and so on by the status of the answer. */
+/** The result of an attempt to deliver an event: the class of the HTTP status, or no answer. */
 export type AttemptClass = '2xx' | '3xx' | '4xx' | '5xx' | 'no_answer';
 
 /** An attempt to deliver an event to a webhook. */
 export interface MeasuredAttempt {
-  /** Null for an event without a message. */
+  /** The message of the event. Null for an event without a message. */
   readonly messageId: string | null;
   readonly deliveryId: string;
   /** Number of attempts of the delivery before this one. */
@@ -52,7 +52,7 @@ export interface MeasuredSubmission {
   readonly seconds: number;
 }
 
-/** The measurements that count when a transaction has committed. */
+/** Measurements inside a transaction. They count when the transaction has committed. */
 export interface CommittedMeasurements {
   moved(moves: readonly MeasuredMove[]): void;
   refunded(recipients: number): void;
@@ -63,17 +63,17 @@ export interface Measurements extends CommittedMeasurements {
   submitted(answered: MeasuredSubmission): void;
   reported(provider: string, status: DeliveryReport['status']): void;
   attempted(attempt: MeasuredAttempt): void;
-  /** The header `traceparent` for an attempt. Undefined if the message is not traced. */
+  /** Returns the header `traceparent` for an attempt. Undefined if the message is not traced. */
   traceparentOf(
     attempt: Pick<MeasuredAttempt, 'messageId' | 'deliveryId' | 'attemptsBefore'>,
   ): string | undefined;
-  /** Undefined if the provider does not tell its balance now. */
+  /** Records a provider's balance. Undefined if it is unknown now. */
   balanceOf(provider: string, balance: ProviderBalance | undefined): void;
 }
 
 const nothing = () => undefined;
 
-/** Counts nothing: for dry runs and for parts that are used alone. */
+/** Measurements that count nothing. For dry runs, and for parts that are used alone. */
 export const UNMEASURED: Measurements = {
   moved: nothing,
   refunded: nothing,
@@ -85,7 +85,7 @@ export const UNMEASURED: Measurements = {
   balanceOf: nothing,
 };
 
-/** Measures with both. The header of an attempt is that of the second. */
+/** Passes each measurement to both. The header `traceparent` comes from the second. */
 export function measureWithBoth(first: Measurements, second: Measurements): Measurements {
   return {
     moved(moves) {

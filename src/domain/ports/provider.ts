@@ -160,17 +160,17 @@ export interface ProviderHealth {
   readonly inFlight: number;
 }
 
-/** Credit that the operator's account with a provider has left. */
+/** The credit that is left in the operator's account with a provider. */
 export interface ProviderBalance {
-  /** In the major unit of the currency. */
+  /** Amount in the major unit of the currency, such as 12.5 for 12.50 USD. */
   readonly amount: number;
   /** Code of the currency, such as UGX. */
   readonly currency: string;
 }
 
-/** A provider's answer to a question that sends no message. */
+/** A provider's answer to a request that sends no message. */
 export interface ProviderProbe {
-  /** What the provider said, for the operator. Without secrets. */
+  /** The provider's text for the operator, without secrets. */
   readonly detail: string;
   readonly balance?: ProviderBalance;
 }
@@ -193,8 +193,8 @@ export interface Provider<S extends Submission> {
   stop(): Promise<void>;
   health(): ProviderHealth;
   /**
-   * Asks the provider whether it accepts the credentials, and sends no message. Rejects with the reason if it does not.
-   * Absent if the provider has no such question: then `health` says all.
+   * Asks the provider whether it accepts the credentials. Sends no message. Rejects with the reason if the provider
+   * refuses them. Undefined if the provider has no such request: then `health` is all that is known.
    */
   probe?(): Promise<ProviderProbe>;
 }

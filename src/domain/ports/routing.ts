@@ -28,7 +28,10 @@ export interface ProviderStatus extends ProviderRecord {
   readonly inFlight: number;
 }
 
-/** The answer of a provider to its probe, or why there is none. `name` is its label in health and metrics. */
+/**
+ * The answer of a provider to its probe, or the reason why there is none. `name` is the provider's label in health and
+ * metrics.
+ */
 export type ProbedProvider = { readonly name: string } & (
   | { readonly probe: ProviderProbe }
   | { readonly fault: string }
@@ -46,7 +49,7 @@ export interface Routing {
   health(): readonly ProviderHealth[];
   /** Returns the status of all providers, by channel, in the order of the channel's routes. */
   status(): readonly ProviderStatus[];
-  /** Asks the providers that have a probe. Sends no message, and never rejects. */
+  /** Runs the probe of each provider that has one. Sends no message. Never rejects. */
   probe(): Promise<readonly ProbedProvider[]>;
   /** Starts every provider. */
   start(onReports: ReportSink): void;

@@ -1,16 +1,16 @@
 import type { LimitRow, LimitUse, SendLimits } from '../limits/send-limits.ts';
 
-/** Stores send limits (R370). Intake counts in the same rows. */
+/** Stores send limits (R370). Intake updates the counts in the same rows. */
 export interface SendLimitStore {
-  /** Returns all rows of an account with the keys that share them, and the counts of the current hour and day. */
+  /** Returns all rows of an account, with the keys that share them and the counts of the current hour and day. */
   ofAccount(accountId: string): Promise<readonly LimitUse[]>;
   /** Locks the row of an account, or of a key if `keyId` is given, until the transaction ends. */
   lock(accountId: string, keyId: string | null): Promise<LimitRow | undefined>;
-  /** Sets the limits of an account or a key. Counts stay. `id` is the id of a new row. */
+  /** Sets the limits of an account or a key. The counts are not changed. `id` is used if a new row is created. */
   set(id: string, accountId: string, keyId: string | null, limits: SendLimits): Promise<void>;
-  /** Lets `keyId` share all rows that apply to `of` (R373). Returns whether there are any. */
+  /** Makes the key `keyId` share all rows that apply to the key `of` (R373). Returns false if there are none. */
   share(of: string, keyId: string): Promise<boolean>;
-  /** Makes the row of a replaced key the row of the key that replaces it. */
+  /** Moves the row of a replaced key to the key that replaces it. */
   handOver(from: string, to: string): Promise<void>;
   /** Deletes counts of phone numbers of hours before `before`. Returns the number of deleted rows. */
   forgetNumbers(before: Date): Promise<number>;

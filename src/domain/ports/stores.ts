@@ -84,7 +84,7 @@ export interface Stores {
 /** The stores within one transaction, and the jobs that commit with it. */
 export interface Tx extends Stores {
   readonly jobs: JobSink;
-  /** What is measured here counts when the transaction has committed. */
+  /** Measurements that count when the transaction has committed. */
   readonly measurements: CommittedMeasurements;
   /** When the transaction commits, invalidates the cached copies of this object in every process. */
   announce(kind: ChangeKind, id: string): void;

@@ -2,10 +2,10 @@
 import type { Measurements } from './measurements.ts';
 
 /**
- * Records the spans of messages from what is measured (R346). The trace of a message has the message's id, so every
- * process finds it without being told: nothing is stored or carried.
+ * Records the spans of messages from the measurements (R346). The trace id of a message is made from the message's id.
+ * So every process can compute it, and it is neither stored nor passed on.
  */
 export interface Tracing extends Measurements {
-  /** Sends what is recorded, and ends. Never rejects. */
+  /** Sends the recorded spans and stops. Never rejects. */
   stop(): Promise<void>;
 }

@@ -27,7 +27,7 @@ export interface AttemptRequest {
   readonly body: string | Uint8Array;
   /** The time of this attempt. Its whole seconds are signed as `t`. */
   readonly at: Date;
-  /** The header `traceparent` of W3C Trace Context. No header if absent. */
+  /** The header `traceparent` (W3C Trace Context). Undefined: the header is not sent. */
   readonly traceparent?: string;
 }
 

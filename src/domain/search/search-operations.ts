@@ -22,7 +22,7 @@ const SEARCH_MIN_LENGTH = 2;
 const SEARCH_MAX_LENGTH = 100;
 /** Greatest number of results of each kind. */
 const MOST_OF_A_KIND = 5;
-/** Webhooks and keys of an account whose names are compared. An account has at most as many of each. */
+/** A page with all webhooks or keys of an account, to compare their names. An account has at most this many of each. */
 const ALL = { page: 1, limit: 1_000 } as const;
 const KEY_ID = /^[a-z0-9_-]{8,64}$/i;
 
@@ -36,13 +36,16 @@ interface Found {
   readonly messageLists: ReturnType<typeof messageListOperations>;
 }
 
-/** What a search text is. It decides where a search looks (R340). */
+/** The kind of text that somebody searches for. It decides where the search looks (R340). */
 type Meaning =
   | { readonly kind: 'id' }
   | { readonly kind: 'number' | 'email'; readonly address: string }
   | { readonly kind: 'text' };
 
-/** Returns what a search text is: an id, a phone number in any spelling that a send accepts, an email address, a text. */
+/**
+ * Returns the kind of a search text: an id, a phone number in any spelling that a send accepts, an email address, or
+ * any other text.
+ */
 export function meaningOf(text: string): Meaning {
   const trimmed = text.trim();
   if (isUuid(trimmed)) return { kind: 'id' };
@@ -52,7 +55,7 @@ export function meaningOf(text: string): Meaning {
   return mailbox === undefined ? { kind: 'text' } : { kind: 'email', address: mailbox };
 }
 
-/** Finds objects of an account by what a person remembers of them. */
+/** Finds objects of an account by a text that a person remembers. */
 export function searchOperations(
   { stores }: Pick<Dependencies, 'stores'>,
   { objects, contacts, messageLists }: Found,
@@ -62,7 +65,7 @@ export function searchOperations(
     return [...(await objects.find.run(caller, { ids: [text] })).values()];
   };
 
-  /** The newest messages to one address. An index finds them, so no message is too old. */
+  /** Returns the newest messages to one address. An index finds them, so it also finds very old messages. */
   const messagesTo = async (
     caller: Caller,
     { environment }: Searched,
@@ -82,7 +85,7 @@ export function searchOperations(
   };
 
   const messagesWith = async (caller: Caller, { text, environment }: Searched): Promise<FoundObject[]> => {
-    // A search in texts that the caller may not see would reveal them.
+    // Return nothing if the caller may not see texts. The results would reveal what the texts contain.
     if (isMasked(caller)) return [];
     const filter = { search: text, environment };
     const { edges } = await messageLists.list.run(caller, { first: MOST_OF_A_KIND, filter });
@@ -102,7 +105,10 @@ export function searchOperations(
       .map(({ node }) => ({ kind: 'contact', object: node }));
   };
 
-  /** Keys, webhooks and people by a part of their name, URL or email address. An account has few of them. */
+  /**
+   * Returns keys, webhooks and people by a part of their name, URL or email address. An account has few of them, so all
+   * are compared.
+   */
   const named = async (caller: Caller, { text, environment }: Searched): Promise<FoundObject[]> => {
     const accountId = accountIdOf(caller);
     const part = text.toLowerCase();
@@ -114,7 +120,7 @@ export function searchOperations(
       stores.users.members(accountId),
     ]);
     const keysFound = keys.rows.filter(({ name, keyId }) => has(name, keyId));
-    // Only the host of a URL is compared, because the rest may be secret (R212).
+    // Compare only the host of a URL, because the rest may be secret (R212).
     const webhooksFound = webhooks.rows.filter(({ url, description }) => has(hostOf(url), description));
     const ids = [
       ...keysFound.slice(0, MOST_OF_A_KIND).map(({ keyId }) => keyId),
@@ -177,7 +183,7 @@ function checked(given: string): string {
   throw validationError([{ path: 'text', message }]);
 }
 
-/** Joins the results in order. An object that several look-ups found appears once. */
+/** Returns the results of the look-ups in order. An object that several look-ups found is returned once. */
 async function inOrder(lookups: readonly Promise<FoundObject[]>[]): Promise<FoundObject[]> {
   const found = (await Promise.all(lookups)).flat();
   return [...new Map(found.map((one) => [`${one.kind} ${idOf(one)}`, one])).values()];

@@ -15,11 +15,11 @@ export interface DeliveryAnalyticsInput
   readonly webhookIds: readonly string[];
   readonly groupBy: readonly DeliveryGroup[];
 }
-/** Deliveries to an endpoint in an interval. */
+/** Counts of the deliveries to an endpoint in an interval. */
 export interface DeliveryBucket extends DeliveryCounts {
   /** The start of the interval. Without an interval, the start of the span. */
   readonly at: Date;
-  /** Null if not grouped by event. */
+  /** The event type. Null if the query does not group by event. */
   readonly event: string | null;
 }
 
@@ -27,9 +27,10 @@ export interface DeliveryBucket extends DeliveryCounts {
 export function deliveryAnalyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
     /**
-     * Returns figures of the deliveries to each endpoint, by the time at which they were queued, the oldest first, by
-     * endpoint (R335). It leaves out endpoints of other accounts and intervals without deliveries. They are counted by
-     * whole hours of UTC, so the span is widened to these. Throws `validation_error` as `analytics.query` does.
+     * Returns figures of the deliveries to each endpoint (R335). They are counted by the time at which they were
+     * queued, the oldest first. Endpoints of other accounts and intervals without deliveries are left out. The counts
+     * are for whole hours of UTC, so the span is widened to whole hours. Throws `validation_error` as `analytics.query`
+     * does.
      */
     deliveryAnalytics: operation(
       'delivery.analytics',

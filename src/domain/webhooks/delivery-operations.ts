@@ -262,7 +262,8 @@ export function deliveryOperations(deps: Dependencies) {
           const recorded = await stores.deliveries.find(delivery, delivery.id);
           return { ...(await detailsOf(recorded ?? delivery)), isSuccess: result.ok };
         } catch (error) {
-          // The endpoint got the event. The plain error would look as if it had not (R217).
+          // The attempt was made, and only recording it failed. A plain error would look as if no event was sent
+          // (R217).
           throw doneButUnread({ deliveryId: delivery.id }, error);
         }
       },

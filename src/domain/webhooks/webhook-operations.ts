@@ -256,7 +256,7 @@ export function webhookOperations(deps: Dependencies) {
         }
         await uow.run(async (tx) => tx.announceLive('delivery', [{ accountId, id: undefined }]));
       } catch (error) {
-        // The plain error would look as if the endpoint still existed (R217).
+        // The endpoint is deleted. A plain error would look as if it still existed (R217).
         throw doneButUnread({ webhookId: input.id }, error);
       }
       return { id: input.id };

@@ -3,7 +3,7 @@ import { accountResource } from '../../domain/accounts/account.ts';
 import type { ShownLimits } from '../../domain/limits/send-limit-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 
-/** Send limits as the routes show them (R370). */
+/** Schema of send limits in answers (R370). */
 export const sendLimits = z
   .object({
     of: z.enum(['account', 'key']),

@@ -129,7 +129,8 @@ export class PgIntake implements Intake {
    * its answer.
    */
   async #acceptOnce(prepared: PreparedMessage, key: string): Promise<Decision> {
-    // `twin` is the request in progress. If it fails, the next of the waiting requests is tried.
+    // `twin` is a request in progress with the same key. If it fails, look again: another waiting request may have
+    // started by then.
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
       const answer = await twin.catch(() => undefined);
       if (answer && isAnswer(answer))

@@ -4,8 +4,8 @@ import { DAY, HOUR, LIMIT_USE_COLUMNS, type LimitUseRow, mapLimitUse } from '../
 import { type Sql, statement } from '../postgres/sql.ts';
 
 /**
- * Adds a batch to the counts of its limits, and refuses the batch if a limit is passed (R371). Send it after the
- * accounts are locked: all limits of an account then change in turns.
+ * Adds a batch to the counts of its limits. Refuses the batch if a limit is exceeded (R371). Send it after the accounts
+ * are locked, so that only one transaction at a time changes the limits of an account.
  */
 const COUNT = statement(
   'intake-count',
@@ -43,7 +43,9 @@ const READ_NUMBERS = statement(
    JOIN send_limit_numbers a ON a.limit_id = l.id AND a.address = n.address AND a.hour = ${HOUR}`,
 );
 
-/** Adds the messages to the counts of their limits, in the transaction of `sql`. Sends nothing if none has limits. */
+/**
+ * Adds the messages to the counts of their limits, in the transaction of `sql`. Sends nothing if no message has limits.
+ */
 export function countMessages(sql: Sql, batch: readonly PreparedMessage[]): void {
   const shares = new Map<string, { cost: number; recipients: number; numbers: Map<string, number> }>();
   for (const message of batch) {

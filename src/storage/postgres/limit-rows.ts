@@ -1,6 +1,6 @@
 import type { LimitRow, LimitUse } from '../../domain/limits/send-limits.ts';
 
-/** A row of `send_limits` as the stores and intake read it. */
+/** A row of `send_limits`, as the stores and intake read it. */
 export interface LimitUseRow {
   readonly id: string;
   readonly account_id: string;
@@ -20,7 +20,10 @@ export interface LimitUseRow {
   readonly shared_by: string[];
 }
 
-/** SQL for the current hour and day of a row. They never go back, although two processes may read the clock in turns. */
+/**
+ * SQL for the current hour and day of a row. They never decrease, even if another process has already written a later
+ * hour or day.
+ */
 export const HOUR = `greatest(l.hour, date_trunc('hour', now(), 'UTC'))`;
 export const DAY = `greatest(l.day, date_trunc('day', now(), 'UTC'))`;
 

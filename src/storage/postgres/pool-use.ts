@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 
-/** Connections of a pool at this moment. */
+/** Numbers of a pool's connections at this moment. */
 export interface PoolUse {
   readonly used: number;
   readonly idle: number;
-  /** Transactions and statements that wait for a connection. */
+  /** Number of transactions and statements that wait for a connection. */
   readonly waiting: number;
   readonly max: number;
 }

@@ -92,7 +92,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
 
 /**
  * Creates the unit of work, which runs transactions on the pool of `sql`. Announcements of changes are sent with the
- * commit. `measurements` counts what has committed.
+ * commit. Measurements are passed to `measurements` after the commit.
  */
 export function createUnitOfWork(
   sql: Sql,

@@ -250,7 +250,7 @@ const TOTAL = statement(
   'delivery-total',
   `SELECT coalesce(sum(deliveries), 0)::bigint AS count FROM ${COUNTED} AND ${MATCHING}`,
 );
-/** Counts by the intervals $2, which end at $3, and by event if $4. */
+/** Counts deliveries by the intervals that start at $2, the last of which ends at $3. If $4 is true, also by event. */
 const BY_TIME = statement(
   'delivery-counts-by-time',
   `SELECT webhook_id, width_bucket(hour, $2::timestamptz[]) - 1 AS interval, CASE WHEN $4 THEN event END AS event,

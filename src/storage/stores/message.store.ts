@@ -194,7 +194,7 @@ const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
     SELECT message_id, ${OF_RECIPIENTS}
     FROM recipients WHERE message_id = ANY($1::uuid[]) GROUP BY message_id) r
   CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = r.message_id OFFSET 0) m`;
-/** Columns of `RecipientRow`, for a query of the table `recipients` under its own name. */
+/** The columns of `RecipientRow`, for queries of the table `recipients` without an alias. */
 export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
   error_message, sent_at, delivered_at, failed_at, read_at, claimed, attempts,
   (SELECT due_at FROM deferred_refunds d

@@ -18,36 +18,39 @@ interface ListedRow extends RecipientRow {
 }
 
 /**
- * SQL for the messages $1 to $4 of an account, a channel, a span of time and a highest number: numbers greater than
- * `above` and at most `up_to`. No index holds what a recipient's status or provider is, so `isBounded` limits them to
- * the newest ones.
+ * SQL for a range of message numbers: above `above`, up to `up_to`. Parameters: $1 the account, $2 the channel, $3 the
+ * time span, $4 the highest number. No index serves the status or provider of a recipient. So with `isBounded` the
+ * range has only the newest `SEARCH_REACH` numbers.
  */
 const messagesIn = (isBounded: boolean) => `WITH RECURSIVE ${rangeOf('$3')}, walked AS MATERIALIZED (
     SELECT least(up_to, $4::bigint) AS up_to,
       ${isBounded ? `greatest(above, least(up_to, $4::bigint) - ${SEARCH_REACH})` : 'above'} AS above
     FROM range)`;
-/** The conditions on the message. */
+/** SQL for the conditions on the message. */
 const OF_MESSAGE = `m.account_id = $1 AND m.channel = $2 AND m.seq > (SELECT above FROM walked)
   AND m.seq <= (SELECT up_to FROM walked) AND ($5::text IS NULL OR m.environment = $5)
   AND ($6::text IS NULL OR m.api_key_id = $6) AND ($7::text IS NULL OR m.sender = $7)`;
-/** The conditions on the recipient. */
+/** SQL for the conditions on the recipient. */
 const OF_RECIPIENT = `($8::text[] IS NULL OR status = ANY ($8)) AND ($9::text IS NULL OR error_code = $9)
   AND ($10::text IS NULL OR provider = $10)`;
-/** The recipients with the address $11. The expression must be the same as in the index recipients_to. */
+/** SQL for the recipients with the address $11. The expression must be the same as in the index recipients_to. */
 const WITH_ADDRESS = `account_id = $1 AND address = $11 AND hashtextextended(address, uuid_hash_extended(account_id, 0))
   = hashtextextended($11, uuid_hash_extended($1::uuid, 0))`;
 
 const recipients = (columns: string, where: string) =>
   `(SELECT ${columns} FROM recipients WHERE ${where} AND ${OF_RECIPIENT} OFFSET 0) r`;
-/** The recipients of messages, message by message. Parameter $11 must be named, so that both forms have the same ones. */
+/** SQL for the recipients, message by message. It must contain $11, so that both forms have the same parameters. */
 const walked = (columns: string) => `FROM messages m CROSS JOIN LATERAL
     ${recipients(columns, 'recipients.message_id = m.id')} WHERE ${OF_MESSAGE} AND $11::text IS NULL`;
-/** The recipients with one address. There are few of them, and an index finds them. */
+/** SQL for the recipients with one address. There are few of them, and an index finds them. */
 const addressed = (columns: string) => `FROM ${recipients(columns, WITH_ADDRESS)}
   CROSS JOIN LATERAL (SELECT * FROM messages WHERE messages.id = r.message_id OFFSET 0) m WHERE ${OF_MESSAGE}`;
 
 const SHOWN = 'r.*, m.channel, m.seq, m.created_at, m.currency';
-/** The recipients after position $12 of the message with the highest number, and those of older messages. */
+/**
+ * SQL for a page: the recipients after position $12 of the message with the highest number, and then those of older
+ * messages.
+ */
 const PAGE = 'AND (m.seq < $4 OR r.position > $12::int) ORDER BY m.seq DESC, r.position LIMIT $13';
 const WALK = statement(
   'recipient-walk',
@@ -102,7 +105,7 @@ export class PgRecipientListStore implements RecipientListStore {
   }
 }
 
-/** Returns $1 to $11. */
+/** Returns the parameters $1 to $11. */
 function asked(
   accountId: string,
   channel: Channel,

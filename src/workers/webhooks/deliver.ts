@@ -198,7 +198,9 @@ export class DeliverWebhooks {
   }
 }
 
-/** An answer that broke off counts as none, whatever its status. */
+/**
+ * Returns the class of an attempt for the metrics. An answer that broke off counts as no answer, whatever its status.
+ */
 function classOf({ ok, httpStatus }: AttemptResult): AttemptClass {
   if (ok) return '2xx';
   const classes = { 3: '3xx', 4: '4xx', 5: '5xx' } as const;
