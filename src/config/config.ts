@@ -299,7 +299,7 @@ function fromVariables(values: z.output<typeof variables>) {
             url: values.APNS_URL,
           },
     vapid: {
-      /** Undefined: the gateway generates a key pair in DATA_DIR. */
+      /** The VAPID keys. Undefined: the gateway generates a key pair in DATA_DIR. */
       keys:
         values.VAPID_PRIVATE_KEY === undefined
           ? undefined
@@ -345,7 +345,9 @@ function fromVariables(values: z.output<typeof variables>) {
           },
     /** Name servers that are asked about domains of single sign-on. None: those of the system. */
     dnsServers: values.DNS_SERVERS,
-    /** Undefined: the server logs from level `info`, and the command line logs nothing. */
+    /**
+     * The lowest level that is logged. Undefined: the server logs from level `info`, and the command line logs nothing.
+     */
     logLevel: values.LOG_LEVEL,
   };
 }

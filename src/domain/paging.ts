@@ -7,7 +7,7 @@ import { validationError } from './errors.ts';
 export const SLICE_DEFAULT = 20;
 export const SLICE_MAX = 100;
 
-/** Absent or null members take their defaults. */
+/** The slice that a caller requests. A member that is absent or null takes its default. */
 export interface SliceInput {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;

@@ -55,7 +55,8 @@ export class PersistedDocuments {
     const id = idOf(named);
     const query = typeof named.query === 'string' && named.query !== '' ? named.query : undefined;
     const text = query ?? (id === undefined ? '' : (this.#listed.get(id) ?? this.#registered.get(id)));
-    // The restriction is for sessions. Access tokens are for programs. A caller without a session can only sign in.
+    // Only sessions are restricted to listed documents. Access tokens are not, because they are for programs. A caller
+    // without a session can only sign in.
     if (session && !session.isToken && text !== '' && !this.servesSessions(text)) {
       throw forbidden(
         'Sessions run only the documents that this gateway lists. Add yours to the file of GRAPHQL_DOCUMENTS.',

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 /** A connection without traffic is closed after this time, in ms. Whenever the client reads, the time starts again. */
 const PATIENCE_MS = 30_000;
-/** The same time limit while the server closes, in milliseconds. */
+/** Shorter time limit in ms, while the server closes. */
 const CLOSING_PATIENCE_MS = 5_000;
 
 /**

@@ -74,7 +74,8 @@ export async function startPostgresProxy(server: ServerConnection, random: Rando
         const isLost = groups.isAnswerLost;
         if (message.type === READY) {
           groups.answered(message);
-          // Only if nothing is unanswered: otherwise the end of this transaction may already be with PostgreSQL.
+          // Stop here only if every group is answered. Otherwise PostgreSQL may already have got the end of this
+          // transaction.
           if (message.bytes[5] === IN_TRANSACTION && groups.isAnswered) {
             proxy.onTransaction?.();
             proxy.onTransaction = undefined;

@@ -21,7 +21,7 @@ import { startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
 import { startStandby } from '../support/standby.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');

@@ -6,7 +6,7 @@ import { ConfigError, parseConfig } from '../../src/config/config.ts';
 import { buildWorkplace, runCli, startServer, type Workplace } from '../support/server-process.ts';
 import { mayMount, mountDisk } from '../support/small-disk.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const KEY = Buffer.alloc(32, 1).toString('base64');

@@ -41,7 +41,8 @@ interface Program {
 }
 
 /**
- * For each language, a program that reads cases from stdin and prints a JSON array of booleans: is the signature valid?
+ * For each language, a program that reads cases from stdin. It prints a JSON array that says for each case whether the
+ * signature is valid.
  */
 const PROGRAMS: Readonly<Record<string, Program>> = {
   TypeScript: {

@@ -28,7 +28,7 @@ import {
 import { africasTalkingAnswer, startSmsApi } from '../support/sms-api.ts';
 import { startSmsc } from '../support/smsc.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const HOUR_MS = 3_600_000;

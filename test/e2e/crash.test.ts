@@ -12,7 +12,7 @@ import {
 } from '../support/server-process.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const KILLS = 5;

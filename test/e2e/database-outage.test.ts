@@ -18,7 +18,7 @@ import { startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 /** Longest time in ms until a request is answered. */

@@ -21,7 +21,7 @@ import {
 } from '../support/server-process.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const REPORTS = 300;

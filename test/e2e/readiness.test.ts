@@ -17,7 +17,7 @@ import {
 } from '../support/server-process.ts';
 import { mayMount, mountDisk } from '../support/small-disk.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 let workplace: Workplace;

@@ -19,7 +19,7 @@ import {
   type Workplace,
 } from '../support/server-process.ts';
 
-// Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const IDLE_RSS_BYTES = 250 * 1024 * 1024;

@@ -10,7 +10,7 @@ export interface Pooler extends AsyncDisposable {
 }
 
 interface PoolerOptions {
-  /** For how long a client keeps its connection to the server. */
+  /** How long a client keeps its connection to the server. */
   readonly mode: 'session' | 'transaction' | 'statement';
   /** The largest number of connections to the server. If all are in use, clients wait. */
   readonly size?: number;

@@ -39,7 +39,7 @@ export const CLOUD_ADDRESSES: readonly CloudAddress[] = [
     ],
   },
   {
-    // The same services over IPv6: fd00:ec2::254, ::253, ::123, ::250, ::23.
+    // The services of 169.254.168.0/22 over IPv6: fd00:ec2::254, ::253, ::123, ::250, ::23.
     network: 'fd00:ec2::/32',
     sources: ['AWS, Amazon VPC: Configure route tables (ranges reserved for AWS services)'],
   },

@@ -12,7 +12,7 @@ export interface CarrierContext {
   readonly logger: Logger;
   /** The external URL of the gateway. */
   readonly publicUrl: string;
-  /** In production, a carrier whose delivery reports anybody could forge is refused. */
+  /** True in production. A carrier is then refused if anybody could forge its delivery reports. */
   readonly isProduction?: boolean;
   /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;

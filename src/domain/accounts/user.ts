@@ -18,9 +18,9 @@ export interface User {
   readonly mustChangePassword: boolean;
   readonly passwordSetAt: Date;
   readonly createdAt: Date;
-  /** Null for people whom an operator added. */
+  /** When the person was invited. Null for people whom an operator added. */
   readonly invitedAt: Date | null;
-  /** Null while the invitation is pending. */
+  /** When the person accepted the invitation. Null while it is pending. */
   readonly acceptedAt: Date | null;
   /** When the person was removed or the invitation ended. Null for other people. */
   readonly removedAt: Date | null;

@@ -29,7 +29,7 @@ export interface UpdateApiKeysInput {
   readonly addScopes?: readonly string[] | undefined;
   readonly removeScopes?: readonly string[] | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** Null removes the expiry. */
+  /** When the keys expire, in ISO 8601. Null removes the expiry. */
   readonly expiresAt?: string | null | undefined;
 }
 export interface ApiKeyChange {

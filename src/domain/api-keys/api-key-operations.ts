@@ -43,7 +43,7 @@ export interface CreateApiKeyInput {
   readonly enableHmac?: boolean | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
   readonly expiresAt?: string | null | undefined;
-  /** Only operators and the system may set the rate limit. */
+  /** The rate limit of the new key. Only operators and the system may set it. */
   readonly rateLimit?: ApiKey['rateLimit'] | undefined;
 }
 /** A change of a key. A member that is absent leaves that property unchanged. */
@@ -53,7 +53,7 @@ export interface UpdateApiKeyInput {
   readonly scopes?: readonly string[] | undefined;
   readonly environment?: string | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** Null removes the expiry. */
+  /** When the key expires, in ISO 8601. Null removes the expiry. */
   readonly expiresAt?: string | null | undefined;
 }
 /** A new key. `key` and `signingSecret` are shown only in this answer. */

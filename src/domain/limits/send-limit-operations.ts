@@ -94,8 +94,8 @@ export function sendLimitOperations(deps: Dependencies) {
 
   return {
     /**
-     * Lists limits with their counts. An API key sees those that apply to it. People and operators see those of the
-     * account and of all its keys.
+     * Lists limits with their counts. An API key sees the limits that apply to it. People and operators see the limits
+     * of the account and of all its keys.
      */
     list: operation(
       'account.limits',

@@ -57,7 +57,8 @@ interface Advice {
 
 export interface MessageExplanation {
   /**
-   * The cause that most recipients have. If several causes have equally many, the first of them in `MESSAGE_CAUSES`.
+   * The cause that most recipients have. If several causes have the same number of recipients, it is the first of them
+   * in `MESSAGE_CAUSES`.
    */
   readonly cause: MessageCause;
   readonly summary: string;

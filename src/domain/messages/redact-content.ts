@@ -3,7 +3,7 @@
  * new member is erased unless it is added here.
  */
 const KEPT_MEMBERS: ReadonlySet<string> = new Set([
-  // Members of events.
+  // Members of events that are kept.
   'event',
   'channel',
   'messageId',
@@ -15,7 +15,7 @@ const KEPT_MEMBERS: ReadonlySet<string> = new Set([
   'stage',
   'readAt',
   'deviceId',
-  // Members of payloads.
+  // Members of payloads that are kept.
   'type',
   'kind',
   'priority',

@@ -35,7 +35,7 @@ export type AttemptClass = '2xx' | '3xx' | '4xx' | '5xx' | 'no_answer';
 
 /** An attempt to deliver an event to a webhook. */
 export interface MeasuredAttempt {
-  /** The message of the event. Null for an event without a message. */
+  /** Id of the event's message. Null for an event without a message. */
   readonly messageId: string | null;
   readonly deliveryId: string;
   /** Number of attempts of the delivery before this one. */

@@ -98,7 +98,7 @@ export interface SecondFactorStore {
   lock(userId: string): Promise<
     readonly {
       readonly factor: SecondFactor;
-      /** Null for a passkey. */
+      /** The encrypted secret of a TOTP app. Null for a passkey. */
       readonly secretSealed: string | null;
       readonly lastStep: number;
     }[]

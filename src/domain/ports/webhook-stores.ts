@@ -104,14 +104,14 @@ export interface SealedEndpoint {
 /** Active endpoints, and when they were read. */
 export interface ActiveEndpoints {
   readonly endpoints: readonly SealedEndpoint[];
-  /** Monotonic time in milliseconds (performance.now). */
+  /** When the endpoints were read (performance.now, ms). */
   readonly readAt: number;
 }
 
 /** Due deliveries of an endpoint, and the endpoint as it was read at `readAt`. */
 export interface DueAtEndpoint {
   readonly endpoint: SealedEndpoint;
-  /** Monotonic time in milliseconds (performance.now). */
+  /** When the endpoint was read (performance.now, ms). */
   readonly readAt: number;
   readonly due: readonly DueDelivery[];
 }

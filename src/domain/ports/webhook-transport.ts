@@ -20,7 +20,7 @@ export interface AttemptRequest {
   readonly url: string;
   /** The endpoint's secret, `whsec_` included. */
   readonly secret: string;
-  /** The same in all attempts of a delivery. */
+  /** Id of the delivery. It is the same in all attempts. */
   readonly deliveryId: string;
   readonly event: string;
   /** The envelope as it is sent. Strings are sent as UTF-8. */

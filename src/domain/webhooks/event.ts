@@ -25,7 +25,7 @@ export interface EventSource {
 }
 
 export interface NewEvent extends Omit<RecordedEvent, 'seq'> {
-  /** Null if the event does not belong to a single recipient. */
+  /** The fields that its recipient and message hold. Null if the event does not belong to a single recipient. */
   readonly source: EventSource | null;
 }
 

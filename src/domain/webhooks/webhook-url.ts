@@ -24,7 +24,7 @@ function partsOf(url: string) {
   const query = beforeHash.indexOf('?');
   return {
     address: query < 0 ? beforeHash : beforeHash.slice(0, query),
-    /** Undefined if the URL has no query. */
+    /** The parameters of the query. Undefined if the URL has no query. */
     parameters: query < 0 ? undefined : beforeHash.slice(query + 1).split('&'),
     hasFragment: hash >= 0 && hash < url.length - 1,
   };

@@ -135,7 +135,7 @@ const SHARED_ANSWERS = new Map(
   ),
 );
 
-/** Both error shapes. */
+/** The schemas of both forms of an error body. */
 export const ERROR_SCHEMAS = { AccessError: accessError, RequestError: requestError };
 
 /** The table of error codes, in Markdown. */

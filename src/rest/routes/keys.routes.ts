@@ -12,7 +12,10 @@ import { envelope, isoTime, pageQuery, paginated } from '../schemas.ts';
 import { limitsResource, sendLimits } from './account.routes.ts';
 
 const TAG = 'API keys';
-/** Paths of the key routes: the documented singular, and as an alias the plural as in `/developers/…` (R7). */
+/**
+ * Returns the paths of a key route. The documented path begins with `/developer`. An alias begins with `/developers`,
+ * as all other routes do (R7).
+ */
 const at = (rest: string) => ({ path: `/developer/keys${rest}`, aliases: [`/developers/keys${rest}`] });
 
 const scopes = z.array(z.string().meta({ enum: SCOPES })).describe('What the key may do; case-sensitive.');

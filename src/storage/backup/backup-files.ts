@@ -25,7 +25,7 @@ export interface BackupDescription {
   readonly timeline: number;
   readonly startLsn: string;
   readonly endLsn: string;
-  /** Both are times of the server: the start of the backup, and the time up to which the backup has all commits. */
+  /** Times of the server: the start of the backup, and the time up to which the backup has all commits. */
   readonly startedAt: string;
   readonly wholeUntil: string;
   /** Name of the master key that encrypted the stored secrets. A restored gateway needs the same key. */

@@ -39,9 +39,12 @@ export interface EmbeddedPostgres {
 }
 
 interface EmbeddedPostgresOptions {
-  /** Absolute, or relative to the working directory. Created if missing. */
+  /**
+   * The directory for the cluster. Its path is absolute, or relative to the working directory. It is created if it does
+   * not exist.
+   */
   dataDir: string;
-  /** Created if missing. */
+  /** Name of the database. It is created if it does not exist. */
   database: string;
   logger: Logger;
   /** Server settings such as `{ fsync: 'off' }`. They apply while this process owns the server. */

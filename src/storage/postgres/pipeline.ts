@@ -52,7 +52,8 @@ class Undecided extends Error {
 export const isUndecided = (error: unknown): boolean => error instanceof Undecided;
 
 /**
- * One of PostgreSQL's processes crashed, so it closed all connections. A commit in progress may have succeeded or not.
+ * PostgreSQL's code when it closes all connections, because one of its processes has crashed. A commit in progress may
+ * have succeeded or not.
  */
 const CRASHED = '57P02';
 /** True if the answer of a statement was lost. The error then does not say whether the statement was done. */

@@ -112,7 +112,7 @@ interface Locked {
   ledger_seq: number;
 }
 
-/** Stores accounts, and credits to them. Intake writes the charges (src/storage/intake). */
+/** Stores accounts, and ledger entries that add to a balance. Intake writes the charges (src/storage/intake). */
 export class PgAccountStore implements AccountStore {
   readonly #sql: Sql;
 
