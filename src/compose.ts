@@ -447,7 +447,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     holdGate,
     readiness,
     refusals,
-    /** Asks providers about people whose check is due. */
+    /** Checks at the identity providers the people whose check is due. */
     checkSingleSignOn: () => singleSignOn.check(),
     /** Compares all balances with their ledgers once. Returns the number of accounts that differ. */
     async checkLedgers(): Promise<number> {

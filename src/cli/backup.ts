@@ -80,19 +80,19 @@ function describeBase(made: BaseReport, withKeys: boolean): string {
   ].join('\n');
 }
 
-/** Aborted by the first SIGINT or SIGTERM. */
+/** Returns a signal that aborts at the first SIGINT or SIGTERM. */
 function untilStopped(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
   return stop.signal;
 }
 
-/** Writes a line to stderr, unless with --json. */
+/** Writes a line to stderr. With --json it writes nothing. */
 function note(isJson: boolean | undefined, text: string): void {
   if (!isJson) process.stderr.write(`${text}\n`);
 }
 
-/** Returns a function that says every 10 s up to which time everything is kept. */
+/** Returns a function that prints, every 10 s, up to which time all changes are kept. */
 function showKept(isJson: boolean | undefined): (until: string) => void {
   let shownAt = Number.NEGATIVE_INFINITY;
   return (until) => {

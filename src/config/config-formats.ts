@@ -36,7 +36,7 @@ export const cidrs = z
     error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
   });
 
-/** IP addresses of name servers, separated by commas, each with a port or without. */
+/** IP addresses of name servers, separated by commas. Each may have a port. */
 export const dnsServers = z
   .string()
   .transform(list)

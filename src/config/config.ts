@@ -333,7 +333,7 @@ function fromVariables(values: z.output<typeof variables>) {
           },
     /** Port of a listener that serves only health and metrics. Undefined: there is no such listener. */
     metricsPort: values.METRICS_PORT,
-    /** The identity provider of the operators. */
+    /** The identity provider at which operators sign in. Undefined: there is none. */
     operatorProvider:
       values.OIDC_ISSUER === undefined
         ? undefined
@@ -343,7 +343,7 @@ function fromVariables(values: z.output<typeof variables>) {
             clientSecret: values.OIDC_CLIENT_SECRET ?? '',
             roleClaim: values.OIDC_ROLE_CLAIM,
           },
-    /** Name servers that are asked about domains of single sign-on. None: those of the system. */
+    /** Name servers for the TXT records of single sign-on. Empty: those of the system. */
     dnsServers: values.DNS_SERVERS,
     /**
      * The lowest level that is logged. Undefined: the server logs from level `info`, and the command line logs nothing.

@@ -687,7 +687,10 @@ function cookieValue(request: HttpRequest, pattern: RegExp): string | undefined 
   return pattern.exec(request.headers.cookie ?? '')?.[1];
 }
 
-/** The provider leads back to the console, whose request to finish is of this site. So the cookie can be strict. */
+/**
+ * Returns the cookie of a single sign-on. It can be `SameSite=Strict`: the provider redirects to the console, and the
+ * console itself sends the request that finishes the sign-in.
+ */
 function ssoCookie(token: string | undefined, isSecure: boolean): string {
   const [name, place] = isSecure ? [SECURE_SSO, 'Path=/; Secure'] : [SSO, 'Path=/graphql'];
   const maxAge = token === undefined ? 0 : REQUEST_MS / 1000;

@@ -46,23 +46,23 @@ async function takeBase(
 }
 
 export interface ContinuousOptions extends BackupOptions {
-  /** Ends the backup. A base that is being made is completed first. */
+  /** Aborts to end the backup. A base in progress is completed first. */
   readonly signal: AbortSignal;
   readonly baseEveryHours: number;
   readonly onBase: (made: BackupResult) => void;
-  /** Called about every second with the time up to which a restore can reach. */
+  /** Called about every second. `until` is the latest time that a restore can reach. */
   readonly onKept: (until: Date) => void;
-  /** Called when the server is away or refuses. It is tried again. */
+  /** Called if the server is unreachable or refuses. It is tried again. */
   readonly onFault: (error: unknown) => void;
 }
 
 const HOUR_MS = 3_600_000;
-/** Pause after a base that failed, in ms. */
+/** Pause in ms after a base that failed. */
 const PAUSE_MS = 60_000;
 
 /**
- * Keeps the write-ahead log beside bases until `signal` is aborted. Takes a base at the start unless there is one that the
- * log continues, and then at the interval.
+ * Keeps the write-ahead log (WAL) next to the bases until `signal` aborts. At the start it takes a base, unless the
+ * kept WAL continues an existing base. Then it takes bases at the interval.
  */
 export async function backUpContinuously(
   config: Config,
@@ -76,7 +76,7 @@ export async function backUpContinuously(
   await withDatabase(config, logger, async (connection) => {
     let isBusy = false;
     let copying = Promise.resolve();
-    // The log must be kept before a base begins, or the part between them could be missing.
+    // Keep the WAL before a base begins. Otherwise the part between them could be missing.
     const takeDueBase = async () => {
       if (Date.now() < dueAt && !(await wantsBase(to))) return;
       const at = Date.now();

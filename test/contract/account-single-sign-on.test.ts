@@ -66,7 +66,7 @@ describe('single sign-on of an account', () => {
         ...changed,
       },
     });
-  /** A new account whose provider signs in people of a new domain. */
+  /** Creates an account whose provider signs in people of a new domain. */
   async function withProvider(): Promise<TestAccount & { token: string; domain: string }> {
     domains += 1;
     const domain = `company${domains}.example`;
@@ -162,7 +162,7 @@ describe('single sign-on of an account', () => {
       knex('single_sign_on').where({ account_id: accountId }).pluck('client_secret_sealed'),
     );
     expect(gateway.parts.secrets.open(sealed)).toBe(provider.clientSecret);
-    // Without a new secret the stored one stays, but never goes to another issuer.
+    // Without a new secret, the stored one is kept. It must never be sent to another issuer.
     const again = { clientSecret: null };
     expect(codesOf(await set(token, `x${domains}.example`, again))).toEqual([]);
     expect(
@@ -214,7 +214,7 @@ describe('single sign-on of an account', () => {
       provider.signsIn = attacker.sub;
       expect(codesOf(await tryToEnter(`x@${own.domain}`))).toEqual(['UNAUTHENTICATED']);
     }
-    // The same person of the same provider is another person in each account.
+    // One identity at a provider is a different person in each account.
     const both = person(own.domain);
     const first = await viewerOf(await signInBy(gateway, provider, both.email));
     provider.put({ ...both, email: `both@${other.domain}` });

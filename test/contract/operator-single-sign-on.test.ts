@@ -40,7 +40,7 @@ describe('single sign-on of operators', () => {
   };
   const database = <T>(work: Parameters<typeof withKnex<T>>[1]) =>
     withKnex(gateway.database.connection, work);
-  /** Lets the worker check the person of this subject now. */
+  /** Makes the check of the person with this subject due, so that the worker checks now. */
   const checkNow = (subject: string) =>
     database(async (knex) => {
       await knex('single_sign_on_identities')
@@ -92,7 +92,7 @@ describe('single sign-on of operators', () => {
       email,
       role: 'OPERATOR',
     });
-    // The address was given to somebody else at the provider.
+    // The provider gave this email address to another person.
     provider.put({ sub: 'op-heir', email, email_verified: true, roles: ['OPERATOR'] });
     provider.signsIn = 'op-heir';
     const refused = await tryToEnter();
@@ -148,7 +148,8 @@ describe('single sign-on of operators', () => {
       const query = await provider.visit(begun.url);
       expect(codesOf(await finishSingleSignOn(gateway, query, begun.cookie))).toEqual([]);
       expect(codesOf(await finishSingleSignOn(gateway, query, begun.cookie))).toEqual(['UNAUTHENTICATED']);
-      // Nor with a new state: the code verifier is another one, and the provider knows the code is used.
+      // It also fails with a new state. The code verifier is another one, and the provider knows that the code was
+      // used.
       const other = await beginSingleSignOn(gateway, {});
       const mixed = new URLSearchParams(query);
       mixed.set('state', new URL(other.url).searchParams.get('state') ?? '');
@@ -303,7 +304,7 @@ describe('single sign-on refuses ID tokens', () => {
     await issuer?.[Symbol.asyncDispose]();
   });
 
-  /** Finishes a sign-in with the ID token that `forge` makes of right claims. */
+  /** Finishes a sign-in with an ID token that `forge` makes from valid claims. */
   async function attempt(forge: (claims: Record<string, unknown>) => string) {
     const begun = await beginSingleSignOn(gateway, {});
     const asked = new URL(begun.url).searchParams;
@@ -338,7 +339,7 @@ describe('single sign-on refuses ID tokens', () => {
     ['whose claims were changed', (claims) => changed(issuer.signed(claims))],
   ])('%s (R355)', async (_name, forge) => {
     expect(await attempt(forge)).toEqual(['UNAUTHENTICATED']);
-    // Also where the issuer itself says that it uses such algorithms.
+    // It is also refused if the issuer itself announces such algorithms.
     issuer.algorithms = ['RS256', 'none', 'HS256'];
     expect(await attempt(forge)).toEqual(['UNAUTHENTICATED']);
     issuer.algorithms = ['RS256'];

@@ -4,21 +4,24 @@ import type { GuardedClient } from '../guarded-http/guarded-client.ts';
 
 const TIMEOUT_MS = 10_000;
 const MAX_RESPONSE_BYTES = 512 * 1024;
-/** With `isFresh`, the sign-in at the provider may be this old, in seconds. The clocks of the two may differ. */
+/**
+ * With `isFresh`, the largest age in seconds of the sign-in at the provider. The next line is the largest difference
+ * between the clocks of provider and gateway.
+ */
 const FRESH_SECONDS = 60;
 const CLOCK_TOLERANCE_SECONDS = 30;
 const REASON_MAX_LENGTH = 200;
 
 interface OpenIdSettings {
-  /** Asks providers that accounts choose: public addresses only. */
+  /** The HTTP client for providers that accounts choose. It connects to public addresses only. */
   readonly accounts: GuardedClient;
-  /** Asks the provider that the operator chose in the environment, at any address. */
+  /** The HTTP client for the provider that the operator configured. It connects to any address. */
   readonly operators: GuardedClient;
   readonly requireHttps: boolean;
   readonly logger: { warn(facts: object, text: string): void };
 }
 
-/** Loaded when it is needed: most processes never do. */
+/** Loads the library on its first use, because most processes never need it. */
 const library = () => import('openid-client');
 type Library = Awaited<ReturnType<typeof library>>;
 interface Tokens {
@@ -28,8 +31,9 @@ interface Tokens {
 }
 
 /**
- * OpenID Connect by openid-client. It discovers the provider for each sign-in, so that rotated keys and moved endpoints
- * are found at once, and checks the signatures of ID tokens even though they come over TLS.
+ * Implements OpenID Connect with openid-client. It reads the provider's configuration again for each sign-in, so that
+ * rotated keys and moved endpoints are found at once. It checks the signatures of ID tokens, even though they arrive
+ * over TLS.
  */
 export function createOpenId(settings: OpenIdSettings): OpenId {
   const { accounts, operators, requireHttps, logger } = settings;
@@ -50,7 +54,7 @@ export function createOpenId(settings: OpenIdSettings): OpenId {
     );
   }
 
-  /** Adds what the user info endpoint says, because some providers put groups and roles only there. */
+  /** Adds the claims of the user info endpoint, because some providers put groups and roles only there. */
   async function personOf(
     lib: Library,
     config: Awaited<ReturnType<typeof discover>>,
@@ -63,7 +67,7 @@ export function createOpenId(settings: OpenIdSettings): OpenId {
     return { subject, claims: { ...more, ...fromToken }, refreshToken: tokens.refresh_token };
   }
 
-  /** Turns a failure into an error for the person. The whole text goes to the log. */
+  /** Converts a failure to an error for the person. The log gets the whole text. */
   function failure(lib: Library, { issuer }: OpenIdClient, error: unknown): DomainError {
     const [kind, reason] = causeOf(lib, error);
     logger.warn({ issuer, reason, err: error }, 'a single sign-on failed');
@@ -146,8 +150,9 @@ function unreachable(reason: string): DomainError {
 }
 
 /**
- * `gone`: the provider said so. `unreachable`: no answer, or a fault of the server. `refused`: an answer that must not
- * be believed.
+ * Returns the kind of a failure, and its text for the log. `gone`: the provider says that the person or the token is
+ * not valid any more. `unreachable`: there was no answer, or the server failed. `refused`: the answer must not be
+ * trusted.
  */
 function causeOf(lib: Library, error: unknown): readonly ['gone' | 'refused' | 'unreachable', string] {
   if (error instanceof lib.ResponseBodyError) {
@@ -157,7 +162,7 @@ function causeOf(lib: Library, error: unknown): readonly ['gone' | 'refused' | '
   }
   if (error instanceof lib.AuthorizationResponseError)
     return ['refused', shown(error.error_description ?? error.error)];
-  // The user info endpoint refuses the token of a person who is gone.
+  // The user info endpoint refuses the token if the provider has removed the person.
   if (error instanceof lib.WWWAuthenticateChallengeError)
     return ['gone', 'the provider refuses the access token'];
   const causes = [error, (error as { cause?: unknown } | null)?.cause];
@@ -179,7 +184,7 @@ class Unreached extends Error {
   override readonly name = 'Unreached';
 }
 
-/** Returns a `fetch` on the guarded client: every address is judged, no redirect is followed. */
+/** Returns a `fetch` that uses the guarded client: it judges every IP address and follows no redirect. */
 function fetchBy(http: GuardedClient, accountId: string) {
   return async (
     url: string,

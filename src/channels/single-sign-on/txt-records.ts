@@ -4,7 +4,10 @@ import type { TxtRecords } from '../../domain/ports/single-sign-on.ts';
 
 const ABSENT: readonly string[] = ['ENOTFOUND', 'ENODATA'];
 
-/** Reads TXT records over sockets from `servers`, such as `192.0.2.53:5353`, or from the name servers of the system. */
+/**
+ * Creates a reader of TXT records over sockets. It asks `servers`, such as `192.0.2.53:5353`, or the name servers of
+ * the system.
+ */
 export function createTxtRecords(servers: readonly string[]): TxtRecords {
   const resolver = new dns.Resolver({ timeout: 2_000, tries: 2 });
   if (servers.length > 0) resolver.setServers(servers);

@@ -7,7 +7,7 @@ import type { User } from './user.ts';
 
 /**
  * Revokes the keys of a person that exceed the new role. If `role` is null, revokes all of them. R204 defines which
- * keys belong to a person. Lock the account's keys before.
+ * keys belong to a person. The account's keys must be locked before.
  */
 export async function revokeBeyondRole(
   tx: Tx,

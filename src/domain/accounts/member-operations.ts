@@ -277,7 +277,7 @@ function keepAnOwner(members: readonly User[], leaving: User): void {
   }
 }
 
-/** Throws if the person is the owner whose password signs in while single sign-on is required (R356). */
+/** Throws if the person is the owner who may still sign in with a password while single sign-on is required (R356). */
 async function keepBreakGlass(tx: Tx, { id, accountId }: User): Promise<void> {
   const settings = accountId === null ? undefined : await tx.singleSignOn.find(accountId);
   if (!settings?.required || settings.breakGlassUserId !== id) return;

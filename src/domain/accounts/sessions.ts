@@ -306,8 +306,8 @@ export class Sessions {
   }
 
   /**
-   * Starts the session of a person whom a provider has authenticated (R355). It lasts `longestMs` at most. It asks for
-   * no second factor, because the provider decides how people prove who they are.
+   * Starts the session of a person whom an identity provider has authenticated (R355). It lasts at most `longestMs`. No
+   * second factor is needed, because the provider decides how people prove their identity.
    */
   openSingleSignOn(
     found: StoredUser,
@@ -358,7 +358,7 @@ export class Sessions {
       // The insert fails if the password was replaced during the check. Refuse then, because the old password may have
       // been stolen.
       if (!(await tx.sessions.insert(row))) throw unauthorized('The email or the password is wrong.');
-      // Check after the insert, which waits for a change of the account's single sign-on (R356).
+      // Check this after the insert. The insert waits until a change of the account's single sign-on has ended (R356).
       if (identityId === null && (await tx.singleSignOn.isRequiredOf(user.id)))
         throw unauthorized('Your account requires single sign-on. Sign in with your provider.');
       await this.#noteDevice(tx, user.id, client, now);
@@ -601,7 +601,7 @@ export class Sessions {
     { user, hasFactor, accountRequiresFactor }: PersonFacts,
     isByProvider: boolean,
   ): { restriction?: Restriction } {
-    // The provider decides how the person proves who they are.
+    // No restriction: the provider decides how the person proves their identity.
     if (isByProvider) return {};
     const { secondFactorPolicy, restrictsOneTimePasswords } = this.#deps.settings;
     if (user.mustChangePassword && restrictsOneTimePasswords) return { restriction: 'change_password' };

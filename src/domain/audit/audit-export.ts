@@ -66,7 +66,7 @@ export interface ExportCheck {
 
 /**
  * Checks an export without access to the gateway. Each line must have the right hash, and the entry numbers must have
- * no gap. With `isPart`, there may be gaps: the export was filtered, or is of one account.
+ * no gap. With `isPart`, gaps are allowed: the export was filtered, or contains one account only.
  */
 export async function checkExport(
   lines: AsyncIterable<string>,

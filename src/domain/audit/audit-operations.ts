@@ -95,8 +95,8 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
     ),
 
     /**
-     * Returns the lines of an export (R303) of these entries, by id. They have the whole webhook URLs of old entries,
-     * because otherwise their hashes would be wrong.
+     * Returns export lines (R303) of the entries with these ids. The webhook URLs of old entries are not masked,
+     * because their hashes would not match.
      */
     exportLines: operation(
       'audit.exportLines',

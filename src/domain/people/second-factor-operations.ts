@@ -319,7 +319,7 @@ export function secondFactorOperations(deps: Dependencies) {
 }
 
 const NAME_MAX_LENGTH = 50;
-/** A mail about removed factors is not sent later than this, in milliseconds. */
+/** A mail about removed factors must not be sent later than this after the removal, in ms. */
 const RESET_MAIL_MS = 24 * 3_600_000;
 
 function checkName(name: string): void {

@@ -18,7 +18,7 @@ import {
 export interface SetSingleSignOnInput {
   readonly issuer: string;
   readonly clientId: string;
-  /** Undefined keeps the stored secret. */
+  /** The client secret at the provider. Undefined or null: the stored one is kept. */
   readonly clientSecret?: string | null | undefined;
   readonly domain: string;
   readonly roleMapping: {
@@ -29,7 +29,7 @@ export interface SetSingleSignOnInput {
   readonly required: boolean;
 }
 
-/** The settings as people see them: without the secret, with the DNS record. */
+/** The settings that people see. They contain the DNS record, and not the secret. */
 export interface ShownSingleSignOn
   extends Pick<
     SingleSignOn,
@@ -42,7 +42,7 @@ const OWNERS = { roles: ['OWNER'] } as const;
 const CHANGE = { ...OWNERS, stepUp: true } as const;
 const DOMAIN = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
 
-/** Operations of owners on the single sign-on of their account (R356). */
+/** Operations with which owners manage the single sign-on of their account (R356). */
 export function singleSignOnOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport, txtRecords } = deps;
 
@@ -53,16 +53,16 @@ export function singleSignOnOperations(deps: Dependencies) {
   }
 
   return {
-    /** Returns the settings of the account, or undefined. */
+    /** Returns the settings of the account. Undefined if there are none. */
     get: operation('singleSignOn.get', OWNERS, async (caller, _input: Record<string, never>) => {
       const found = await stores.singleSignOn.find(accountIdOf(caller));
       return found && shown(found);
     }),
 
     /**
-     * Stores the provider of the account. It signs nobody in until the domain is proved. With another issuer, the
-     * sessions by the former one end. `required` ends the sessions of members that did not come by it, and makes the
-     * caller the one owner whose password still signs in. Throws `validation_error` with all faults.
+     * Stores the account's provider. Nobody can sign in there until the domain is proved. If the issuer changes, the
+     * sessions of the former one end. With `required`, all other sessions of members end, and the caller becomes the
+     * one owner who may still sign in with a password. Throws `validation_error` with all faults.
      */
     set: operation('singleSignOn.set', CHANGE, async (caller, input: SetSingleSignOnInput) => {
       const accountId = accountIdOf(caller);
@@ -110,8 +110,8 @@ export function singleSignOnOperations(deps: Dependencies) {
     }),
 
     /**
-     * Looks for the DNS record now. Throws `validation_error` if it is not there, or if another account has proved the
-     * domain, and `provider_error` if no name server answers.
+     * Reads the DNS record now. Throws `validation_error` if it is missing, or if another account has proved the
+     * domain. Throws `provider_error` if no name server answers.
      */
     checkDomain: operation(
       'singleSignOn.checkDomain',
@@ -141,7 +141,7 @@ export function singleSignOnOperations(deps: Dependencies) {
       },
     ),
 
-    /** Removes the provider. Sessions by it end, and passwords sign in again. */
+    /** Removes the provider and ends its sessions. People can sign in with passwords again. */
     remove: operation('singleSignOn.remove', CHANGE, async (caller, _input: Record<string, never>) => {
       const settings = await own(caller);
       await uow.run(async (tx) => {
@@ -171,7 +171,7 @@ function check(input: SetSingleSignOnInput, before: SingleSignOn | undefined) {
   const issuer = text('issuer', input.issuer, ISSUER_MAX_LENGTH);
   const clientId = text('clientId', input.clientId, CLIENT_MAX_LENGTH);
   if (input.clientSecret) text('clientSecret', input.clientSecret, CLIENT_MAX_LENGTH);
-  // The stored secret must not be sent to a provider for which it was not given.
+  // The stored secret was given for one provider. Do not send it to another.
   else if (before?.issuer !== issuer || before.clientId !== clientId)
     faults.push({ path: 'clientSecret', message: 'must be given with another issuer or client' });
   const domain = input.domain.trim().toLowerCase();

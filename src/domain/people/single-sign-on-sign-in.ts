@@ -26,14 +26,14 @@ import {
   verifiedEmail,
 } from './single-sign-on.ts';
 
-/** Path of the console to which providers send people back. */
+/** Path of the console page to which the provider redirects after a sign-in. */
 const CALLBACK_PATH = '/console/single-sign-on';
-/** Sign-ins that one address may begin within 15 minutes: each makes the gateway ask a provider. */
+/** Number of sign-ins that one IP address may begin within 15 minutes. Each causes a request to a provider. */
 const BEGUN_MAX = 40;
 const BEGUN_WINDOW_MS = 15 * 60_000;
 const NEXT_MAX_LENGTH = 1_000;
 const CALLBACK_MAX_LENGTH = 8_000;
-/** A path of the console. Neither `//host` nor `/\host`, which browsers read as another site. */
+/** Matches a path of the console. It excludes `//host` and `/\host`, because browsers take them for another site. */
 const OWN_PATH = /^\/(?![/\\])[^\s\\]*$/;
 const CHECKED_AT_ONCE = 20;
 const BY_PROVIDER: SystemCaller = { kind: 'system', name: 'single-sign-on' };
@@ -45,15 +45,15 @@ type Needs = Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids' | 'passwords'
   readonly publicUrl: () => string;
 };
 
-/** A provider, and what it may bring: operators, or members of one account. */
+/** A provider, and whom it signs in: operators, or members of one account. */
 interface Provider {
   readonly client: OpenIdClient;
-  /** Undefined for the provider of the operators. */
+  /** The settings of the account. Undefined for the provider of the operators. */
   readonly ofAccount: SingleSignOn | undefined;
   roleOf(claims: OpenIdPerson['claims']): Role | undefined;
 }
 
-/** What a sign-in page may offer to whoever typed an email address. */
+/** A provider that the sign-in page offers for an email address. */
 export interface SignInOffer {
   /** True for the provider of the operators. */
   readonly isForOperators: boolean;
@@ -61,7 +61,7 @@ export interface SignInOffer {
   readonly host: string;
 }
 
-/** Signs people in at their identity provider, and asks it about them later (R355–R358). */
+/** Signs people in at their identity provider, and checks later that the provider still knows them (R355–R358). */
 export class SingleSignOnSignIn {
   readonly #deps: Needs;
   readonly #sessions: Sessions;
@@ -72,8 +72,8 @@ export class SingleSignOnSignIn {
   }
 
   /**
-   * Returns the providers that the sign-in page may name. They depend on the domain of the email address only, so they
-   * do not say who has an account.
+   * Returns the providers for the sign-in page. They depend only on the domain of the email address, so they do not
+   * reveal who has an account.
    */
   async offers(email: string | undefined): Promise<readonly SignInOffer[]> {
     const operators = this.#deps.settings.operatorProvider;
@@ -85,9 +85,10 @@ export class SingleSignOnSignIn {
   }
 
   /**
-   * Begins a sign-in. Returns the URL of the provider and the token for a cookie of this browser, without which nobody
-   * can finish it. Without an email address the provider is that of the operators. With `session`, it confirms the
-   * person of the session instead (R253). Throws `validation_error` for a `next` that is no path of the console.
+   * Begins a sign-in. Returns the URL of the provider, and the token for a cookie of this browser. Only a browser with
+   * this cookie can finish the sign-in. Without an email address, it is at the provider of the operators. With
+   * `session`, it does not sign in but confirms the person of the session (R253). Throws `validation_error` if `next`
+   * is not a path of the console.
    */
   async begin(
     { email, next, session }: { email?: string | undefined; next: string; session?: Session | undefined },
@@ -122,9 +123,9 @@ export class SingleSignOnSignIn {
   }
 
   /**
-   * Finishes a sign-in with what the provider added to the callback URL. Returns the new session, or nothing new after a
-   * confirmation. Throws `unauthorized` for an answer to another browser, an answer that was used before, and one that
-   * the checks of OpenID Connect refuse.
+   * Finishes a sign-in with the parameters that the provider added to the callback URL. Returns the new session. After
+   * a confirmation there is none. Throws `unauthorized` for an answer to another browser, for one that was used before,
+   * and for one that OpenID Connect does not allow.
    */
   async finish(
     query: string,
@@ -176,9 +177,9 @@ export class SingleSignOnSignIn {
   }
 
   /**
-   * Asks providers about people who signed in by them, each about every half hour. Ends the sessions of people whom the
-   * provider does not know any more, or who have no role there any more, and follows changes of roles. Whom it cannot
-   * ask about, it asks again; after 55 minutes without a word their sessions are not found any more (R358).
+   * Checks people at the provider where they signed in, each about every half hour. Ends the sessions of people whom
+   * the provider no longer knows or who have no role any more. Applies changes of roles. If the provider cannot be
+   * asked, the check is repeated. 55 minutes after the last successful check, the sessions no longer work (R358).
    */
   async check(): Promise<void> {
     const { stores, clock } = this.#deps;
@@ -229,7 +230,10 @@ export class SingleSignOnSignIn {
     });
   }
 
-  /** Returns the person of an identity. Links or makes the person at the first sign-in (R355, R357). */
+  /**
+   * Returns the person of an identity. At the first sign-in, links the identity to a person or creates one (R355,
+   * R357).
+   */
   async #enter(
     provider: Provider,
     { subject, claims, refreshToken }: OpenIdPerson,
@@ -247,7 +251,7 @@ export class SingleSignOnSignIn {
     const role = provider.roleOf(claims);
     if (role === undefined)
       throw unauthorized('The provider gives you no role here. Ask who manages your access.');
-    // Hash outside the transaction. Nobody knows this password.
+    // Compute the hash before the transaction, because it takes long. Nobody knows this password.
     const fresh = await newUser(this.#deps, { email, role, accountId }, false);
     return uow.run(async (tx) => {
       const now = clock.now();
@@ -276,8 +280,8 @@ export class SingleSignOnSignIn {
   }
 
   /**
-   * Returns the person with the email address, or makes one. Somebody whom the account removed comes back by an
-   * invitation only.
+   * Returns the person with the email address, or creates one. A person who was removed from the account can only
+   * return by an invitation.
    */
   async #linkOrJoin(
     tx: Tx,
@@ -295,11 +299,11 @@ export class SingleSignOnSignIn {
     const from = { issuer, address: shownClient(client.address) };
     if (same) {
       const subjects = await tx.singleSignOn.subjectsOf(same.id, issuer);
-      // The address was given to somebody else at the provider.
+      // The provider gave this email address to another person.
       if (subjects.length > 0)
         throw unauthorized('Another person of the provider has this email address here. Ask your owner.');
       if (same.acceptedAt === null) {
-        // The link and the one-time password of the invitation end.
+        // Replacing the password ends the link and the one-time password of the invitation.
         await replacePassword(tx, this.#deps, same.id, { hash: fresh.hash, isOneTime: false });
         await tx.users.accept(same.id, clock.now());
       }
@@ -331,8 +335,10 @@ export class SingleSignOnSignIn {
     return user;
   }
 
-  /** Gives a person the role that the provider says. The only owner, and the one whose password still signs in,
-   * stay owners. */
+  /**
+   * Gives a person the role that the provider names. Two people stay owners: the only owner, and the owner who may
+   * still sign in with a password.
+   */
   async #setRole(tx: Tx, user: User, role: Role): Promise<void> {
     if (user.role === role) return;
     if (user.accountId !== null) {
@@ -399,7 +405,7 @@ export class SingleSignOnSignIn {
     return found;
   }
 
-  /** Returns the provider under which a sign-in was begun, if it is still set up. */
+  /** Returns the provider at which a sign-in was begun. Undefined if it is no longer configured. */
   async #providerOf(accountId: string | null, issuer: string): Promise<Provider | undefined> {
     const found =
       accountId === null
@@ -428,7 +434,7 @@ export class SingleSignOnSignIn {
     };
   }
 
-  /** Throws `rate_limit_exceeded` if the address has begun too many sign-ins. */
+  /** Throws `rate_limit_exceeded` if the IP address has begun too many sign-ins. */
   #countBegun(address: string): Promise<void> {
     const { uow, clock, ids } = this.#deps;
     const bucket = createHash('sha256').update(`single sign-on from ${address}`).digest('base64url');

@@ -1,16 +1,18 @@
 /**
- * **Single sign-on**: people sign in at an identity provider by OpenID Connect. The operators have one provider, by the
- * environment; each account can have one of its own (R355, R356). A provider names a person by issuer and **subject**.
- * Both together are an **identity**. Its email address is only read at the first sign-in.
+ * **Single sign-on**: people sign in at an identity provider with OpenID Connect. The operators have one provider,
+ * configured by environment variables. Each account can have its own (R355, R356). A provider names a person by issuer
+ * and **subject**. Both together are an **identity**. The email address is read only at the first sign-in.
  */
 import type { OperatorRole, Role } from '../caller.ts';
 import type { OpenIdClient, RoleMapping, SingleSignOn } from '../ports/single-sign-on.ts';
 
-/** A sign-in at the provider must come back within this time, in milliseconds. */
+/** Time limit in ms for a sign-in at the provider. */
 export const REQUEST_MS = 10 * 60_000;
-/** A session by single sign-on lives this long without a new word of the provider, in minutes (R358). */
+/**
+ * A session by single sign-on works for this time after the last successful check at the provider, in minutes (R358).
+ */
 export const CHECKED_FOR_MINUTES = 55;
-/** The provider is asked about a person this often, in milliseconds, and after a failure again. */
+/** Pause in ms between two checks of a person at the provider, and after a failed check. */
 export const CHECK_EVERY_MS = 30 * 60_000;
 export const CHECK_AGAIN_MS = 5 * 60_000;
 export const ROLE_RULES_MAX = 50;
@@ -18,7 +20,7 @@ export const ISSUER_MAX_LENGTH = 500;
 export const CLIENT_MAX_LENGTH = 500;
 export const CLAIM_MAX_LENGTH = 200;
 
-/** The provider of the operators, by the environment. */
+/** The provider of the operators, from the environment variables. */
 export interface OperatorProvider {
   readonly issuer: string;
   readonly clientId: string;
@@ -26,7 +28,10 @@ export interface OperatorProvider {
   readonly roleClaim: string;
 }
 
-/** Returns what the provider's claim says: its texts, or none. The name may be a path such as `realm_access.roles`. */
+/**
+ * Returns the texts in a claim of the provider. Empty if there are none. The name of the claim may be a path such as
+ * `realm_access.roles`.
+ */
 function valuesOf(claims: Readonly<Record<string, unknown>>, claim: string): readonly string[] {
   const own = claims[claim];
   const value = own === undefined ? claim.split('.').reduce<unknown>(memberOf, claims) : own;
@@ -39,7 +44,10 @@ function memberOf(value: unknown, name: string): unknown {
   return (value as Readonly<Record<string, unknown>>)[name];
 }
 
-/** Returns the role that an account gives a person, by the first rule that applies. Undefined: none. */
+/**
+ * Returns the role that an account gives a person, by the first rule that applies. Undefined if there is no role for
+ * the person.
+ */
 export function mappedRole(
   claims: Readonly<Record<string, unknown>>,
   { claim, rules, defaultRole }: RoleMapping,
@@ -48,7 +56,7 @@ export function mappedRole(
   return rules.find(({ value }) => values.includes(value))?.role ?? defaultRole ?? undefined;
 }
 
-/** Returns the operator's role: the claim has `OPERATOR` or `OPERATOR_READONLY`. Undefined: neither. */
+/** Returns the role of an operator, if the claim contains `OPERATOR` or `OPERATOR_READONLY`. Undefined otherwise. */
 export function operatorRole(
   claims: Readonly<Record<string, unknown>>,
   claim: string,
@@ -57,7 +65,7 @@ export function operatorRole(
   return (['OPERATOR', 'OPERATOR_READONLY'] as const).find((role) => values.includes(role));
 }
 
-/** Returns the email address that the provider has verified, or undefined. */
+/** Returns the email address, if the provider has verified it. Undefined otherwise. */
 export function verifiedEmail(claims: Readonly<Record<string, unknown>>): string | undefined {
   const { email, email_verified: isVerified } = claims;
   return typeof email === 'string' && isVerified === true ? email : undefined;
@@ -68,7 +76,7 @@ export function domainOf(email: string): string {
   return email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 }
 
-/** The TXT record that proves a domain (R356). */
+/** Returns the TXT record that proves a domain (R356). */
 export function domainRecord({ domain, domainToken }: Pick<SingleSignOn, 'domain' | 'domainToken'>): {
   readonly name: string;
   readonly value: string;
@@ -76,7 +84,7 @@ export function domainRecord({ domain, domainToken }: Pick<SingleSignOn, 'domain
   return { name: `_messaging-gateway.${domain}`, value: `messaging-gateway-verification=${domainToken}` };
 }
 
-/** Returns the client of an account's provider. */
+/** Returns the OpenID client of an account's provider. */
 export function clientOfAccount(
   { accountId, issuer, clientId, clientSecretSealed }: SingleSignOn,
   open: (sealed: string) => string,

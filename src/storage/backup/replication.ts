@@ -114,17 +114,17 @@ export interface WalPosition {
   readonly position: bigint;
 }
 
-/** Seconds from 1970 to 2000, where PostgreSQL's times begin. */
+/** Seconds from 1970 to 2000. PostgreSQL's times start in 2000. */
 const EPOCH_SECONDS = 946_684_800;
-/** Lengths of the head of a piece of the log: a letter, then two positions and a time. */
+/** Length in bytes of the head of a WAL message: a letter, two positions and a time. */
 const HEAD_BYTES = 25;
 
 const textOf = (position: bigint) =>
   `${(position >> 32n).toString(16)}/${(position & 0xffff_ffffn).toString(16)}`;
 
 /**
- * Makes the server keep the log that `streamWal` has not reported yet, until the connection ends. A checkpoint would
- * remove it otherwise. Returns the name under which the server keeps it.
+ * Makes the server keep the WAL that was not confirmed with `reportWal` yet. Without this, a checkpoint could remove
+ * it. It holds until the connection ends. Returns the name of the replication slot.
  */
 export async function reserveWal(client: ReplicationClient): Promise<string> {
   const slot = `messaging_gateway_${randomBytes(8).toString('hex')}`;
@@ -133,7 +133,7 @@ export async function reserveWal(client: ReplicationClient): Promise<string> {
 }
 
 /**
- * Receives the log of a timeline from a position on. Resolves when a later timeline begins, with that timeline and the
+ * Receives the WAL of a timeline from a position on. When a later timeline begins, resolves with that timeline and the
  * position where it begins. Rejects with the server's error, or when the connection ends.
  */
 export function streamWal(
@@ -163,7 +163,7 @@ export function streamWal(
         next = { timeline: Number(found), position: lsnOf(start ?? '') };
       },
       handleCopyData: ({ chunk }: { chunk: Buffer }) => {
-        // The driver reuses the buffer.
+        // Copy the bytes, because the driver reuses its buffer.
         if (chunk[0] === 'w'.charCodeAt(0))
           handlers.onPiece(chunk.readBigUInt64BE(1), Buffer.from(chunk.subarray(HEAD_BYTES)));
       },
@@ -184,7 +184,7 @@ export function streamWal(
   });
 }
 
-/** Tells the server up to which position the log is on the disk here. */
+/** Confirms to the server up to which position the WAL is on this disk. */
 export function reportWal({ connection }: ReplicationClient, position: bigint): void {
   const report = Buffer.alloc(34);
   report.write('r');

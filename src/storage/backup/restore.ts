@@ -111,7 +111,7 @@ export async function restoreIntoDirectory(request: RestoreRequest, directory: s
   }
 }
 
-/** The base has changes from after the wanted time. */
+/** Thrown if a base contains changes that are later than the wanted time. */
 class TooNew extends Error {}
 
 interface Place {
@@ -120,7 +120,7 @@ interface Place {
 }
 type Check = (description: BackupDescription) => void;
 
-/** Lays out the first of the bases that has no change from after the wanted time. */
+/** Restores the files of the first base that contains no change after the wanted time. */
 async function layOutNewest(request: RestoreRequest, bases: readonly string[], place: Place, check: Check) {
   for (const base of bases) {
     try {
@@ -168,11 +168,12 @@ async function layOut(
 function recoverySettings(hasWalBeside: boolean, until: Date | undefined): Record<string, string> {
   return {
     restore_command: FETCH_NOTHING,
-    // The WAL of a base alone belongs to its timeline. The WAL beside it goes on over promotions.
+    // The WAL inside a base belongs to the timeline of the base. The WAL that was kept next to it continues after
+    // promotions.
     recovery_target_timeline: hasWalBeside ? 'latest' : 'current',
     ...(hasWalBeside &&
       until && {
-        // PostgreSQL does not read the letters of ISO 8601 here.
+        // Replace the letters T and Z of ISO 8601, because PostgreSQL does not accept them here.
         recovery_target_time: until.toISOString().replace('T', ' ').replace('Z', '+00'),
         recovery_target_action: 'promote',
       }),

@@ -1,7 +1,8 @@
 /**
- * The write-ahead log (WAL) that `backup --continuous` keeps beside the bases, in the directory `wal`. PostgreSQL cuts its
- * log into **segments** of equal size. A complete segment is one compressed file. The segment that is being written has
- * the suffix `.partial`, and may be shorter. A `.history` file tells from which timeline another one branched off.
+ * The write-ahead log (WAL) that `backup --continuous` keeps next to the bases, in the directory `wal`. PostgreSQL cuts
+ * its WAL into **segments** of equal size. A complete segment is stored as one compressed file. The segment that is
+ * being written has the suffix `.partial`, and may be shorter. A `.history` file says from which timeline another one
+ * branched off.
  */
 import {
   type FileHandle,
@@ -24,9 +25,11 @@ const COMPLETE = '.zst';
 const PARTIAL = '.partial';
 const HISTORY = /^[0-9A-F]{8}\.history$/;
 const SEGMENT = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})\.(zst|partial)$/;
-/** Names the server whose log the directory holds. */
+/** Name of the file that identifies the server whose WAL the directory holds. */
 const SYSTEM = 'system';
-/** Present from the beginning of the log until the next base is complete. */
+/**
+ * Name of a file that exists while a base is missing: from the start of the kept WAL until the next base is complete.
+ */
 const BASE_WANTED = 'base-wanted';
 const COMPRESSION = {
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
@@ -35,7 +38,7 @@ const COMPRESSION = {
 const walDirectory = (directory: string): string => join(directory, 'wal');
 
 const hex = (value: bigint | number) => value.toString(16).toUpperCase().padStart(8, '0');
-/** The log is also counted in units of this many bytes, each with a whole number of segments. */
+/** PostgreSQL also counts its WAL in units of this many bytes. Each unit has a whole number of segments. */
 const UNIT = 2n ** 32n;
 
 function segmentName({ timeline, position }: WalPosition, segmentBytes: bigint): string {
@@ -73,10 +76,10 @@ async function segmentsIn(directory: string, segmentBytes: bigint): Promise<read
   });
 }
 
-/** The directory holds the log of another server. */
+/** Thrown if the directory holds the WAL of another server. */
 export class OtherServer extends Error {}
 
-/** True if no base was completed since the log began, or began again after a part was lost. */
+/** True if a base is needed: none was completed since the kept WAL began, or began again after a part was lost. */
 export const wantsBase = (backups: string): Promise<boolean> =>
   stat(join(walDirectory(backups), BASE_WANTED)).then(
     () => true,
@@ -86,7 +89,7 @@ export const wantsBase = (backups: string): Promise<boolean> =>
 export const hasBase = (backups: string): Promise<void> =>
   rm(join(walDirectory(backups), BASE_WANTED), { force: true });
 
-/** Writes the log of one server into a directory. */
+/** Writes the WAL of one server into a directory. */
 export class WalWriter {
   readonly #directory: string;
   readonly #segmentBytes: bigint;
@@ -119,12 +122,12 @@ export class WalWriter {
     return { timeline, position: isComplete ? position + this.#segmentBytes : position };
   }
 
-  /** Records that the log begins, so that the next base is needed. */
+  /** Records that the kept WAL begins here, so that a base is needed. */
   async begin(): Promise<void> {
     await writeFile(join(this.#directory, BASE_WANTED), '', { mode: 0o600, flush: true });
   }
 
-  /** Returns the start of the segment of a position. */
+  /** Returns the start of the segment that contains a position. */
   startOf(position: bigint): bigint {
     return position - (position % this.#segmentBytes);
   }
@@ -134,7 +137,7 @@ export class WalWriter {
     await writeFile(join(this.#directory, name), content, { mode: 0o600, flush: true });
   }
 
-  /** Writes a piece of the log. A piece continues the one before, or starts a segment. */
+  /** Writes a piece of the WAL. It must continue the last piece, or start a segment. */
   async write({ timeline, position }: WalPosition, piece: Buffer): Promise<void> {
     let at = position;
     let rest = piece;
@@ -150,7 +153,7 @@ export class WalWriter {
     }
   }
 
-  /** Writes everything to the disk. Returns the position up to which the log is there. */
+  /** Writes everything to the disk. Returns the position up to which the WAL is on the disk. */
   async flush(): Promise<bigint | undefined> {
     await this.#current?.file.sync();
     return this.#written;
@@ -175,7 +178,7 @@ export class WalWriter {
     return this.#current;
   }
 
-  /** Replaces the partial segment by a complete one. */
+  /** Replaces the file of the partial segment by that of the complete segment. */
   async #complete(): Promise<void> {
     const { path = '' } = this.#current ?? {};
     await this.close();
@@ -188,7 +191,7 @@ export class WalWriter {
   }
 }
 
-/** The part of a base's description that says which log continues it. */
+/** The part of a base's description that says which WAL continues the base. */
 interface BaseLog {
   readonly systemIdentifier: string;
   readonly startLsn: string;
@@ -196,8 +199,8 @@ interface BaseLog {
 }
 
 /**
- * Writes the log that continues a base into `pg_wal` of the restored cluster, and calls `own` with each path. Returns the
- * number of segments: 0 if the directory of backups has none.
+ * Writes the WAL that continues a base into `pg_wal` of the restored cluster. Calls `own` with each path. Returns the
+ * number of segments. It is 0 if the directory of backups has no WAL.
  */
 export async function layOutWal(
   backups: string,
@@ -217,7 +220,7 @@ export async function layOutWal(
   let placed = 0;
   for (const { file, name, position, isComplete } of later) {
     const stored = await readFile(file);
-    // A segment of the base may hold more than one that was still being written.
+    // Skip a partial segment if the base contains more of that segment.
     if (!isComplete && position + BigInt(stored.length) <= lsnOf(base.endLsn)) continue;
     const content = isComplete ? await promisify(zstdDecompress)(stored) : stored;
     const path = join(target, name);
@@ -232,7 +235,7 @@ export async function layOutWal(
   return placed;
 }
 
-/** The rest of a segment that is not written yet is zeros. PostgreSQL refuses a shorter file. */
+/** Fills a partial segment with zeros up to its full size, because PostgreSQL refuses a shorter file. */
 function padded(content: Buffer, bytes: number): Buffer {
   return content.length === bytes ? content : Buffer.concat([content, Buffer.alloc(bytes - content.length)]);
 }

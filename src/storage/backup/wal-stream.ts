@@ -1,4 +1,4 @@
-/** Receives the write-ahead log of a running server, with PostgreSQL's streaming replication, and keeps it in files. */
+/** Receives the write-ahead log (WAL) of a running server by streaming replication, and keeps it in files. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { configOf, type DatabaseConnection } from '../postgres/connection.ts';
@@ -17,18 +17,21 @@ import {
 import { OtherServer, WalWriter } from './wal-files.ts';
 
 const RECONNECT_MS = 1_000;
-/** Interval of flushes, and of marks in the log, in ms: a restore reaches each mark. */
+/** Interval in ms of writes to the disk, and of marks in the WAL. A restore can reach each mark. */
 const FLUSH_MS = 1_000;
-/** The log gets a mark each second, so a server that sends nothing for this long is away. In ms. */
+/** A server that sends nothing for this time, in ms, is unreachable: its WAL gets a mark each second. */
 const SILENT_MS = 15_000;
-/** Above this many bytes that wait for the disk, reading from the server pauses. */
+/** Reading from the server pauses while more than this many bytes wait for the disk. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
-/** Classes of PostgreSQL's errors of a server that cannot serve now. Any other error refuses the position. */
+/**
+ * Matches error codes of a server that cannot serve now. Any other error means that the server refuses the position.
+ */
 const PASSING = /^(08|53|57)/;
 
 /**
- * Writes a little into the log and commits it. So an idle server has a commit each second, and a restore to a time finds
- * its end. The time is read first: everything that was committed before it is before the mark.
+ * Writes a mark into the WAL and commits it. So an idle server also has a commit each second, and a restore to a time
+ * finds its end. The time is read before the mark is written. So everything that was committed before that time
+ * precedes the mark.
  */
 const MARK = `SELECT clock_timestamp() AS at, pg_logical_emit_message(true, 'messaging-gateway', '')`;
 const FLUSHED = 'SELECT pg_current_wal_flush_lsn()::text AS lsn';
@@ -39,19 +42,19 @@ export interface WalStreamRequest {
   /** The directory of backups. */
   readonly to: string;
   readonly signal: AbortSignal;
-  /** Called about every second with the time up to which everything that was committed is on the disk. */
+  /** Called about every second. All commits up to the time `until` are on the disk. */
   readonly onKept: (until: Date) => void;
-  /** Called when the stream broke. It is tried again each second. */
+  /** Called if the stream broke. It is tried again each second. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** The server does not have the log at the position where the kept log ends. */
+/** Thrown if the server no longer has the WAL at the position where the kept WAL ends. */
 class Gap extends Error {}
 
 /**
- * Keeps the log until `signal` is aborted, and reconnects whenever the server was away. If the server no longer has a
- * part that is missing, the log begins again, and `wantsBase` is true. Rejects with `OtherServer` if the directory holds
- * the log of another server.
+ * Keeps the WAL until `signal` aborts. Reconnects after the server was unreachable. If the server no longer has the
+ * next part, the kept WAL begins again, and `wantsBase` is true. Rejects with `OtherServer` if the directory holds the
+ * WAL of another server.
  */
 export async function keepWal(request: WalStreamRequest): Promise<void> {
   const { signal } = request;
@@ -69,7 +72,9 @@ export async function keepWal(request: WalStreamRequest): Promise<void> {
   }
 }
 
-/** Keeps the log over one connection. Rejects when the connection ends, with `Gap` if a part of the log is missing. */
+/**
+ * Keeps the WAL over one connection. Rejects when the connection ends, or with `Gap` if a part of the WAL is missing.
+ */
 async function keepOnce(request: WalStreamRequest, beginsAgain: boolean): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const marker = new pg.Client({
@@ -104,17 +109,17 @@ async function keepOnce(request: WalStreamRequest, beginsAgain: boolean): Promis
   });
 }
 
-/** Writes what the server streams, and tells the server how far it is. */
+/** Writes the WAL that the server sends, and confirms to the server what is on the disk. */
 class Receiver {
   readonly #client: ReplicationClient;
   readonly #writer: WalWriter;
-  /** Ends when everything that was received is written. */
+  /** Resolves when everything that was received is written. */
   #writing: Promise<void> = Promise.resolve();
   #waitingBytes = 0;
   #marks: { readonly position: bigint; readonly at: Date }[] = [];
   #isMarking = false;
   #hasStarted = false;
-  /** True if the server has sent a part of the log. */
+  /** True if the server has sent a part of the WAL. */
   hasReceived = false;
 
   constructor(client: ReplicationClient, writer: WalWriter) {
@@ -122,7 +127,7 @@ class Receiver {
     this.#writer = writer;
   }
 
-  /** Receives the log from a position on, also over promotions. Rejects when the connection ends. */
+  /** Receives the WAL from a position on, and continues after promotions. Rejects when the connection ends. */
   async run(from: WalPosition): Promise<never> {
     const slot = await reserveWal(this.#client);
     for (let at = from; ; ) {
@@ -159,7 +164,7 @@ class Receiver {
     this.#writing.catch((error: Error) => this.fail(error));
   }
 
-  /** Makes a mark in the log, writes to the disk what was received, and calls `onKept` if a mark is among it. */
+  /** Makes a mark in the WAL, and writes what was received to the disk. Calls `onKept` if that contains a mark. */
   mark(marker: pg.Client, onKept: (until: Date) => void): void {
     if (this.#isMarking || !this.#hasStarted) return;
     this.#isMarking = true;

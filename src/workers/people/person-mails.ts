@@ -112,7 +112,7 @@ export class PersonMails {
     }));
   }
 
-  /** Mails a person what happened to their sign-in. A person who was removed gets no mail. */
+  /** Mails a person what has happened to their sign-in. A person who was removed gets no mail. */
   async #notify(
     userId: string,
     until: string,
