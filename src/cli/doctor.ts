@@ -1,5 +1,5 @@
 import type { ProviderHealth, ReportSink } from '../domain/ports/provider.ts';
-import type { Routing } from '../domain/ports/routing.ts';
+import type { ProbedProvider, Routing } from '../domain/ports/routing.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { describeHold, type Hold } from '../domain/recovery/hold.ts';
 import { type CliAnswer, errorLine } from './output.ts';
@@ -38,7 +38,7 @@ export interface Patient {
    * entries.
    */
   checkLedgers(): Promise<number>;
-  readonly routing: Pick<Routing, 'start' | 'stop' | 'health'>;
+  readonly routing: Pick<Routing, 'start' | 'stop' | 'health' | 'probe'>;
   readonly reports: { readonly take: ReportSink };
   readonly secrets: Pick<SecretBox, 'open'>;
   /** The DKIM key that signs emails. Undefined if emails are not signed. */
@@ -46,7 +46,18 @@ export interface Patient {
 }
 
 interface Finding {
-  readonly check: 'database' | 'queue' | 'ledger' | 'sending' | 'carriers' | 'dkim' | 'clock' | 'master key';
+  readonly check:
+    | 'database'
+    | 'queue'
+    | 'ledger'
+    | 'sending'
+    | 'carriers'
+    | 'provider'
+    | 'dkim'
+    | 'clock'
+    | 'master key';
+  /** Name of the provider. Set for `provider` only. */
+  readonly name?: string;
   readonly ok: boolean;
   readonly detail: string;
 }
@@ -69,15 +80,17 @@ const MAX_SHOWN = 3;
 
 /**
  * Checks everything that a running gateway needs. The answer has one row for each check. Connects to SMSCs and mail
- * servers, and sends nothing. `room` is given for the embedded PostgreSQL only.
+ * servers, asks each provider whether it accepts the credentials, and sends nothing (R348). `room` is given for the embedded PostgreSQL only.
  */
 export async function examine(patient: Patient, room: Room | undefined): Promise<CliAnswer> {
+  const providers: Finding[] = [];
   return report([
     await find('database', () => checkDatabase(patient, room)),
     await find('queue', () => checkQueue(patient)),
     await find('ledger', () => checkLedger(patient)),
     await find('sending', async () => checkSending(patient)),
-    await find('carriers', () => checkCarriers(patient)),
+    await find('carriers', () => checkCarriers(patient, providers)),
+    ...providers,
     ...(patient.dkim ? [describeDkim(patient.dkim)] : []),
     await find('clock', () => checkClock(patient)),
     await find('master key', () => checkMasterKey(patient)),
@@ -162,7 +175,8 @@ function checkSending({ holdGate: { hold } }: Patient): string {
   return 'this copy of the data is the one that sends';
 }
 
-async function checkCarriers({ routing, reports }: Patient): Promise<string> {
+/** Adds a finding for each provider to `providers`. */
+async function checkCarriers({ routing, reports }: Patient, providers: Finding[]): Promise<string> {
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
   // Delivery reports may arrive as soon as a carrier is connected. So they must be stored: a report is acknowledged
   // only when it is.
@@ -175,12 +189,26 @@ async function checkCarriers({ routing, reports }: Patient): Promise<string> {
       await new Promise((resolve) => setTimeout(resolve, CARRIERS_POLL_MS));
     }
     const health = routing.health();
+    providers.push(...findProviders(health, await routing.probe()));
     const detail = health.map((each) => describeProvider(each, untried.has(each.name))).join('; ');
     if (health.some(({ state }) => state !== 'up')) throw new Error(detail);
     return detail;
   } finally {
     await routing.stop();
   }
+}
+
+/** A provider without a probe is as good as its connection. */
+function findProviders(health: readonly ProviderHealth[], probed: readonly ProbedProvider[]): Finding[] {
+  const answers = new Map(probed.map((answer) => [answer.name, answer]));
+  return health.map(({ name, state, detail }): Finding => {
+    const answer = answers.get(name);
+    if (answer && 'fault' in answer) return { check: 'provider', name, ok: false, detail: answer.fault };
+    const warning = detail === undefined ? '' : `; ${detail}`;
+    if (answer) return { check: 'provider', name, ok: true, detail: `${answer.probe.detail}${warning}` };
+    const how = { up: 'connected', down: 'down', starting: 'not connected yet' }[state];
+    return { check: 'provider', name, ok: state === 'up', detail: `${how}${warning}` };
+  });
 }
 
 function describeProvider({ name, state, detail }: ProviderHealth, isUntried: boolean): string {
@@ -213,9 +241,10 @@ async function checkMasterKey({ diagnostics, secrets }: Patient): Promise<string
 function report(findings: readonly Finding[]): CliAnswer {
   const width = Math.max(...findings.map(({ check }) => check.length));
   const rows = findings.map(
-    ({ check, ok, detail }) => `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(width)}  ${detail}`,
+    ({ check, name, ok, detail }) =>
+      `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(width)}  ${name === undefined ? '' : `${name}: `}${detail}`,
   );
-  const failed = findings.filter(({ ok }) => !ok).map(({ check }) => check);
+  const failed = findings.filter(({ ok }) => !ok).map(({ check, name }) => name ?? check);
   return {
     json: { checks: findings },
     text: rows.join('\n'),

@@ -324,9 +324,10 @@ describe('the command line beside a running gateway (R246)', () => {
     expect(revoked.apiKey).toEqual({ ...apiKey, revokedAt: expect.any(String) });
   });
 
-  it('doctor prints one row for each part, all ok', async () => {
+  it('doctor prints one row for each part and provider, all ok (R348)', async () => {
     const { checks } = await json('doctor');
-    expect(checks.map((row: { check: string; ok: boolean }) => [row.check, row.ok])).toEqual([
+    const parts = checks.filter((row: { check: string }) => row.check !== 'provider');
+    expect(parts.map((row: { check: string; ok: boolean }) => [row.check, row.ok])).toEqual([
       ['database', true],
       ['queue', true],
       ['ledger', true],
@@ -336,7 +337,8 @@ describe('the command line beside a running gateway (R246)', () => {
       ['master key', true],
     ]);
     const { stdout } = await cli('doctor');
-    expect(stdout.trimEnd().split('\n')).toHaveLength(7);
+    expect(checks.length).toBeGreaterThan(parts.length);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(checks.length);
   });
 
   it('doctor reports an unreachable carrier and a master key that opens nothing', async () => {
@@ -347,10 +349,10 @@ describe('the command line beside a running gateway (R246)', () => {
       MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
       SMS_ROUTES: '*=smpp://id:hunter2@127.0.0.1:1',
     });
-    expect(result).toMatchObject({ code: 1, stderr: 'failed: carriers, master key\n' });
+    expect(result).toMatchObject({ code: 1, stderr: 'failed: carriers, smpp:id@127.0.0.1:1, master key\n' });
     expect(result.stdout).not.toContain('hunter2');
     const failed = JSON.parse(result.stdout).checks.filter((row: { ok: boolean }) => !row.ok);
-    expect(failed.map((row: { check: string }) => row.check)).toEqual(['carriers', 'master key']);
+    expect(failed.map((row: { check: string }) => row.check)).toEqual(['carriers', 'provider', 'master key']);
   });
 
   it('neither a command nor a server starts with a master key that opens nothing', async () => {
@@ -376,7 +378,10 @@ describe('the command line beside a running gateway (R246)', () => {
         MASTER_KEY,
         SMS_ROUTES: `*=${smsc.url}|twilio://sid:token@127.0.0.1:1`,
       });
-      expect(carriersOf(documentOf(result).checks)).toMatchObject({
+      const { checks } = JSON.parse(result.stdout);
+      // Nothing listens where Twilio should be: its own row fails.
+      expect(result).toMatchObject({ code: 1, stderr: 'failed: twilio:sid@127.0.0.1:1\n' });
+      expect(carriersOf(checks)).toMatchObject({
         check: 'carriers',
         ok: true,
         detail: expect.stringMatching(/^smpp:\S+ is up; twilio:\S+ is set up, not tried; email-simulator/),
@@ -640,7 +645,8 @@ describe('the command line and its database', () => {
       LOG_LEVEL: 'info',
     });
     expect(code).toBe(0);
-    expect(JSON.parse(stdout).checks).toHaveLength(7);
+    const { checks } = JSON.parse(stdout);
+    expect(checks.filter((row: { check: string }) => row.check !== 'provider')).toHaveLength(7);
     expect(stderr).toContain('embedded PostgreSQL started');
   });
 });

@@ -115,6 +115,7 @@ describe('mails signed with DKIM', () => {
 const quiet = {
   start: () => undefined,
   stop: async () => undefined,
+  probe: async () => [],
   health: () => [{ name: 'x', state: 'up' as const, inFlight: 0 }],
 } as const;
 

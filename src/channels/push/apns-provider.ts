@@ -3,6 +3,7 @@ import { createHash, type KeyObject } from 'node:crypto';
 import {
   type Provider,
   type ProviderHealth,
+  type ProviderProbe,
   type PushSubmission,
   type SubmitOutcome,
   UNREGISTERED,
@@ -40,6 +41,8 @@ const TOKEN_LIFETIME_MS = 50 * 60_000;
 const LONGEST_KEPT_SECONDS = 2_419_200;
 
 /** The provider for devices with tokens of Apple. */
+const NO_DEVICE = '0'.repeat(64);
+
 export class ApnsProvider implements Provider<PushSubmission> {
   readonly name: string;
   readonly #options: ApnsOptions;
@@ -86,6 +89,22 @@ export class ApnsProvider implements Provider<PushSubmission> {
 
   health(): ProviderHealth {
     return healthOf(this.name, this.#inFlight, this.#trouble);
+  }
+
+  /** Sends a notification to a token that no device has. Apple checks the provider token and the topic before it. */
+  async probe(): Promise<ProviderProbe> {
+    const headers = {
+      authorization: `bearer ${this.#currentToken()}`,
+      'apns-topic': this.#options.topic,
+      'apns-push-type': 'alert',
+    };
+    const payload = JSON.stringify({ aps: { alert: 'Check' } });
+    const answer = await this.#session.post(`/3/device/${NO_DEVICE}`, headers, payload);
+    if (answer.kind === 'failure') throw new Error(answer.reason);
+    const { reason } = (answer.body ?? {}) as { reason?: unknown };
+    if (answer.status !== 200 && reason !== 'BadDeviceToken')
+      throw new Error(`APNs answered ${answer.status} ${String(reason ?? 'no reason')}`);
+    return { detail: 'APNs accepts the key and the topic' };
   }
 
   /** Returns a provider token other than `refused`. Creates one if needed. */

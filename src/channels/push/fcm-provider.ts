@@ -2,6 +2,7 @@
 import {
   type Provider,
   type ProviderHealth,
+  type ProviderProbe,
   type PushSubmission,
   type SubmitOutcome,
   UNREGISTERED,
@@ -70,6 +71,25 @@ export class FcmProvider implements Provider<PushSubmission> {
 
   health(): ProviderHealth {
     return healthOf(this.name, this.#inFlight, this.#trouble);
+  }
+
+  /** Lets FCM check a message to a topic without sending it. */
+  async probe(): Promise<ProviderProbe> {
+    const token = await this.#token.get();
+    if (typeof token !== 'string') throw new Error(token.failure);
+    const message = { topic: 'gateway-doctor', notification: { title: 'Check', body: 'Not sent.' } };
+    const write = () => ({
+      path: this.#path,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ validate_only: true, message }),
+    });
+    const answer = await this.#http.post(write, {});
+    if (answer.kind === 'failure') throw new Error(answer.reason);
+    if (answer.status >= 300) {
+      const { code, message: words } = errorOf(answer);
+      throw new Error(`FCM answered ${answer.status} ${code}${words}`);
+    }
+    return { detail: 'FCM accepts the credentials, and a message that it only checked' };
   }
 
   async #send(

@@ -2,6 +2,7 @@
 import type {
   Provider,
   ProviderHealth,
+  ProviderProbe,
   SubmitOutcome,
   WhatsAppContent,
   WhatsAppSubmission,
@@ -37,6 +38,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   readonly name: string;
   readonly #http: ProviderHttp;
   readonly #path: string;
+  readonly #numberPath: string;
   readonly #token: string;
   #inFlight = 0;
   #trouble: string | undefined;
@@ -44,7 +46,8 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   constructor({ baseUrl, phoneNumberId, token, timeoutMs, now }: CloudApiOptions) {
     this.name = cloudApiName(phoneNumberId);
     this.#http = new ProviderHttp({ baseUrl, now, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
-    this.#path = `/${encodeURIComponent(phoneNumberId)}/messages`;
+    this.#numberPath = `/${encodeURIComponent(phoneNumberId)}`;
+    this.#path = `${this.#numberPath}/messages`;
     this.#token = token;
   }
 
@@ -76,6 +79,21 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
 
   health(): ProviderHealth {
     return healthOf(this.name, this.#inFlight, this.#trouble);
+  }
+
+  /** Reads the number's own record. */
+  async probe(): Promise<ProviderProbe> {
+    const answer = await this.#http.get({
+      path: `${this.#numberPath}?fields=display_phone_number,quality_rating`,
+      headers: { authorization: `Bearer ${this.#token}` },
+    });
+    if (answer.kind === 'failure') throw new Error(answer.reason);
+    const error = readError(answer.body?.error);
+    if (error) throw new Error(`WhatsApp answered ${answer.status}: ${meaningOf(error).words}`);
+    if (answer.status >= 300) throw new Error(`WhatsApp answered ${answer.status}`);
+    const quality = answer.body?.quality_rating;
+    const rated = typeof quality === 'string' ? `; its quality is ${quality.slice(0, 20)}` : '';
+    return { detail: `WhatsApp accepts the token for the phone number${rated}` };
   }
 
   #read(answer: ProviderExchange, submission: WhatsAppSubmission): SubmitOutcome {
