@@ -12,10 +12,23 @@ export interface SliceInput {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
 }
+/** Input of a list that can also be read from its end. `last` rows before the cursor `before`, or the last ones. */
+export interface TwoWaySliceInput extends SliceInput {
+  readonly last?: number | null | undefined;
+  readonly before?: string | null | undefined;
+}
 /** The rows that a store returns for a slice. `limit` is `first + 1`: the extra row shows whether there are more. */
 export interface KeyRange {
   readonly limit: number;
   readonly after: string | undefined;
+}
+/**
+ * A range of a list that can also be read from its end. If `isBackward`, the store returns the rows before `before`, the
+ * nearest first, or the last row first.
+ */
+export interface TwoWayRange extends KeyRange {
+  readonly isBackward?: boolean;
+  readonly before?: string | undefined;
 }
 
 export interface Slice<T> {
@@ -36,16 +49,60 @@ export interface Slice<T> {
  * of the given form.
  */
 export function keyRange(input: SliceInput, form: RegExp): KeyRange {
-  const first = input.first ?? SLICE_DEFAULT;
-  if (!Number.isInteger(first) || first < 1 || first > SLICE_MAX) {
-    throw validationError([{ path: 'first', message: `must be a whole number from 1 to ${SLICE_MAX}` }]);
+  return { limit: limitOf('first', input.first), after: keyIn('after', input.after, form) };
+}
+
+function limitOf(path: 'first' | 'last', given: number | null | undefined): number {
+  const rows = given ?? SLICE_DEFAULT;
+  if (!Number.isInteger(rows) || rows < 1 || rows > SLICE_MAX) {
+    throw validationError([{ path, message: `must be a whole number from 1 to ${SLICE_MAX}` }]);
   }
-  if (input.after === undefined || input.after === null) return { limit: first + 1, after: undefined };
-  const key = Buffer.from(input.after, 'base64url').toString('latin1');
-  if (!form.test(key)) {
-    throw validationError([{ path: 'after', message: 'must be a cursor that this list gave' }]);
+  return rows + 1;
+}
+
+function keyIn(
+  path: 'after' | 'before',
+  cursor: string | null | undefined,
+  form: RegExp,
+): string | undefined {
+  if (cursor === undefined || cursor === null) return undefined;
+  const key = Buffer.from(cursor, 'base64url').toString('latin1');
+  if (!form.test(key)) throw validationError([{ path, message: 'must be a cursor that this list gave' }]);
+  return key;
+}
+
+/**
+ * Like `keyRange`, for a list that can also be read from its end. Throws `validation_error` also if both directions are
+ * asked for.
+ */
+export function twoWayRange(input: TwoWaySliceInput, form: RegExp): TwoWayRange {
+  const { first, after, last, before } = input;
+  const isGiven = (value: unknown) => value !== undefined && value !== null;
+  if (!isGiven(last) && !isGiven(before)) {
+    return { ...keyRange(input, form), isBackward: false, before: undefined };
   }
-  return { limit: first + 1, after: key };
+  if (isGiven(first) || isGiven(after)) {
+    throw validationError([{ path: 'last', message: 'last and before do not go with first and after' }]);
+  }
+  const [limit, key] = [limitOf('last', last), keyIn('before', before, form)];
+  return { limit, after: undefined, isBackward: true, before: key };
+}
+
+/** Builds the slice from the rows that a store returned for a range of both directions. */
+export function twoWaySliceOf<T>(
+  rows: readonly T[],
+  range: TwoWayRange,
+  keyOf: (row: T) => string,
+  total: () => Promise<number>,
+): Slice<T> {
+  const slice = sliceOf(rows, range, keyOf, total);
+  if (!range.isBackward) return slice;
+  return {
+    ...slice,
+    edges: slice.edges.toReversed(),
+    hasNextPage: range.before !== undefined,
+    hasPreviousPage: slice.hasNextPage,
+  };
 }
 
 /** Builds the slice from the rows that a store returned for `range`. `keyOf` returns the content of a row's cursor. */

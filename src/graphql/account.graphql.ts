@@ -17,7 +17,7 @@ import { Money, moneyOf } from './money.graphql.ts';
 import { Node } from './node.graphql.ts';
 import { PlanType } from './plan.graphql.ts';
 import { Currency, DateTime } from './scalars.ts';
-import { SliceArgs } from './slice-args.ts';
+import { SliceArgs, TwoWaySliceArgs } from './slice-args.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
 @ObjectType('Retention', {
@@ -256,7 +256,7 @@ export class LedgerResolver {
   })
   async ledger(
     @Ctx() { run, operations }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
+    @Args(() => TwoWaySliceArgs) slice: TwoWaySliceArgs,
     @Arg('from', () => DateTime, { nullable: true, description: 'Earliest time, inclusive.' })
     from?: Date | null,
     @Arg('to', () => DateTime, { nullable: true, description: 'Latest time, inclusive.' })

@@ -8,7 +8,7 @@ import { AuditExportFormatEnum, AuditTargetTypeEnum } from './enums.ts';
 import { given } from './given.ts';
 import { Node, nodeOf } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
-import { SliceArgs } from './slice-args.ts';
+import { TwoWaySliceArgs } from './slice-args.ts';
 import { Arg, Field, FieldResolver, InputField, Query } from './typed.ts';
 
 @ObjectType('AuditEntry', {
@@ -78,7 +78,7 @@ export class AuditResolver {
   })
   async auditLog(
     @Ctx() { run, operations }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
+    @Args(() => TwoWaySliceArgs) slice: TwoWaySliceArgs,
     @Arg('filter', () => AuditLogFilter, { nullable: true, description: 'Default: all.' })
     filter?: AuditLogFilter | null,
   ) {

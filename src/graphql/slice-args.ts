@@ -17,3 +17,19 @@ export class SliceArgs {
   })
   after?: string | null;
 }
+
+/** The arguments of connections that an index can also read from the end. */
+@ArgsType()
+export class TwoWaySliceArgs extends SliceArgs {
+  @InputField(() => Int, {
+    nullable: true,
+    description: `Number of rows before \`before\`, or of the last rows: 1 to ${SLICE_MAX}.`,
+  })
+  last?: number | null;
+
+  @InputField(() => String, {
+    nullable: true,
+    description: 'Cursor of the row after the page. Default: the end of the list.',
+  })
+  before?: string | null;
+}

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withKnex } from '../support/database.ts';
-import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { graphql, signIn } from '../support/graphql.ts';
+import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
 
 const QUERY = `query ($from: DateTime, $to: DateTime, $first: Int, $after: String) {
   ledger(from: $from, to: $to, first: $first, after: $after) {
@@ -59,6 +59,40 @@ describe('a ledger between two times', () => {
       if (!ledger.pageInfo.hasNextPage) return { seqs, total: ledger.totalCount };
     }
   }
+
+  it('is read from its end too, in the same order (R337)', async () => {
+    const query = `query ($last: Int, $before: String, $first: Int, $from: DateTime) {
+      ledger(last: $last, before: $before, first: $first, from: $from) {
+        nodes { seq } pageInfo { hasNextPage hasPreviousPage startCursor } } }`;
+    const read = async (variables: object) => graphql(gateway, query, { token, variables });
+    const pages: number[][] = [];
+    let before: string | null = null;
+    for (;;) {
+      const answer: Answer = await read({ last: 90, before });
+      const { nodes, pageInfo } = answer.body.data.ledger;
+      pages.unshift(nodes.map(({ seq }: { seq: number }) => seq));
+      expect(pageInfo.hasNextPage).toBe(before !== null);
+      before = pageInfo.startCursor;
+      if (!pageInfo.hasPreviousPage) break;
+    }
+    expect(pages.map(({ length }) => length)).toEqual([40, 90, 90, 90, 90]);
+    expect(pages.flat()).toEqual(Array.from({ length: ENTRIES }, (_, index) => ENTRIES - index));
+    const from = new Date(madeAt(200));
+    const { nodes } = (await read({ last: 2, from })).body.data.ledger;
+    expect(nodes.map(({ seq }: { seq: number }) => seq)).toEqual([201, 200]);
+    for (const wrong of [{ last: 2, first: 2 }, { last: 0 }, { last: 101 }, { before: 'x' }]) {
+      expect(codesOf(await read(wrong))).toEqual(['BAD_USER_INPUT']);
+    }
+    const audit = `query ($last: Int, $before: String) { auditLog(last: $last, before: $before) {
+      nodes { id } pageInfo { startCursor hasPreviousPage hasNextPage } } }`;
+    const log = async (text: string, variables = {}) =>
+      (await graphql(gateway, text, { token, variables })).body.data.auditLog;
+    const whole = (await log('{ auditLog(first: 100) { nodes { id } } }')).nodes;
+    const oldest = await log(audit, { last: 1 });
+    const next = await log(audit, { last: 1, before: oldest.pageInfo.startCursor });
+    expect([...next.nodes, ...oldest.nodes]).toEqual(whole.slice(-2));
+    expect([oldest.pageInfo.hasNextPage, next.pageInfo.hasNextPage]).toEqual([false, true]);
+  });
 
   it.each([
     ['all of it', null, null],

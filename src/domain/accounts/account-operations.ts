@@ -11,7 +11,17 @@ import type { Dependencies } from '../dependencies.ts';
 import { checkAll, type DomainError, forbidden, notFound, validationError } from '../errors.ts';
 import { BALANCE_MAX_MINOR, checkAmount, checkReference, fromMinor, isCurrency } from '../money/money.ts';
 import { operation } from '../operation.ts';
-import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import {
+  keyRange,
+  SEQ_KEY,
+  type Slice,
+  type SliceInput,
+  sliceOf,
+  type TwoWaySliceInput,
+  twoWayRange,
+  twoWaySliceOf,
+  UUID_KEY,
+} from '../paging.ts';
 import type { LedgerFilter } from '../ports/account-stores.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import { isUuid } from '../uuid.ts';
@@ -146,13 +156,13 @@ export function accountOperations(deps: Dependencies) {
       { roles: ACCOUNT_ROLES },
       async (
         caller,
-        input: SliceInput & { readonly filter?: LedgerFilter | undefined },
+        input: TwoWaySliceInput & { readonly filter?: LedgerFilter | undefined },
       ): Promise<Slice<LedgerEntry>> => {
         const accountId = accountIdOf(caller);
-        const range = keyRange(input, SEQ_KEY);
+        const range = twoWayRange(input, SEQ_KEY);
         const filter = input.filter ?? {};
         const rows = await stores.ledger.entries(accountId, filter, range);
-        return sliceOf(
+        return twoWaySliceOf(
           rows,
           range,
           (entry) => String(entry.seq),

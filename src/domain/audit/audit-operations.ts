@@ -1,7 +1,7 @@
 import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
-import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import { type Slice, type TwoWaySliceInput, twoWayRange, twoWaySliceOf, UUID_KEY } from '../paging.ts';
 import type { AuditHead } from '../ports/audit-stores.ts';
 import type { AuditFilter } from '../ports/list-stores.ts';
 import { maskedUrl } from '../webhooks/webhook-url.ts';
@@ -117,14 +117,14 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
       { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (
         caller,
-        input: SliceInput & { readonly filter?: AuditFilter | undefined },
+        input: TwoWaySliceInput & { readonly filter?: AuditFilter | undefined },
       ): Promise<Slice<AuditEntry>> => {
         const accountId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
         const filter = input.filter ?? {};
-        const range = keyRange(input, UUID_KEY);
+        const range = twoWayRange(input, UUID_KEY);
         const entries = await stores.audit.list(accountId, filter, range);
         const rows = entries.map(withMaskedUrls);
-        return sliceOf(
+        return twoWaySliceOf(
           rows,
           range,
           (entry) => entry.id,

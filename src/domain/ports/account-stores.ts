@@ -1,6 +1,6 @@
 import type { Account, LedgerEntry, Plan, RetentionDays } from '../accounts/account.ts';
 import type { PriceRow } from '../money/tariff.ts';
-import type { KeyRange } from '../paging.ts';
+import type { KeyRange, TwoWayRange } from '../paging.ts';
 import type { UsageQuery, UsageRow } from '../usage/usage.ts';
 
 export interface AccountStore {
@@ -66,7 +66,7 @@ export interface LedgerFilter {
 
 export interface LedgerStore {
   /** Returns an account's ledger entries, newest first. */
-  entries(accountId: string, filter: LedgerFilter, range: KeyRange): Promise<readonly LedgerEntry[]>;
+  entries(accountId: string, filter: LedgerFilter, range: TwoWayRange): Promise<readonly LedgerEntry[]>;
   count(accountId: string, filter: LedgerFilter): Promise<number>;
 }
 

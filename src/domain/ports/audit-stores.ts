@@ -1,6 +1,6 @@
 import type { AuditLink, ChainedEntry } from '../audit/audit-chain.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
-import type { KeyRange } from '../paging.ts';
+import type { TwoWayRange } from '../paging.ts';
 import type { AuditFilter } from './list-stores.ts';
 
 export interface AuditStore {
@@ -24,7 +24,11 @@ export interface AuditStore {
    * Lists an account's entries, newest first. If `accountId` is undefined, lists the entries of all accounts and of the
    * platform.
    */
-  list(accountId: string | undefined, filter: AuditFilter, range: KeyRange): Promise<readonly AuditEntry[]>;
+  list(
+    accountId: string | undefined,
+    filter: AuditFilter,
+    range: TwoWayRange,
+  ): Promise<readonly AuditEntry[]>;
   /** Returns the account's entries with these ids. */
   findMany(accountId: string, ids: readonly string[]): Promise<readonly AuditEntry[]>;
   count(accountId: string | undefined, filter: AuditFilter): Promise<number>;

@@ -1,6 +1,6 @@
 import { type AuditLink, CHAIN_START, type ChainedEntry, nextLink } from '../../domain/audit/audit-chain.ts';
 import type { AuditEntry } from '../../domain/audit/audit-entry.ts';
-import type { KeyRange } from '../../domain/paging.ts';
+import type { TwoWayRange } from '../../domain/paging.ts';
 import type { AuditHeads, AuditStore } from '../../domain/ports/audit-stores.ts';
 import type { AuditFilter } from '../../domain/ports/list-stores.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
@@ -118,11 +118,13 @@ export class PgAuditStore implements AuditStore {
   async list(
     accountId: string | undefined,
     filter: AuditFilter,
-    { limit, after }: KeyRange,
+    { limit, after, isBackward, before }: TwoWayRange,
   ): Promise<readonly AuditEntry[]> {
     const rows = await this.#sql.readOnDisk(async (sql): Promise<AuditRow[]> => {
-      const query = matching(sql, accountId, filter).orderBy('id', 'desc').limit(limit);
+      const order = isBackward ? 'asc' : 'desc';
+      const query = matching(sql, accountId, filter).orderBy('id', order).limit(limit);
       if (after !== undefined) query.where('id', '<', after);
+      if (before !== undefined) query.where('id', '>', before);
       return query.select(...COLUMNS);
     });
     return rows.map(mapRow);

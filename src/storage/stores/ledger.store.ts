@@ -1,6 +1,6 @@
 import type { LedgerEntry } from '../../domain/accounts/account.ts';
 import { shiftedTime } from '../../domain/iso-time.ts';
-import type { KeyRange } from '../../domain/paging.ts';
+import type { TwoWayRange } from '../../domain/paging.ts';
 import type { LedgerFilter, LedgerStore } from '../../domain/ports/account-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
@@ -65,11 +65,10 @@ const SEEK = statement(
 );
 const MATCHES = `account_id = $1 AND ($2::timestamptz IS NULL OR created_at >= $2)
   AND ($3::timestamptz IS NULL OR created_at <= $3)`;
-const ENTRIES = statement(
-  'ledger-entries',
-  `SELECT ${LEDGER_COLUMNS} FROM ledger_entries
-   WHERE ${MATCHES} AND seq >= $4 AND seq < $5 ORDER BY seq DESC LIMIT $6`,
-);
+const entriesIn = (order: 'ASC' | 'DESC') => `SELECT ${LEDGER_COLUMNS} FROM ledger_entries
+   WHERE ${MATCHES} AND seq >= $4 AND seq < $5 ORDER BY seq ${order} LIMIT $6`;
+const ENTRIES = statement('ledger-entries', entriesIn('DESC'));
+const ENTRIES_FROM_END = statement('ledger-entries-from-end', entriesIn('ASC'));
 const COUNT = statement(
   'ledger-count',
   `SELECT count(*) AS count FROM ledger_entries
@@ -87,12 +86,14 @@ export class PgLedgerStore implements LedgerStore {
   async entries(
     accountId: string,
     { from, to }: LedgerFilter,
-    { limit, after }: KeyRange,
+    { limit, after, isBackward, before }: TwoWayRange,
   ): Promise<readonly LedgerEntry[]> {
     const [low, high] = await this.#seek(accountId, [start(from, -1), end(to, 1)]);
-    const before = Math.min(high, Number(after ?? Number.MAX_SAFE_INTEGER));
-    const values = [accountId, from ?? null, to ?? null, low, before, limit];
-    return (await this.#sql.queryOnDisk<LedgerRow>(ENTRIES, values)).map(mapLedgerEntry);
+    const lowest = Math.max(low, before === undefined ? 0 : Number(before) + 1);
+    const below = Math.min(high, Number(after ?? Number.MAX_SAFE_INTEGER));
+    const values = [accountId, from ?? null, to ?? null, lowest, below, limit];
+    const entries = isBackward ? ENTRIES_FROM_END : ENTRIES;
+    return (await this.#sql.queryOnDisk<LedgerRow>(entries, values)).map(mapLedgerEntry);
   }
 
   async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {
