@@ -88,6 +88,12 @@ class InvitedMember {
 
 const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they are revoked.";
 
+@ObjectType('RecoveryCodes', { description: 'Codes that stand in for a lost factor.', simpleResolvers: true })
+export class RecoveryCodesType {
+  @Field(() => [String], { description: 'Ten codes, shown this once; each is taken once.' })
+  recoveryCodes!: readonly string[];
+}
+
 /**
  * Makes `signedIn` the session of this request and sets its cookie. The session applies to this request only if the
  * document may be run by sessions.
@@ -218,6 +224,32 @@ export class MemberResolver {
   ) {
     await passwordLinks.acceptInvitation(token, password, client.address);
     return true;
+  }
+
+  @Mutation(() => JsonObject, {
+    description:
+      'Begins to accept an invitation by a passkey: creation options of WebAuthn, as JSON, for the browser.',
+    errors: [],
+  })
+  startInvitationPasskey(
+    @Ctx() { passwordLinks }: GraphqlContext,
+    @Arg('token', () => String, { description: 'What the link has as `?token=`.' }) token: string,
+  ) {
+    return passwordLinks.startInvitationPasskey(token);
+  }
+
+  @Mutation(() => RecoveryCodesType, {
+    description:
+      'Accepts an invitation by a passkey instead of a password. The passkey signs in alone; the recovery codes stand in for it with a password that a mail resets.',
+    errors: [],
+  })
+  acceptInvitationWithPasskey(
+    @Ctx() { passwordLinks, client }: GraphqlContext,
+    @Arg('token', () => String, { description: 'What the link has as `?token=`.' }) token: string,
+    @Arg('passkey', () => JsonObject, { description: 'What the browser made of the options, as JSON.' })
+    passkey: Readonly<Record<string, unknown>>,
+  ) {
+    return passwordLinks.acceptWithPasskey(token, passkey, client.address);
   }
 
   @Mutation(() => Boolean, { description: 'Ends the session of the request.', errors: [] })

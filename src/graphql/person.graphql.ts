@@ -3,7 +3,7 @@ import type { AccessToken } from '../domain/people/access-token.ts';
 import type { CreateAccessTokenInput as NewAccessToken } from '../domain/people/access-token-operations.ts';
 import { AccountType } from './account.graphql.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
-import { UserType } from './member.graphql.ts';
+import { RecoveryCodesType, UserType } from './member.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { Arg, Field, Mutation, Query } from './typed.ts';
 
@@ -35,12 +35,6 @@ class StartedTotp {
 
   @Field(() => String, { description: '`otpauth:` address, to be shown as a QR code.' })
   uri!: string;
-}
-
-@ObjectType('RecoveryCodes', { description: 'Codes that stand in for a lost factor.', simpleResolvers: true })
-class RecoveryCodesType {
-  @Field(() => [String], { description: 'Ten codes, shown this once; each is taken once.' })
-  recoveryCodes!: readonly string[];
 }
 
 @ObjectType('PersonSession', { description: 'A session of the person who asks.', simpleResolvers: true })

@@ -280,6 +280,8 @@ const OPEN = [
   'requestPasswordReset',
   'resetPassword',
   'acceptInvitation',
+  'startInvitationPasskey',
+  'acceptInvitationWithPasskey',
   'signIn',
   'answerChallenge',
   'startPasskeySignIn',

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Authenticator, type Misbehaviour } from '../support/authenticator.ts';
 import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { startMailServer, textOfMail } from '../support/mail-server.ts';
 
 const START = 'mutation { startPasskey }';
 const FINISH =
@@ -173,4 +175,42 @@ it('passkeys need a host name (R304)', async () => {
   const token = await signIn(gateway, await gateway.createAccount());
   const { errors } = (await graphql(gateway, START, { token })).body;
   expect(errors[0].message).toContain('Browsers take passkeys of a host name only, such as localhost');
+});
+
+describe('invitations', () => {
+  it('are accepted by a passkey, once, and the one-time password ends (R300, R304)', async () => {
+    const mails = await startMailServer();
+    await using _closed = { [Symbol.asyncDispose]: () => mails.stop() };
+    const port = await freePort();
+    const origin = `http://localhost:${port}`;
+    await using gateway = await startTestGateway({
+      PORT: String(port),
+      PUBLIC_URL: origin,
+      EMAIL_URL: mails.url,
+    });
+    const ask = (query: string, variables: object, token?: string) =>
+      graphql(gateway, query, { variables, ...(token === undefined ? {} : { token }) });
+    const owner = await signIn(gateway, await gateway.createAccount());
+    const { email, password } = await inviteMember(gateway, owner, 'VIEWER');
+    const mail = await eventually(() => mails.received.find(({ to }) => to.includes(email)));
+    const token = /token=([\w-]+)/.exec(textOfMail(mail))?.[1] ?? '';
+    const start = 'mutation ($token: String!) { startInvitationPasskey(token: $token) }';
+    const accept = `mutation ($token: String!, $passkey: JSONObject!) {
+      acceptInvitationWithPasskey(token: $token, passkey: $passkey) { recoveryCodes }
+    }`;
+    expect(codesOf(await ask(start, { token: 'not a token' }))).toEqual(['BAD_USER_INPUT']);
+    const options = (await ask(start, { token })).body.data.startInvitationPasskey;
+    const elsewhere = new Authenticator(ELSEWHERE).create(options);
+    expect(codesOf(await ask(accept, { token, passkey: elsewhere }))).toEqual(['BAD_USER_INPUT']);
+    const authenticator = new Authenticator(origin);
+    const again = (await ask(start, { token })).body.data.startInvitationPasskey;
+    const passkey = authenticator.create(again);
+    const accepted = await ask(accept, { token, passkey });
+    expect(accepted.body.data.acceptInvitationWithPasskey.recoveryCodes).toHaveLength(10);
+    expect(codesOf(await ask(accept, { token, passkey }))).toEqual(['BAD_USER_INPUT']);
+    await expect(signIn(gateway, { email, password })).rejects.toThrow('UNAUTHENTICATED');
+    const forSignIn = (await ask(START_SIGN_IN, {})).body.data.startPasskeySignIn;
+    const signedIn = await ask(SIGN_IN_ALONE, { passkey: authenticator.get(forSignIn) });
+    expect(signedIn.body.data.signInWithPasskey.user.email).toBe(email);
+  });
 });

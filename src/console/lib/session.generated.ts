@@ -122,6 +122,21 @@ export type StepUpWithPasskeyMutationVariables = Exact<{
 
 export type StepUpWithPasskeyMutation = { readonly stepUp: boolean };
 
+export type StartInvitationPasskeyMutationVariables = Exact<{
+  token: string;
+}>;
+
+
+export type StartInvitationPasskeyMutation = { readonly startInvitationPasskey: Readonly<Record<string, unknown>> };
+
+export type AcceptInvitationWithPasskeyMutationVariables = Exact<{
+  token: string;
+  passkey: Readonly<Record<string, unknown>>;
+}>;
+
+
+export type AcceptInvitationWithPasskeyMutation = { readonly acceptInvitationWithPasskey: { readonly recoveryCodes: ReadonlyArray<string> } };
+
 export const Session: Document<SessionQuery, SessionQueryVariables> = {
   name: 'Session',
   text: "query Session{viewer{id email role mustChangePassword account{id name balance currency}}permissions recovery{hold{text}}}",
@@ -195,4 +210,14 @@ export const AnswerWithPasskey: Document<AnswerWithPasskeyMutation, AnswerWithPa
 export const StepUpWithPasskey: Document<StepUpWithPasskeyMutation, StepUpWithPasskeyMutationVariables> = {
   name: 'StepUpWithPasskey',
   text: "mutation StepUpWithPasskey($passkey:JSONObject!){stepUp(passkey:$passkey)}",
+};
+
+export const StartInvitationPasskey: Document<StartInvitationPasskeyMutation, StartInvitationPasskeyMutationVariables> = {
+  name: 'StartInvitationPasskey',
+  text: "mutation StartInvitationPasskey($token:String!){startInvitationPasskey(token:$token)}",
+};
+
+export const AcceptInvitationWithPasskey: Document<AcceptInvitationWithPasskeyMutation, AcceptInvitationWithPasskeyMutationVariables> = {
+  name: 'AcceptInvitationWithPasskey',
+  text: "mutation AcceptInvitationWithPasskey($token:String!$passkey:JSONObject!){acceptInvitationWithPasskey(token:$token passkey:$passkey){recoveryCodes}}",
 };

@@ -8,14 +8,9 @@ import { operation } from '../operation.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import type { PasskeyJson } from '../ports/passkeys.ts';
 import type { Tx } from '../ports/stores.ts';
-import {
-  FACTORS_MAX,
-  hashRecoveryCode,
-  mustHaveFactor,
-  newRecoveryCodes,
-  type SecondFactor,
-} from './second-factor.ts';
-import { openChallenge, takeOpenChallenge } from './take-passkey.ts';
+import { issueRecoveryCodes, type RecoveryCodes } from './recovery-codes.ts';
+import { FACTORS_MAX, mustHaveFactor, type SecondFactor } from './second-factor.ts';
+import { startNewPasskey, takeNewPasskey } from './take-passkey.ts';
 
 export interface NewTotp {
   /** The secret in base32, for people who cannot scan the QR code. */
@@ -29,37 +24,19 @@ interface FinishPasskeyInput {
   readonly name?: string | undefined;
   readonly sessionHash: Buffer;
 }
-/** New recovery codes. They are shown only in this answer. */
-export interface RecoveryCodes {
-  readonly recoveryCodes: readonly string[];
-}
-
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 /** Access for adding a factor. Sessions that are restricted until a factor is added may do it, too. */
 const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor'] } as const;
 
 /** Operations on a person's second factors (R250), and on lost ones of other people (R251). */
 export function secondFactorOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets, totp, passkeys, mailer, settings } = deps;
+  const { stores, uow, clock, ids, secrets, totp, mailer, settings } = deps;
 
   /** Ends the person's other sessions and open challenges, because they began with the old factors. */
   async function endOthers(tx: Tx, userId: string, sessionHash?: Buffer): Promise<void> {
     await tx.sessions.removeOf(userId, sessionHash);
     await tx.secondFactors.removeChallengesOf(userId);
     tx.announce('session', ALL_IDS);
-  }
-
-  function requirePasskeys(): void {
-    if (passkeys.isAvailable()) return;
-    const message =
-      'Browsers take passkeys of a host name only, such as localhost: the operator sets PUBLIC_URL';
-    throw validationError([{ path: '', message }]);
-  }
-
-  async function issueCodes(tx: Tx, userId: string): Promise<RecoveryCodes> {
-    const recoveryCodes = newRecoveryCodes(ids);
-    await tx.secondFactors.replaceRecoveryCodes(userId, recoveryCodes.map(hashRecoveryCode));
-    return { recoveryCodes };
   }
 
   async function personOf(caller: Caller): Promise<User> {
@@ -147,7 +124,7 @@ export function secondFactorOperations(deps: Dependencies) {
             target: userId,
             after: { kind: begun.factor.kind, name: begun.factor.name },
           });
-          return issueCodes(tx, userId);
+          return issueRecoveryCodes(tx, ids, userId);
         });
       },
     ),
@@ -160,12 +137,8 @@ export function secondFactorOperations(deps: Dependencies) {
       'secondFactor.startPasskey',
       ADDING,
       async (caller, _input: Record<string, never>): Promise<PasskeyJson> => {
-        requirePasskeys();
         const { id: userId, email } = await personOf(caller);
-        const challenge = ids.random(32);
-        await openChallenge(deps, challenge, userId);
-        const known = await stores.secondFactors.passkeysOf(userId);
-        return passkeys.creationOptions({ userId, email, challenge, known });
+        return startNewPasskey(deps, { id: userId, email });
       },
     ),
 
@@ -182,14 +155,7 @@ export function secondFactorOperations(deps: Dependencies) {
       ): Promise<RecoveryCodes> => {
         checkName(name);
         const { id: userId, accountId } = await personOf(caller);
-        const read = passkeys.read(answer);
-        const isOpen = read && (await takeOpenChallenge(deps, read.challenge, userId));
-        const credential = isOpen ? await passkeys.verifyCreation(answer, read.challenge) : undefined;
-        if (!credential) {
-          const message =
-            'does not hold: it must be of this address and of an authenticator that asks for a PIN, a finger or a face; begin again';
-          throw validationError([{ path: 'passkey', message }]);
-        }
+        const credential = await takeNewPasskey(deps, answer, userId);
         return uow.run(async (tx) => {
           const factors = await tx.secondFactors.lock(userId);
           const own = factors.filter(({ factor }) => factor.confirmedAt !== null);
@@ -209,7 +175,7 @@ export function secondFactorOperations(deps: Dependencies) {
             target: userId,
             after: { kind: factor.kind, name },
           });
-          return own.length === 0 ? issueCodes(tx, userId) : { recoveryCodes: [] };
+          return own.length === 0 ? issueRecoveryCodes(tx, ids, userId) : { recoveryCodes: [] };
         });
       },
     ),
@@ -229,7 +195,7 @@ export function secondFactorOperations(deps: Dependencies) {
             action: 'secondFactor.renewRecoveryCodes',
             target: userId,
           });
-          return issueCodes(tx, userId);
+          return issueRecoveryCodes(tx, ids, userId);
         });
       },
     ),

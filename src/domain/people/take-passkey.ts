@@ -1,6 +1,7 @@
 import type { User } from '../accounts/user.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { PasskeyJson } from '../ports/passkeys.ts';
+import { validationError } from '../errors.ts';
+import type { PasskeyCredential, PasskeyJson } from '../ports/passkeys.ts';
 import { hashToken } from './access-token.ts';
 import { CHALLENGE_MS } from './second-factor.ts';
 
@@ -27,6 +28,42 @@ export async function takePasskey(
     tx.secondFactors.countPasskey(factorId, credential.counter, counter, clock.now()),
   );
   return isCounted ? person : undefined;
+}
+
+/**
+ * Returns what the browser passes to the authenticator, to make a passkey of this person. Throws `validation_error` if
+ * the gateway has no host name (R304).
+ */
+export async function startNewPasskey(
+  deps: Pick<Dependencies, 'stores' | 'passkeys' | 'clock' | 'ids'>,
+  { id: userId, email }: Pick<User, 'id' | 'email'>,
+): Promise<PasskeyJson> {
+  const { stores, passkeys, ids } = deps;
+  if (!passkeys.isAvailable()) {
+    const message =
+      'Browsers take passkeys of a host name only, such as localhost: the operator sets PUBLIC_URL';
+    throw validationError([{ path: '', message }]);
+  }
+  const challenge = ids.random(32);
+  await openChallenge(deps, challenge, userId);
+  const known = await stores.secondFactors.passkeysOf(userId);
+  return passkeys.creationOptions({ userId, email, challenge, known });
+}
+
+/** Returns the passkey that the person made with `startNewPasskey`. Throws `validation_error` if it is not valid. */
+export async function takeNewPasskey(
+  deps: Pick<Dependencies, 'stores' | 'passkeys' | 'clock'>,
+  answer: PasskeyJson,
+  userId: string,
+): Promise<PasskeyCredential> {
+  const { passkeys } = deps;
+  const read = passkeys.read(answer);
+  const isOpen = read && (await takeOpenChallenge(deps, read.challenge, userId));
+  const credential = isOpen ? await passkeys.verifyCreation(answer, read.challenge) : undefined;
+  if (credential) return credential;
+  const message =
+    'does not hold: it must be of this address and of an authenticator that asks for a PIN, a finger or a face; begin again';
+  throw validationError([{ path: 'passkey', message }]);
 }
 
 /**

@@ -3,9 +3,11 @@ import { Link } from 'wouter';
 import { useApiMutation } from '../../lib/queries.ts';
 import { AcceptInvitation, RequestPasswordReset, ResetPassword } from '../../lib/session.generated.ts';
 import { Button } from '../../ui/button.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { AcceptWithPasskey } from './accept-with-passkey.tsx';
 import { PublicPage } from './public-page.tsx';
 
 /** Asks for an email with a link to set a new password. */
@@ -63,12 +65,21 @@ function SetPassword({
   // Removes the token from the URL and the browser's history, because it is a secret.
   useEffect(() => history.replaceState(null, '', location.pathname), []);
   const set = useApiMutation(document as typeof ResetPassword);
+  const [codes, setCodes] = useState<readonly string[]>();
   const ended = set.error?.fields.find(({ path }) => path === 'token');
   return (
     <PublicPage title={title}>
-      {set.data ? (
+      {set.data || codes ? (
         <>
-          <Notice tone="good">Your password is set.</Notice>
+          <Notice tone="good">{codes ? 'Your passkey signs you in.' : 'Your password is set.'}</Notice>
+          {codes && (
+            <>
+              <p>
+                Keep these recovery codes: each stands in once for a lost passkey. They are shown only now.
+              </p>
+              <CodeBlock text={codes.join('\n')} label="recovery codes" />
+            </>
+          )}
           <p>
             <Link href="/sign-in">Sign in</Link>
           </p>
@@ -92,6 +103,7 @@ function SetPassword({
               Set password
             </Button>
           </Form>
+          {document === AcceptInvitation && <AcceptWithPasskey token={token} onAccepted={setCodes} />}
           {ended && document === ResetPassword && (
             <p>
               <Link href="/forgot-password">Ask for another link</Link>
