@@ -81,6 +81,14 @@ function sendAll(url: string, key: string) {
   };
 }
 
+/** Gives the quickstart account so much that the senders of a test never use it up. */
+async function quickstartWithBalance({ server, variables }: Running) {
+  const quickstart = quickstartOf(server.stdout());
+  const command = ['account', 'topup', '--account', quickstart.accountId, '--amount', '1000000000'];
+  expect(await runCli(workplace, command, variables)).toMatchObject({ code: 0 });
+  return quickstart;
+}
+
 async function killEverything({ server, dataDir }: Running): Promise<void> {
   const postgres = await postmasterPid(dataDir);
   process.kill(postgres, 'SIGKILL');
@@ -91,7 +99,7 @@ describe('backup and restore (R255)', () => {
   it('all that was answered while it was copied is there, and nothing leaves before the release', async () => {
     const lost = closeAtEnd(await startSmsc(), (opened) => opened.stop());
     const first = await start(await workplace.directory('first'), lost);
-    const { key, accountId } = quickstartOf(first.server.stdout());
+    const { key, accountId } = await quickstartWithBalance(first);
     const load = sendAll(first.url, key);
     await eventually(() => load.answered.length > 300);
     const place = await workplace.directory('backups');
@@ -168,7 +176,7 @@ describe('backup and restore (R255)', () => {
   it('of a continuous backup, what was answered until a time is there, and nothing later (R351)', async () => {
     const smsc = closeAtEnd(await startSmsc(), (opened) => opened.stop());
     const first = await start(await workplace.directory('first'), smsc);
-    const load = sendAll(first.url, quickstartOf(first.server.stdout()).key);
+    const load = sendAll(first.url, (await quickstartWithBalance(first)).key);
     const to = await workplace.directory('backups');
     const backup = closeAtEnd(
       startCli(workplace, ['backup', '--to', to, '--continuous'], first.variables),
