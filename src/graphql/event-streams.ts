@@ -159,7 +159,8 @@ export class EventStreams {
         if (refused) stream.complete(earlyRefusal(refused));
       }
     } catch {
-      // The database cannot be reached. Streams send nothing now anyway, so leave them open. The next check decides.
+      // The database cannot be reached, so it is unknown which sessions have ended. Leave the streams open until the
+      // next check. They send nothing now anyway.
     }
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
     this.#timer = isNeeded ? this.#startTimer() : undefined;

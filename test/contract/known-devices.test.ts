@@ -34,7 +34,8 @@ describe('known devices', () => {
     const asked = await graphql(gateway, VIEWER, { headers: { Cookie: cookie } });
     const [device] = asked.headers.getSetCookie();
     expect(device).toMatch(/^device=[\w-]{43}; Path=\/graphql; Max-Age=31536000; HttpOnly; SameSite=Strict$/);
-    // The cookie is set once for each session. So a client that stores no cookies does not cause more and more of them.
+    // The cookie is set once for each session. Otherwise a client that stores no cookies would create a new device with
+    // each request.
     const again = await graphql(gateway, VIEWER, { headers: { Cookie: cookie } });
     expect(again.headers.getSetCookie()).toEqual([]);
     return device!.split(';')[0]!;

@@ -37,7 +37,10 @@ const TIMEOUT_MS = 30_000;
  * every 20 minutes.
  */
 const TOKEN_LIFETIME_MS = 50 * 60_000;
-/** How long Apple may keep a message that has no deadline, in seconds. The other platforms keep messages as long. */
+/**
+ * How long Apple may keep a message that has no deadline, in seconds. The other platforms keep such a message for the
+ * same time.
+ */
 const LONGEST_KEPT_SECONDS = 2_419_200;
 
 /** The provider for devices with tokens of Apple. */

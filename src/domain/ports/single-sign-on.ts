@@ -65,7 +65,7 @@ export interface RoleRule {
 }
 
 export interface RoleMapping {
-  /** Name of the provider's claim with the values, such as `groups`. */
+  /** Name of the provider's claim that the rules read, such as `groups`. */
   readonly claim: string;
   readonly rules: readonly RoleRule[];
   /** The role of people to whom no rule applies. If it is null, they cannot sign in. */

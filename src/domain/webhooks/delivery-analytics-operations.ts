@@ -27,10 +27,10 @@ export interface DeliveryBucket extends DeliveryCounts {
 export function deliveryAnalyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
     /**
-     * Returns figures of the deliveries to each endpoint (R335). They are counted by the time at which they were
-     * queued, the oldest first. Endpoints of other accounts and intervals without deliveries are left out. The counts
-     * are for whole hours of UTC, so the span is widened to whole hours. Throws `validation_error` as `analytics.query`
-     * does.
+     * Returns figures of the deliveries to each endpoint, the oldest interval first (R335). A delivery is counted at
+     * the time when it was queued. Endpoints of other accounts and intervals without deliveries are left out. The
+     * counts are for whole hours of UTC, so the span is widened to whole hours. Throws `validation_error` as
+     * `analytics.query` does.
      */
     deliveryAnalytics: operation(
       'delivery.analytics',

@@ -202,8 +202,8 @@ class Supervisor implements EmbeddedPostgres {
   }
 
   /**
-   * Takes the cluster's lock. Without it, this process would stop the running server of a gateway with another
-   * DATA_DIR, because it would look abandoned.
+   * Takes the cluster's lock. Without the lock, this process could find a server that runs for a gateway with another
+   * DATA_DIR. It would take that server for an abandoned one, and stop it.
    */
   async #lockCluster({ directory, user }: ClusterPlace): Promise<void> {
     if (!this.#clusterLock) {

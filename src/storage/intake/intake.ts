@@ -54,8 +54,8 @@ export interface IntakeOptions {
 /** A batch with more recipients than this is cut in half. One half is then answered while the other one commits. */
 const HALVED_ABOVE = 32;
 /**
- * Number of batches of an account that are decided message by message after one was refused or repeated a key. The same
- * is likely to happen again soon.
+ * After PostgreSQL refused a batch of an account, or a batch repeated an idempotency key, this many batches of the
+ * account are decided message by message. The same is likely to happen again soon.
  */
 const CAREFUL_BATCHES = 8;
 /**
