@@ -15,6 +15,7 @@ import * as passkeys from './0063_passkeys.ts';
 import * as singleSignOn from './0080_single_sign_on.ts';
 import * as sendLimits from './0100_send_limits.ts';
 import * as confirmedPrices from './0101_confirmed_prices.ts';
+import * as suppressions from './0102_suppressions.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -47,4 +48,5 @@ export const migrations: readonly Migration[] = [
   { name: '0080_single_sign_on', up: singleSignOn.up, down: singleSignOn.down },
   { name: '0100_send_limits', up: sendLimits.up, down: sendLimits.down },
   { name: '0101_confirmed_prices', up: confirmedPrices.up, down: confirmedPrices.down },
+  { name: '0102_suppressions', up: suppressions.up, down: suppressions.down },
 ];

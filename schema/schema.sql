@@ -578,9 +578,12 @@ CREATE TABLE messages (
   content text NOT NULL,
   payload jsonb,
   bulk jsonb STORAGE e,
+  purpose text NOT NULL DEFAULT 'transactional'::text,
+  suppressed_skipped integer NOT NULL DEFAULT 0,
   CONSTRAINT messages_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text, 'push'::text, 'whatsapp'::text]))),
   CONSTRAINT messages_cost_minor_check CHECK ((cost_minor >= 0)),
   CONSTRAINT messages_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
+  CONSTRAINT messages_purpose_check CHECK ((purpose = ANY (ARRAY['transactional'::text, 'otp'::text, 'marketing'::text]))),
   CONSTRAINT messages_unit_price_minor_check CHECK ((unit_price_minor >= 0)),
   CONSTRAINT messages_pkey PRIMARY KEY (id),
   CONSTRAINT messages_account_id_channel_seq_key UNIQUE (account_id, channel, seq)
@@ -935,6 +938,28 @@ CREATE TABLE spent_signatures (
 );
 CREATE UNIQUE INDEX spent_signatures_pkey ON spent_signatures USING btree (key_id, signature);
 CREATE INDEX spent_signatures_retained ON spent_signatures USING btree (retained_until);
+
+CREATE TABLE suppressions (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  environment text NOT NULL,
+  channel text NOT NULL,
+  scope text NOT NULL,
+  source text NOT NULL,
+  address text NOT NULL,
+  reason text,
+  CONSTRAINT suppressions_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text, 'whatsapp'::text]))),
+  CONSTRAINT suppressions_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
+  CONSTRAINT suppressions_scope_check CHECK ((scope = ANY (ARRAY['marketing'::text, 'all'::text]))),
+  CONSTRAINT suppressions_source_check CHECK ((source = ANY (ARRAY['api'::text, 'person'::text, 'stop'::text]))),
+  CONSTRAINT suppressions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT suppressions_pkey PRIMARY KEY (id),
+  CONSTRAINT suppressions_account_id_environment_channel_address_key UNIQUE (account_id, environment, channel, address)
+);
+CREATE UNIQUE INDEX suppressions_account_id_environment_channel_address_key ON suppressions USING btree (account_id, environment, channel, address);
+CREATE INDEX suppressions_newest ON suppressions USING btree (account_id, environment, id);
+CREATE UNIQUE INDEX suppressions_pkey ON suppressions USING btree (id);
 
 CREATE TABLE sweep_marks (
   name text NOT NULL,

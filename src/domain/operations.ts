@@ -33,6 +33,7 @@ import { sessionOperations } from './people/session-operations.ts';
 import { singleSignOnOperations } from './people/single-sign-on-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
+import { suppressionOperations } from './suppressions/suppression-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryAnalyticsOperations } from './webhooks/delivery-analytics-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
@@ -73,6 +74,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     providers: providerOperations(deps),
     prices: priceOperations(deps),
     sendLimits: sendLimitOperations(deps),
+    suppressions: suppressionOperations(deps),
     usage: usageOperations(deps),
     analytics: analyticsOperations(deps),
     live: liveOperations(deps),

@@ -9,11 +9,16 @@ import { ACCOUNT_ROLES, ENVIRONMENTS, OPERATOR_ROLES, SCOPES } from '../domain/c
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
 import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../domain/messages/explain-message.ts';
-import { CHANNELS, MESSAGE_STATUSES, STATUS_REASONS } from '../domain/messages/message.ts';
+import { CHANNELS, MESSAGE_STATUSES, PURPOSES, STATUS_REASONS } from '../domain/messages/message.ts';
 import { MESSAGE_ORDERS } from '../domain/messages/message-list-operations.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
+import {
+  SUPPRESSED_CHANNELS,
+  SUPPRESSION_SCOPES,
+  SUPPRESSION_SOURCES,
+} from '../domain/suppressions/suppression.ts';
 import { USAGE_GROUPS, USAGE_INTERVALS } from '../domain/usage/usage.ts';
 import { DELIVERY_GROUPS } from '../domain/webhooks/delivery-analytics-operations.ts';
 import { EVENT_CHANNELS } from '../domain/webhooks/event-catalog.ts';
@@ -82,6 +87,29 @@ export const ChannelEnum = enumOf('Channel', 'A way to send messages.', CHANNELS
   push: 'Push notification.',
   whatsapp: 'WhatsApp.',
 });
+export const PurposeEnum = enumOf('Purpose', 'What a message is for.', PURPOSES, {
+  transactional: 'An answer to what the recipient did, such as a receipt.',
+  otp: 'A code for signing in or confirming.',
+  marketing: 'An offer. Whoever opted out is left out.',
+});
+export const SuppressedChannelEnum = enumOf(
+  'SuppressedChannel',
+  'A channel on which addresses can be suppressed.',
+  SUPPRESSED_CHANNELS,
+  { sms: 'SMS.', email: 'Email.', whatsapp: 'WhatsApp.' },
+);
+export const SuppressionScopeEnum = enumOf(
+  'SuppressionScope',
+  'The messages that a suppression leaves out.',
+  SUPPRESSION_SCOPES,
+  { marketing: 'Messages of the purpose MARKETING.', all: 'Every message.' },
+);
+export const SuppressionSourceEnum = enumOf(
+  'SuppressionSource',
+  'Who asked for a suppression.',
+  SUPPRESSION_SOURCES,
+  { api: 'An API key.', person: 'A member of the account.', stop: 'The recipient, with STOP.' },
+);
 export const MessageStatusEnum = enumOf(
   'MessageStatus',
   'The status of a message or of one recipient. It only moves forward.',

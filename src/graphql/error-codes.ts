@@ -59,6 +59,7 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
     'A limit of the key, the account or the gateway excludes a recipient. `details` names both.',
   spend_limit_reached:
     'A send limit of the key or the account is reached. `details` says which, and when it resets.',
+  all_recipients_suppressed: 'Every recipient is suppressed for this purpose.',
   insufficient_balance: 'The balance does not cover the cost. `details` holds both.',
   not_found: 'It does not exist, or you may not see it.',
   contact_exists: 'Another contact has the phone or the externalId. `details.id` names it.',

@@ -4,6 +4,7 @@ import {
   type Channel,
   type Message,
   type MessageStatus,
+  type Purpose,
   recipientCounts,
   type StatusReason,
   type TimelineEntry,
@@ -24,6 +25,7 @@ import {
   MessageOrderEnum,
   MessageStatusEnum,
   MessageTypeEnum,
+  PurposeEnum,
   StatusReasonEnum,
 } from './enums.ts';
 import { given } from './given.ts';
@@ -71,6 +73,12 @@ class MessageMetadata {
 
   @Field(() => Int, { nullable: true, description: 'Recipients dropped as invalid addresses.' })
   invalidAddressesSkipped?: number;
+
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Recipients left out because they are suppressed. Null for none.',
+  })
+  suppressedSkipped?: number;
 
   @Field(() => Int, { nullable: true, description: 'Repeated recipients removed.' })
   duplicatesRemoved?: number;
@@ -159,6 +167,9 @@ export class MessageType {
 
   @Field(() => JsonObject, { nullable: true, description: 'Content of the channel besides the text.' })
   payload!: Readonly<Record<string, unknown>> | null;
+
+  @Field(() => PurposeEnum, { description: 'What the message is for.' })
+  purpose!: Purpose;
 
   @Field(() => MessageStatusEnum, { description: 'Status of the message; it follows from its recipients.' })
   status!: MessageStatus;

@@ -40,6 +40,7 @@ import { SearchResolver } from './search.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { SendLimitsResolver } from './send-limits.graphql.ts';
 import { SingleSignOnResolver } from './single-sign-on.graphql.ts';
+import { SuppressionResolver } from './suppression.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';
 import { WebhookAnalyticsResolver } from './webhook-analytics.graphql.ts';
@@ -81,6 +82,7 @@ export function createSchema(): GraphQLSchema {
       WebhookDeliveriesResolver,
       WebhookDeliveryResolver,
       MessageDeliveriesResolver,
+      SuppressionResolver,
       UsageResolver,
       AnalyticsResolver,
       PlanResolver,

@@ -1,7 +1,8 @@
 import { ID, InputType, Int } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
+import type { Purpose } from '../domain/messages/message.ts';
 import type { WhatsAppContentInput } from '../domain/messages/whatsapp-content.ts';
-import { EnvironmentEnum, MessageTypeEnum, PushPriorityEnum } from './enums.ts';
+import { EnvironmentEnum, MessageTypeEnum, PurposeEnum, PushPriorityEnum } from './enums.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { InputField } from './typed.ts';
 
@@ -25,6 +26,9 @@ export abstract class SendInput {
     description: 'Environment. Default: PRODUCTION.',
   })
   environment?: Environment | null;
+
+  @InputField(() => PurposeEnum, { nullable: true, description: 'What it is for. Default: TRANSACTIONAL.' })
+  purpose?: Purpose | null;
 }
 
 @InputType({ description: 'An SMS to one or more recipients.' })

@@ -95,6 +95,7 @@ const OF_EACH_SEND = [
   'unpriced_destination',
   'insufficient_balance',
   'spend_limit_reached',
+  'all_recipients_suppressed',
 ] as const;
 
 /** Sends messages on behalf of the signed-in person. */

@@ -99,6 +99,11 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'A limit of the key or the account, or of this gateway, excludes a recipient; `details` has `value` and `limit`.',
   },
+  all_recipients_suppressed: {
+    status: 400,
+    shape: 'B',
+    when: 'Every recipient is suppressed for this purpose; `details.suppressedSkipped` counts them.',
+  },
   insufficient_balance: {
     status: 402,
     shape: 'B',

@@ -59,6 +59,7 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
     for (const codes of Object.values(byStatus)) codes.sort();
     expect(byStatus).toEqual({
       400: [
+        'all_recipients_suppressed',
         'destination_not_allowed',
         'idempotency_key_mismatch',
         'invalid_event_type',

@@ -95,6 +95,15 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'plan.set',
     document: 'mutation { setPlan(input: { name: "", perMinute: 1, webhooksPerMinute: 1 }) { name } }',
   },
+  suppressions: { by: 'suppression.slice', document: '{ suppressions { nodes { id } } }' },
+  suppress: {
+    by: 'suppression.add',
+    document: 'mutation { suppress(input: { channel: SMS, address: "x", scope: ALL }) { id } }',
+  },
+  removeSuppression: {
+    by: 'suppression.remove',
+    document: `mutation { removeSuppression(id: "${NOBODY}") }`,
+  },
   sendLimits: { by: 'account.limits', document: `{ sendLimits(accountId: "${NOBODY}") { keyId } }` },
   setKeyLimits: {
     by: 'apiKey.setLimits',
@@ -435,6 +444,9 @@ describe('accounts cannot see each other (R224)', () => {
     const device =
       'mutation { registerDevice(input: { token: "t0k3n", platform: ANDROID, userId: "u", environment: SANDBOX }) { id } }';
     ids.device = (await ask(device)).registerDevice.id;
+    const suppressed =
+      'mutation { suppress(input: { channel: SMS, address: "+256700000009", scope: ALL }) { id } }';
+    ids.suppression = (await ask(suppressed)).suppress.id;
     const send = 'mutation { sendSms(input: { to: "+256700123456", message: "secret" }) { id } }';
     ids.message = (await ask(send)).sendSms.id;
     ids.delivery = await eventually(async () => {
@@ -489,6 +501,7 @@ describe('accounts cannot see each other (R224)', () => {
       `mutation { redeliverFailed(webhookId: "${ids.webhook}", since: "2026-01-01T00:00:00Z") { queued } }`,
     'cancelMessage.id': () => `mutation { cancelMessage(id: "${ids.message}") { id } }`,
     'updateContact.id': () => `mutation { updateContact(id: "${ids.contact}", input: { name: "x" }) { id } }`,
+    'removeSuppression.id': () => `mutation { removeSuppression(id: "${ids.suppression}") }`,
     'removeDevice.id': () => `mutation { removeDevice(id: "${ids.device}") }`,
     'deleteContact.id': () => `mutation { deleteContact(id: "${ids.contact}") }`,
     'messageUpdated.id': () => `subscription { messageUpdated(id: "${ids.message}") { content } }`,

@@ -103,6 +103,16 @@ describe('the TypeScript SDK', () => {
     await expect(gateway.contacts.get(contact.id)).rejects.toBeInstanceOf(NotFoundError);
   });
 
+  it('suppresses an address', async () => {
+    const { suppression } = await gateway.suppressions.add({
+      channel: 'sms',
+      address: '0700000999',
+      scope: 'all',
+    });
+    expect((await gateway.suppressions.list({ channel: 'sms' })).data).toEqual([suppression]);
+    expect((await gateway.suppressions.remove(suppression.id)).deleted).toBe(true);
+  });
+
   it('makes, changes, rotates and revokes keys', async () => {
     const made = await gateway.keys.create({ name: 'shop', scopes: ['SEND_SMS'], environment: 'sandbox' });
     const { keyId } = made.apiKey;

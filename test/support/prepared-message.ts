@@ -20,6 +20,8 @@ export function preparedMessage(accountId: string, changes: Partial<PreparedMess
     currency: 'UGX',
     invalidSkipped: 0,
     duplicatesRemoved: 0,
+    purpose: 'transactional',
+    suppressedSkipped: 0,
     apiKeyId: null,
     userId: null,
     createdAt: new Date(),

@@ -21,6 +21,8 @@ function prepared(accountId: string, channel: Channel, costMinor: number, at: nu
     currency: 'UGX',
     invalidSkipped: 0,
     duplicatesRemoved: 0,
+    purpose: 'transactional',
+    suppressedSkipped: 0,
     apiKeyId: null,
     userId: null,
     createdAt: new Date(at),

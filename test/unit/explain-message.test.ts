@@ -30,6 +30,8 @@ const MESSAGE: Message = {
   currency: 'UGX',
   invalidSkipped: 0,
   duplicatesRemoved: 0,
+  purpose: 'transactional',
+  suppressedSkipped: 0,
   apiKeyId: null,
   userId: null,
   createdAt: at(-10),

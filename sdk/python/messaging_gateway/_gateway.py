@@ -146,6 +146,7 @@ class Gateway:
         #: Messages of all channels, by id.
         self.messages = resources.MessagesResource(transport)
         self.contacts = resources.ContactsResource(transport)
+        self.suppressions = resources.SuppressionsResource(transport)
         self.keys = resources.KeysResource(transport)
         self.webhooks = Webhooks(transport)
         self.events = EventFeed(transport)

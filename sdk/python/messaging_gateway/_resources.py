@@ -41,6 +41,7 @@ class SmsResource:
         message: str,
         from_: Union[str, Absent] = ABSENT,
         scheduled_for: Union[str, Absent] = ABSENT,
+        purpose: Union[str, Absent] = ABSENT,
         idempotency_key: Optional[str] = None,
     ) -> types.SmsMessage:
         """Send an SMS.
@@ -51,6 +52,7 @@ class SmsResource:
         message: The text, 1 to 1000 UTF-16 code units.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
+        purpose: What the message is for. "marketing" skips whoever opted out. Default: "transactional".
         """
         operation = Operation("POST", "/developers/sms", "keyed")
         given = {
@@ -58,6 +60,7 @@ class SmsResource:
             "message": message,
             "from": from_,
             "scheduledFor": scheduled_for,
+            "purpose": purpose,
         }
         return self._transport.call(operation, body=given, idempotency_key=idempotency_key)
 
@@ -68,6 +71,7 @@ class SmsResource:
         message: str,
         from_: Union[str, Absent] = ABSENT,
         scheduled_for: Union[str, Absent] = ABSENT,
+        purpose: Union[str, Absent] = ABSENT,
     ) -> types.SmsQuote:
         """What an SMS would cost, without sending it.
 
@@ -77,6 +81,7 @@ class SmsResource:
         message: The text, 1 to 1000 UTF-16 code units.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
+        purpose: What the message is for. "marketing" skips whoever opted out. Default: "transactional".
         """
         operation = Operation("POST", "/developers/sms/quote", "always")
         given = {
@@ -84,6 +89,7 @@ class SmsResource:
             "message": message,
             "from": from_,
             "scheduledFor": scheduled_for,
+            "purpose": purpose,
         }
         return self._transport.call(operation, body=given)
 
@@ -148,6 +154,7 @@ class EmailResource:
         headers: Union[Dict[str, Any], Absent] = ABSENT,
         attachments: Union[List[Dict[str, Any]], Absent] = ABSENT,
         scheduled_for: Union[str, Absent] = ABSENT,
+        purpose: Union[str, Absent] = ABSENT,
         idempotency_key: Optional[str] = None,
     ) -> types.EmailMessage:
         """Send an email.
@@ -164,6 +171,7 @@ class EmailResource:
         headers: "X-…", "List-Unsubscribe" and similar, "In-Reply-To", "References", "Auto-Submitted", "Precedence".
         attachments: Up to 50 files, 7 MiB together.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
+        purpose: What the message is for. "marketing" skips whoever opted out. Default: "transactional".
         """
         operation = Operation("POST", "/developers/email", "keyed")
         given = {
@@ -178,6 +186,7 @@ class EmailResource:
             "headers": headers,
             "attachments": attachments,
             "scheduledFor": scheduled_for,
+            "purpose": purpose,
         }
         return self._transport.call(operation, body=given, idempotency_key=idempotency_key)
 
@@ -234,6 +243,7 @@ class PushResource:
         ttl_seconds: Union[int, Absent] = ABSENT,
         priority: Union[str, Absent] = ABSENT,
         scheduled_for: Union[str, Absent] = ABSENT,
+        purpose: Union[str, Absent] = ABSENT,
         idempotency_key: Optional[str] = None,
     ) -> types.PushMessage:
         """Send a push message.
@@ -249,6 +259,7 @@ class PushResource:
         ttl_seconds: How long the platform keeps it for a device that is offline. Default: four weeks.
         priority: "high" when it is missing.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
+        purpose: What the message is for. "marketing" skips whoever opted out. Default: "transactional".
         """
         operation = Operation("POST", "/developers/push", "keyed")
         given = {
@@ -263,6 +274,7 @@ class PushResource:
             "ttlSeconds": ttl_seconds,
             "priority": priority,
             "scheduledFor": scheduled_for,
+            "purpose": purpose,
         }
         return self._transport.call(operation, body=given, idempotency_key=idempotency_key)
 
@@ -391,6 +403,7 @@ class WhatsappResource:
         template: Union[Dict[str, Any], Absent] = ABSENT,
         media: Union[Dict[str, Any], Absent] = ABSENT,
         scheduled_for: Union[str, Absent] = ABSENT,
+        purpose: Union[str, Absent] = ABSENT,
         idempotency_key: Optional[str] = None,
     ) -> types.WhatsAppMessage:
         """Send a WhatsApp message.
@@ -400,6 +413,7 @@ class WhatsappResource:
         to: One number, in any form that an SMS accepts.
         type: "text" and "media" only within 24 hours of the recipient's last message to this account, "template" always.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
+        purpose: What the message is for. "marketing" skips whoever opted out. Default: "transactional".
         """
         operation = Operation("POST", "/developers/whatsapp", "keyed")
         given = {
@@ -409,6 +423,7 @@ class WhatsappResource:
             "template": template,
             "media": media,
             "scheduledFor": scheduled_for,
+            "purpose": purpose,
         }
         return self._transport.call(operation, body=given, idempotency_key=idempotency_key)
 
@@ -594,6 +609,72 @@ class ContactsResource:
         Scope: "MANAGE_CONTACTS" or "FULL_ACCESS".
         """
         operation = Operation("DELETE", f"/developers/contacts/{segment(id)}", "always")
+        return self._transport.call(operation)
+
+
+class SuppressionsResource:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        page: Union[int, Absent] = ABSENT,
+        limit: Union[int, Absent] = ABSENT,
+        channel: Union[str, Absent] = ABSENT,
+        address: Union[str, Absent] = ABSENT,
+        environment: Union[str, Absent] = ABSENT,
+    ) -> Pages[types.Suppression]:
+        """Addresses that get no messages, the newest first.
+
+        Scope: "READ_CONTACTS" or "MANAGE_CONTACTS" or "FULL_ACCESS".
+
+        page: Which page, from 1.
+        limit: Entries on a page.
+        address: A phone number or an email address in any form.
+        environment: The environment to list. Default: the key's own. A sandbox key finds nothing in production.
+        """
+        operation = Operation("GET", "/developers/suppressions", "always")
+        given = {
+            "page": page,
+            "limit": limit,
+            "channel": channel,
+            "address": address,
+            "environment": environment,
+        }
+        return Pages(lambda query: self._transport.call(operation, query=query), given, False)
+
+    def add(
+        self,
+        *,
+        channel: str,
+        address: str,
+        scope: str,
+        reason: Union[str, Absent] = ABSENT,
+    ) -> types.SuppressionAnswer:
+        """Suppress an address; an address that is suppressed already gets the new scope and reason.
+
+        Scope: "MANAGE_CONTACTS" or "FULL_ACCESS".
+
+        address: A phone number in any form that a send accepts, or an email address.
+        scope: "marketing" stops messages of that purpose, "all" every message.
+        reason: At most 200 characters.
+        """
+        operation = Operation("POST", "/developers/suppressions", "always")
+        given = {
+            "channel": channel,
+            "address": address,
+            "scope": scope,
+            "reason": reason,
+        }
+        return self._transport.call(operation, body=given)
+
+    def remove(self, id: str) -> types.Deleted:
+        """Remove a suppression; the address gets messages again.
+
+        Scope: "MANAGE_CONTACTS" or "FULL_ACCESS".
+        """
+        operation = Operation("DELETE", f"/developers/suppressions/{segment(id)}", "always")
         return self._transport.call(operation)
 
 

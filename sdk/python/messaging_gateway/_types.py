@@ -17,6 +17,17 @@ Account = TypedDict(
     total=False,
 )
 
+AddressToSuppress = TypedDict(
+    "AddressToSuppress",
+    {
+        "channel": "str",
+        "address": "str",
+        "scope": "str",
+        "reason": "str",
+    },
+    total=False,
+)
+
 ApiKey = TypedDict(
     "ApiKey",
     {
@@ -161,6 +172,7 @@ EmailMessage = TypedDict(
         "currency": "str",
         "sandbox": "bool",
         "createdAt": "str",
+        "purpose": "str",
         "scheduledFor": "str",
         "statusReason": "str",
         "subject": "str",
@@ -183,6 +195,7 @@ EmailToSend = TypedDict(
         "headers": "Dict[str, Any]",
         "attachments": "List[Dict[str, Any]]",
         "scheduledFor": "str",
+        "purpose": "str",
         "idempotencyKey": "str",
     },
     total=False,
@@ -221,6 +234,7 @@ ExplainableMessage = TypedDict(
         "currency": "str",
         "sandbox": "bool",
         "createdAt": "str",
+        "purpose": "str",
         "scheduledFor": "str",
         "statusReason": "str",
         "metadata": "Dict[str, Any]",
@@ -365,6 +379,7 @@ MessageDetails = TypedDict(
         "currency": "str",
         "sandbox": "bool",
         "createdAt": "str",
+        "purpose": "str",
         "scheduledFor": "str",
         "statusReason": "str",
         "metadata": "Dict[str, Any]",
@@ -423,6 +438,7 @@ PushMessage = TypedDict(
         "currency": "str",
         "sandbox": "bool",
         "createdAt": "str",
+        "purpose": "str",
         "scheduledFor": "str",
         "statusReason": "str",
         "title": "str",
@@ -445,6 +461,7 @@ PushToSend = TypedDict(
         "ttlSeconds": "int",
         "priority": "str",
         "scheduledFor": "str",
+        "purpose": "str",
         "idempotencyKey": "str",
     },
     total=False,
@@ -498,6 +515,7 @@ SmsDetails = TypedDict(
         "currency": "str",
         "sandbox": "bool",
         "createdAt": "str",
+        "purpose": "str",
         "scheduledFor": "str",
         "statusReason": "str",
         "metadata": "Dict[str, Any]",
@@ -521,6 +539,7 @@ SmsMessage = TypedDict(
         "currency": "str",
         "sandbox": "bool",
         "createdAt": "str",
+        "purpose": "str",
         "scheduledFor": "str",
         "statusReason": "str",
         "metadata": "Dict[str, Any]",
@@ -534,6 +553,7 @@ SmsQuote = TypedDict(
         "recipientsProcessed": "int",
         "invalidNumbers": "List[str]",
         "duplicatesRemoved": "int",
+        "suppressedSkipped": "int",
         "encoding": "str",
         "segments": "int",
         "smsCount": "int",
@@ -554,7 +574,43 @@ SmsToSend = TypedDict(
         "message": "str",
         "from": "str",
         "scheduledFor": "str",
+        "purpose": "str",
         "idempotencyKey": "str",
+    },
+    total=False,
+)
+
+Suppression = TypedDict(
+    "Suppression",
+    {
+        "id": "str",
+        "environment": "str",
+        "channel": "str",
+        "address": "str",
+        "scope": "str",
+        "source": "str",
+        "reason": "Optional[str]",
+        "at": "str",
+    },
+    total=False,
+)
+
+SuppressionAnswer = TypedDict(
+    "SuppressionAnswer",
+    {
+        "suppression": "Suppression",
+    },
+    total=False,
+)
+
+SuppressionQuery = TypedDict(
+    "SuppressionQuery",
+    {
+        "page": "int",
+        "limit": "int",
+        "channel": "str",
+        "address": "str",
+        "environment": "str",
     },
     total=False,
 )
@@ -691,6 +747,7 @@ WhatsAppMessage = TypedDict(
         "currency": "str",
         "sandbox": "bool",
         "createdAt": "str",
+        "purpose": "str",
         "scheduledFor": "str",
         "statusReason": "str",
         "type": "str",
@@ -709,6 +766,7 @@ WhatsAppToSend = TypedDict(
         "template": "Dict[str, Any]",
         "media": "Dict[str, Any]",
         "scheduledFor": "str",
+        "purpose": "str",
         "idempotencyKey": "str",
     },
     total=False,

@@ -170,6 +170,12 @@ class Operations(unittest.TestCase):
         with self.assertRaises(sdk.NotFoundError):
             gateway.contacts.get(contact["id"])
 
+    def test_suppresses_an_address(self):
+        gateway = client()
+        added = gateway.suppressions.add(channel="sms", address="0700000999", scope="all")["suppression"]
+        self.assertEqual([one["id"] for one in gateway.suppressions.list(channel="sms")], [added["id"]])
+        self.assertTrue(gateway.suppressions.remove(added["id"])["deleted"])
+
     def test_makes_changes_rotates_and_revokes_keys(self):
         gateway = client()
         made = gateway.keys.create(name="shop", scopes=["SEND_SMS"], environment="sandbox")

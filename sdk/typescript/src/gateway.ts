@@ -8,6 +8,7 @@ import {
   PushDevicesResource,
   PushResource,
   SmsResource,
+  SuppressionsResource,
   WhatsappResource,
 } from './resources.generated.ts';
 import { Testing } from './sandbox.ts';
@@ -38,6 +39,7 @@ export class Gateway {
   /** Messages of all channels, by id. */
   readonly messages: MessagesResource;
   readonly contacts: ContactsResource;
+  readonly suppressions: SuppressionsResource;
   readonly keys: KeysResource;
   readonly webhooks: Webhooks;
   readonly events: EventFeed;
@@ -54,6 +56,7 @@ export class Gateway {
     this.whatsapp = new WhatsappResource(transport);
     this.messages = new MessagesResource(transport);
     this.contacts = new ContactsResource(transport);
+    this.suppressions = new SuppressionsResource(transport);
     this.keys = new KeysResource(transport);
     this.webhooks = new Webhooks(transport);
     this.events = new EventFeed(transport);

@@ -4,6 +4,7 @@ import { type Page, Pages } from './pages.ts';
 import { type CallOptions, type SendOptions, segment, type Transport } from './transport.ts';
 import type {
   Account,
+  AddressToSuppress,
   ApiKey,
   ApiKeyAnswer,
   AppliedLimits,
@@ -41,6 +42,9 @@ import type {
   SmsMessage,
   SmsQuote,
   SmsToSend,
+  Suppression,
+  SuppressionAnswer,
+  SuppressionQuery,
   WebPushKey,
   Webhook,
   WebhookAnswer,
@@ -366,6 +370,44 @@ export class ContactsResource {
    */
   delete(id: string, options?: CallOptions): Promise<Deleted> {
     return this.#transport.call<Deleted>({ method: 'DELETE', path: `/developers/contacts/${segment(id)}`, repeat: 'always' }, {}, options);
+  }
+}
+
+export class SuppressionsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Addresses that get no messages, the newest first.
+   *
+   * Scope: `READ_CONTACTS` or `MANAGE_CONTACTS` or `FULL_ACCESS`.
+   */
+  list(query: SuppressionQuery = {}, options?: CallOptions): Pages<Suppression> {
+    return new Pages<Suppression>(
+      (query) => this.#transport.call<Page<Suppression>>({ method: 'GET', path: '/developers/suppressions', repeat: 'always' }, { query }, options),
+      query,
+    );
+  }
+
+  /**
+   * Suppress an address; an address that is suppressed already gets the new scope and reason.
+   *
+   * Scope: `MANAGE_CONTACTS` or `FULL_ACCESS`.
+   */
+  add(body: AddressToSuppress, options?: CallOptions): Promise<SuppressionAnswer> {
+    return this.#transport.call<SuppressionAnswer>({ method: 'POST', path: '/developers/suppressions', repeat: 'always' }, { body }, options);
+  }
+
+  /**
+   * Remove a suppression; the address gets messages again.
+   *
+   * Scope: `MANAGE_CONTACTS` or `FULL_ACCESS`.
+   */
+  remove(id: string, options?: CallOptions): Promise<Deleted> {
+    return this.#transport.call<Deleted>({ method: 'DELETE', path: `/developers/suppressions/${segment(id)}`, repeat: 'always' }, {}, options);
   }
 }
 

@@ -10,6 +10,19 @@ interface components {
             /** @description ISO 4217 code. */
             readonly currency: string;
         };
+        readonly AddressToSuppress: {
+            /** @enum {string} */
+            readonly channel: "sms" | "email" | "whatsapp";
+            /** @description A phone number in any form that a send accepts, or an email address. */
+            readonly address: string;
+            /**
+             * @description `marketing` stops messages of that purpose, `all` every message.
+             * @enum {string}
+             */
+            readonly scope: "marketing" | "all";
+            /** @description At most 200 characters. */
+            readonly reason?: string;
+        };
         readonly ApiKey: {
             readonly keyId: string;
             readonly name: string;
@@ -175,6 +188,11 @@ interface components {
              */
             readonly createdAt: string;
             /**
+             * @description What it is for; absent for `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
+            /**
              * Format: date-time
              * @description When it will be sent; absent when it was sent at once.
              */
@@ -183,6 +201,8 @@ interface components {
             readonly statusReason?: string;
             readonly subject: string;
             readonly metadata: {
+                /** @description Recipients left out because they are suppressed; absent for none. */
+                readonly suppressedSkipped?: number;
                 /** @description Recipients accepted. */
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
@@ -221,6 +241,11 @@ interface components {
             }[];
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
+            /**
+             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
             /** @description Does what the `Idempotency-Key` header does. */
             readonly idempotencyKey?: string;
         };
@@ -260,6 +285,11 @@ interface components {
              * @description ISO 8601 time in UTC.
              */
             readonly createdAt: string;
+            /**
+             * @description What it is for; absent for `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
             /**
              * Format: date-time
              * @description When it will be sent; absent when it was sent at once.
@@ -453,6 +483,11 @@ interface components {
              */
             readonly createdAt: string;
             /**
+             * @description What it is for; absent for `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
+            /**
              * Format: date-time
              * @description When it will be sent; absent when it was sent at once.
              */
@@ -565,6 +600,11 @@ interface components {
              */
             readonly createdAt: string;
             /**
+             * @description What it is for; absent for `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
+            /**
              * Format: date-time
              * @description When it will be sent; absent when it was sent at once.
              */
@@ -611,6 +651,11 @@ interface components {
             readonly priority?: "high" | "normal";
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
+            /**
+             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
             /** @description Does what the `Idempotency-Key` header does. */
             readonly idempotencyKey?: string;
         };
@@ -667,6 +712,11 @@ interface components {
              */
             readonly createdAt: string;
             /**
+             * @description What it is for; absent for `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
+            /**
              * Format: date-time
              * @description When it will be sent; absent when it was sent at once.
              */
@@ -674,6 +724,8 @@ interface components {
             /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             readonly metadata: {
+                /** @description Recipients left out because they are suppressed; absent for none. */
+                readonly suppressedSkipped?: number;
                 /** @description Recipients accepted. */
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
@@ -741,6 +793,11 @@ interface components {
              */
             readonly createdAt: string;
             /**
+             * @description What it is for; absent for `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
+            /**
              * Format: date-time
              * @description When it will be sent; absent when it was sent at once.
              */
@@ -748,6 +805,8 @@ interface components {
             /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             readonly metadata: {
+                /** @description Recipients left out because they are suppressed; absent for none. */
+                readonly suppressedSkipped?: number;
                 /** @description Recipients accepted. */
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
@@ -771,6 +830,8 @@ interface components {
             /** @description As given. */
             readonly invalidNumbers: readonly string[];
             readonly duplicatesRemoved: number;
+            /** @description Recipients left out because they are suppressed; absent for none. */
+            readonly suppressedSkipped?: number;
             /** @enum {string} */
             readonly encoding: "GSM-7" | "UCS-2";
             /** @description Parts that the carrier sends. */
@@ -798,8 +859,59 @@ interface components {
             readonly from?: string;
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
+            /**
+             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
             /** @description Does what the `Idempotency-Key` header does. */
             readonly idempotencyKey?: string;
+        };
+        readonly Suppression: {
+            readonly id: string;
+            /**
+             * @description Its environment: that of the key that created it.
+             * @enum {string}
+             */
+            readonly environment: "production" | "sandbox";
+            /** @enum {string} */
+            readonly channel: "sms" | "email" | "whatsapp";
+            /** @description A phone number in E.164, or an email address in lower case. */
+            readonly address: string;
+            /**
+             * @description `all`: for every purpose.
+             * @enum {string}
+             */
+            readonly scope: "marketing" | "all";
+            /**
+             * @description `api`: a key. `person`: a member of the account. `stop`: the recipient.
+             * @enum {string}
+             */
+            readonly source: "api" | "person" | "stop";
+            readonly reason: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time in UTC.
+             */
+            readonly at: string;
+        };
+        readonly SuppressionAnswer: {
+            readonly suppression: components["schemas"]["Suppression"];
+        };
+        readonly SuppressionQuery: {
+            /** @description Which page, from 1. */
+            readonly page?: number;
+            /** @description Entries on a page. */
+            readonly limit?: number;
+            /** @enum {string} */
+            readonly channel?: "sms" | "email" | "whatsapp";
+            /** @description A phone number or an email address in any form. */
+            readonly address?: string;
+            /**
+             * @description The environment to list. Default: the key's own. A sandbox key finds nothing in production.
+             * @enum {string}
+             */
+            readonly environment?: "production" | "sandbox";
         };
         readonly WebPushKey: {
             /** @description VAPID public key in base64url. */
@@ -929,6 +1041,11 @@ interface components {
              */
             readonly createdAt: string;
             /**
+             * @description What it is for; absent for `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
+            /**
              * Format: date-time
              * @description When it will be sent; absent when it was sent at once.
              */
@@ -940,6 +1057,8 @@ interface components {
             /** @description When WhatsApp reported that the recipient read it. */
             readonly readAt: string | null;
             readonly metadata: {
+                /** @description Recipients left out because they are suppressed; absent for none. */
+                readonly suppressedSkipped?: number;
                 readonly recipientsProcessed: number;
                 readonly costPerMessage: number;
             };
@@ -981,6 +1100,11 @@ interface components {
             };
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
+            /**
+             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @enum {string}
+             */
+            readonly purpose?: "transactional" | "otp" | "marketing";
             /** @description Does what the `Idempotency-Key` header does. */
             readonly idempotencyKey?: string;
         };
@@ -1006,6 +1130,7 @@ interface components {
     pathItems: never;
 }
 export type Account = components['schemas']['Account'];
+export type AddressToSuppress = components['schemas']['AddressToSuppress'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyAnswer = components['schemas']['ApiKeyAnswer'];
 export type AppliedLimits = components['schemas']['AppliedLimits'];
@@ -1047,6 +1172,9 @@ export type SmsDetails = components['schemas']['SmsDetails'];
 export type SmsMessage = components['schemas']['SmsMessage'];
 export type SmsQuote = components['schemas']['SmsQuote'];
 export type SmsToSend = components['schemas']['SmsToSend'];
+export type Suppression = components['schemas']['Suppression'];
+export type SuppressionAnswer = components['schemas']['SuppressionAnswer'];
+export type SuppressionQuery = components['schemas']['SuppressionQuery'];
 export type WebPushKey = components['schemas']['WebPushKey'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookAnswer = components['schemas']['WebhookAnswer'];
@@ -1083,6 +1211,7 @@ export type GatewayErrorCode =
   | 'unknown_template'
   | 'unpriced_destination'
   | 'destination_not_allowed'
+  | 'all_recipients_suppressed'
   | 'insufficient_balance'
   | 'spend_limit_reached'
   | 'not_found'

@@ -12,6 +12,8 @@ export function shownTo(message: Message): readonly string[] {
  * Builds the message resource, the form of a message in every response (R21). Its members have the order of R41 to R52.
  */
 export function messageResource(message: Message) {
+  const { suppressedSkipped, purpose } = message;
+  const ofChannel = rulesOf(message.channel).resource(message);
   return {
     id: message.id,
     sid: message.sid,
@@ -24,7 +26,9 @@ export function messageResource(message: Message) {
     currency: message.currency,
     sandbox: message.environment === 'sandbox',
     createdAt: isoTime(message.createdAt),
-    ...rulesOf(message.channel).resource(message),
+    ...ofChannel,
+    ...(suppressedSkipped > 0 ? { metadata: { ...ofChannel.metadata, suppressedSkipped } } : {}),
+    ...(purpose === 'transactional' ? {} : { purpose }),
     ...(message.scheduledFor ? { scheduledFor: message.scheduledFor.toISOString() } : {}),
     ...(message.statusReason ? { statusReason: message.statusReason } : {}),
   };

@@ -9,6 +9,10 @@ import type { Environment } from '../caller.ts';
 export const CHANNELS = ['sms', 'email', 'push', 'whatsapp'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
+/** What a message is for (R376). */
+export const PURPOSES = ['transactional', 'otp', 'marketing'] as const;
+export type Purpose = (typeof PURPOSES)[number];
+
 export const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
@@ -43,6 +47,9 @@ export interface Message {
   readonly currency: string;
   readonly invalidSkipped: number;
   readonly duplicatesRemoved: number;
+  readonly purpose: Purpose;
+  /** Number of recipients that were left out because they are suppressed (R378). */
+  readonly suppressedSkipped: number;
   readonly apiKeyId: string | null;
   readonly userId: string | null;
   readonly createdAt: Date;
@@ -193,6 +200,8 @@ export interface PreparedMessage {
   readonly currency: string;
   readonly invalidSkipped: number;
   readonly duplicatesRemoved: number;
+  readonly purpose: Purpose;
+  readonly suppressedSkipped: number;
   readonly apiKeyId: string | null;
   readonly userId: string | null;
   /** When the message was requested. */
@@ -231,6 +240,8 @@ export function acceptedMessage(prepared: PreparedMessage, seq: number, accepted
     currency: prepared.currency,
     invalidSkipped: prepared.invalidSkipped,
     duplicatesRemoved: prepared.duplicatesRemoved,
+    purpose: prepared.purpose,
+    suppressedSkipped: prepared.suppressedSkipped,
     apiKeyId: prepared.apiKeyId,
     userId: prepared.userId,
     createdAt: acceptedAt,

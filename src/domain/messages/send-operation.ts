@@ -3,7 +3,14 @@
  * in its operations file, as a function that turns a request into a `PricedMessage`.
  */
 import type { Budgets } from '../accounts/budgets.ts';
-import { type AccountCaller, type Caller, type Environment, environmentOf, type Scope } from '../caller.ts';
+import {
+  type AccountCaller,
+  type AccountEnvironment,
+  type Caller,
+  type Environment,
+  environmentOf,
+  type Scope,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, serviceUnavailable } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
@@ -15,8 +22,15 @@ import type { Measurements } from '../ports/measurements.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import type { HoldGate } from '../recovery/hold-gate.ts';
+import { addressesOf, isSuppressedChannel, leaveOut } from '../suppressions/suppression.ts';
 import { truncate } from '../text.ts';
-import { type Channel, type PreparedMessage, type PricedMessage, SUBMIT_DEADLINE_MS } from './message.ts';
+import {
+  type Channel,
+  type PreparedMessage,
+  type PricedMessage,
+  type Purpose,
+  SUBMIT_DEADLINE_MS,
+} from './message.ts';
 
 /** The scope that an API key needs to send on a channel and to cancel its messages (R22). */
 export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
@@ -49,6 +63,13 @@ export interface SendContext {
   /** Returns the prices in force. */
   tariff(): Promise<Tariff>;
   currencyOf(accountId: string): Promise<string>;
+  /** Returns the message without the recipients that must be left alone (R378). Throws `all_recipients_suppressed`. */
+  leaveOutSuppressed(
+    owner: AccountEnvironment,
+    channel: Channel,
+    purpose: Purpose | undefined,
+    priced: PricedMessage,
+  ): Promise<KeptMessage>;
   /** Returns the rows of send limits that apply to a sender (R370). */
   limitsOf(sender: AccountCaller): Promise<readonly SharedLimitRow[]>;
 }
@@ -66,6 +87,7 @@ export function createSendContext(deps: Dependencies): SendContext {
     return account.currency;
   });
   const limits = deps.createCache('account', (id) => stores.sendLimits.ofAccount(id));
+  const suppressing = deps.createCache('suppressions', (id) => stores.suppressions.any(id));
   return {
     budgets: deps.budgets,
     intake: deps.intake,
@@ -78,6 +100,15 @@ export function createSendContext(deps: Dependencies): SendContext {
     emailFrom: deps.settings.emailFrom,
     tariff: () => tariffs.get('all'),
     currencyOf: (accountId) => currencies.get(accountId),
+    async leaveOutSuppressed(owner, channel, purpose = 'transactional', priced) {
+      if (!isSuppressedChannel(channel) || !(await suppressing.get(owner.accountId))) {
+        return { ...priced, purpose, suppressedSkipped: 0 };
+      }
+      const suppressed = await stores.suppressions.among(owner, channel, addressesOf(priced));
+      const kept = leaveOut(priced, purpose, suppressed);
+      if (kept.recipients.length === 0) throw allSuppressed(priced.recipients.length);
+      return { ...kept, purpose };
+    },
     limitsOf: async (sender) => {
       const rows = await limits.get(sender.accountId);
       return rows.length === 0 ? rows : applying(rows, sender.kind === 'api-key' ? sender.keyId : null);
@@ -85,8 +116,16 @@ export function createSendContext(deps: Dependencies): SendContext {
   };
 }
 
+/** A priced message without suppressed recipients. */
+export interface KeptMessage extends PricedMessage {
+  readonly purpose: Purpose;
+  readonly suppressedSkipped: number;
+}
+
 /** The members that the requests of all channels have. */
 export interface SendRequest {
+  /** What the message is for (R376). The default is `transactional`. */
+  readonly purpose?: Purpose | undefined;
   /** Members choose the environment, by default production. An API key always sends in its own environment. */
   readonly environment?: Environment | undefined;
   readonly idempotencyKey?: string | undefined;
@@ -113,9 +152,18 @@ export function sendOperation<Request extends SendRequest>(
     if (sender.kind === 'member') await context.budgets.countSend(sender);
     const environment = environmentOf(sender, request.environment);
     const priced = await price(request, sender, environment);
+    const owner = { accountId: sender.accountId, environment };
+    const kept = await context.leaveOutSuppressed(owner, channel, request.purpose, priced);
     const limits = await context.limitsOf(sender);
-    checkDestinations(limits, channel, priced.recipients);
-    const prepared = prepareMessage(context, sender, channel, environment, priced, request.idempotencyKey);
+    checkDestinations(limits, channel, kept.recipients);
+    const prepared = prepareMessage(
+      context,
+      senderIds(sender),
+      channel,
+      environment,
+      kept,
+      request.idempotencyKey,
+    );
     const answer = await context.intake.accept(
       environment === 'sandbox' ? prepared : { ...prepared, limits: countedIn(limits) },
     );
@@ -130,16 +178,27 @@ export function senderOf(caller: Caller): AccountCaller {
   throw forbidden('Only a key or a member of an account can send.');
 }
 
+/** Who a message is from. Both ids are null for an answer of the gateway itself. */
+export type SenderIds = Pick<PreparedMessage, 'accountId' | 'apiKeyId' | 'userId'>;
+
+export function senderIds(sender: AccountCaller): SenderIds {
+  return {
+    accountId: sender.accountId,
+    apiKeyId: sender.kind === 'api-key' ? sender.keyId : null,
+    userId: sender.kind === 'member' ? sender.userId : null,
+  };
+}
+
 /**
  * Gives a priced message its id, routes and times, so that intake only has to charge and store it. A sandbox message
  * costs nothing and needs no route. Throws `service_unavailable` if a recipient has no route.
  */
 export function prepareMessage(
   { routing, clock, ids }: Pick<SendContext, 'routing' | 'clock' | 'ids'>,
-  sender: AccountCaller,
+  sender: SenderIds,
   channel: Channel,
   environment: Environment,
-  priced: PricedMessage,
+  priced: KeptMessage,
   idempotencyKey: string | undefined,
 ): PreparedMessage {
   const createdAt = clock.now();
@@ -164,8 +223,10 @@ export function prepareMessage(
     currency: priced.currency,
     invalidSkipped: priced.skipped.length,
     duplicatesRemoved: priced.duplicatesRemoved,
-    apiKeyId: sender.kind === 'api-key' ? sender.keyId : null,
-    userId: sender.kind === 'member' ? sender.userId : null,
+    purpose: priced.purpose,
+    suppressedSkipped: priced.suppressedSkipped,
+    apiKeyId: sender.apiKeyId,
+    userId: sender.userId,
     createdAt,
     scheduledFor: priced.scheduledFor,
     expiresAt: new Date(
@@ -175,6 +236,14 @@ export function prepareMessage(
     idempotency: idempotencyKey === undefined ? null : { route: channel, key: idempotencyKey },
     limits: [],
   };
+}
+
+function allSuppressed(count: number): DomainError {
+  return new DomainError(
+    'all_recipients_suppressed',
+    'Every recipient asked not to get such messages, or was suppressed. Nothing was sent or charged.',
+    { suppressedSkipped: count },
+  );
 }
 
 function routeFor(routing: Routing, channel: Channel, address: string): string {

@@ -14,6 +14,7 @@ import {
   SENDER_ROLES,
   type SendContext,
   type SendRequest,
+  senderIds,
   senderOf,
   sendOperation,
 } from './send-operation.ts';
@@ -44,6 +45,7 @@ export interface SmsQuote {
   /** The elements of `to` that are no phone number, as the request gave them. */
   readonly invalidNumbers: readonly string[];
   readonly duplicatesRemoved: number;
+  readonly suppressedSkipped: number;
   readonly text: SmsTextDescription;
   /** The characters that GSM-7 does not have, so that the text needs UCS-2. */
   readonly unicodeCharacters: readonly UnicodeCharacter[];
@@ -83,15 +85,25 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
       async (caller, request: SmsRequest): Promise<SmsQuote> => {
         const sender = senderOf(caller);
         const environment = environmentOf(sender, request.environment);
-        const priced = await price(request, sender.accountId);
+        const owner = { accountId: sender.accountId, environment };
+        const asked = await price(request, sender.accountId);
+        const priced = await context.leaveOutSuppressed(owner, 'sms', request.purpose, asked);
         checkDestinations(await context.limitsOf(sender), 'sms', priced.recipients);
-        const prepared = prepareMessage(context, sender, 'sms', environment, priced, request.idempotencyKey);
+        const prepared = prepareMessage(
+          context,
+          senderIds(sender),
+          'sms',
+          environment,
+          priced,
+          request.idempotencyKey,
+        );
         const account = await stores.accounts.find(sender.accountId);
         if (!account) throw notFound('Account');
         return {
           recipientsProcessed: priced.recipients.length,
           invalidNumbers: priced.skipped,
           duplicatesRemoved: priced.duplicatesRemoved,
+          suppressedSkipped: priced.suppressedSkipped,
           text: describeText(request.message),
           unicodeCharacters: unicodeCharacters(request.message),
           costMinor: prepared.costMinor,

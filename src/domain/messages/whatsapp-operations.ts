@@ -4,6 +4,7 @@ import { checkAll, DomainError, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp.ts';
+import { takeReply } from '../suppressions/take-reply.ts';
 import { truncate } from '../text.ts';
 import type { PricedMessage } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
@@ -88,7 +89,10 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         sessionWindow(stores.inbound, accountEnvironmentOf(caller), oneNumber(input.to), clock.now()),
     ),
 
-    /** Records a callback of the platform. Resolves when all its reports and messages are stored. */
+    /**
+     * Records a callback of the platform. Resolves when all its reports and messages are stored, and what recipients
+     * asked for with STOP and the like is done (R379).
+     */
     takeWhatsAppCallback: operation(
       'message.takeWhatsAppCallback',
       {},
@@ -109,6 +113,10 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
           messages.map((message) => ({ ...message, accountId: owners.get(message.sender) ?? null })),
         );
         await deps.takeReports(provider, reports);
+        for (const { sender, sid, content } of messages) {
+          const accountId = owners.get(sender);
+          if (accountId !== undefined) await takeReply(deps, context, { accountId, sender, sid, content });
+        }
       },
     ),
   };

@@ -38,6 +38,7 @@ import type { ReportStore } from './report-stores.ts';
 import type { ProviderHealthStore } from './routing.ts';
 import type { SendLimitStore } from './send-limit-store.ts';
 import type { SingleSignOnStore } from './single-sign-on.ts';
+import type { SuppressionStore } from './suppression-store.ts';
 import type { RetentionStore, SweepStore } from './sweep-stores.ts';
 import type { DeliveryStore, EventStore, WebhookStore } from './webhook-stores.ts';
 import type { InboundStore } from './whatsapp.ts';
@@ -58,6 +59,7 @@ export interface Stores {
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
   readonly sendLimits: SendLimitStore;
+  readonly suppressions: SuppressionStore;
   readonly objects: ObjectStore;
   readonly messages: MessageStore;
   readonly contacts: ContactStore;

@@ -6,6 +6,7 @@ import { eventRoutes } from './events.routes.ts';
 import { keyRoutes } from './keys.routes.ts';
 import { messageRoutes } from './messages.routes.ts';
 import { pushRoutes } from './push.routes.ts';
+import { suppressionRoutes } from './suppressions.routes.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.routes.ts';
 import { webhookRoutes } from './webhooks.routes.ts';
 import { whatsAppRoutes } from './whatsapp.routes.ts';
@@ -17,6 +18,7 @@ export const routes: readonly Route[] = [
   ...pushRoutes,
   ...whatsAppRoutes,
   ...contactRoutes,
+  ...suppressionRoutes,
   ...accountRoutes,
   ...keyRoutes,
   ...webhookRoutes,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ENVIRONMENTS } from '../../domain/caller.ts';
 import { DomainError, validationError } from '../../domain/errors.ts';
 import { parseIsoTime } from '../../domain/iso-time.ts';
-import { type Channel, type Message, refundedMinor } from '../../domain/messages/message.ts';
+import { type Channel, type Message, PURPOSES, refundedMinor } from '../../domain/messages/message.ts';
 import type { MessageDetails } from '../../domain/messages/message-operations.ts';
 import { messageResource, shownTo } from '../../domain/messages/message-resource.ts';
 import { fromMinor } from '../../domain/money/money.ts';
@@ -26,6 +26,7 @@ export const messageMembers = {
   currency: z.string(),
   sandbox: z.boolean().describe('True for a message of a sandbox key.'),
   createdAt: isoTime,
+  purpose: z.enum(PURPOSES).optional().describe('What it is for; absent for `transactional`.'),
   scheduledFor: isoTime.optional().describe('When it will be sent; absent when it was sent at once.'),
   statusReason: z
     .string()
@@ -91,6 +92,17 @@ export function detailsOf({ message, recipients, timeline }: MessageDetails) {
 
 const BODY_KEY_MAX_LENGTH = 64;
 const HEADER_KEY_MAX_LENGTH = 255;
+/** The `purpose` in the body of every send (R376). */
+export const purpose = z
+  .enum(PURPOSES)
+  .optional()
+  .describe('What the message is for. `marketing` skips whoever opted out. Default: `transactional`.');
+/** The member of `metadata` that counts suppressed recipients (R378). */
+export const suppressedSkipped = z
+  .int()
+  .optional()
+  .describe('Recipients left out because they are suppressed; absent for none.');
+
 /** The `idempotencyKey` in the body of every send (R186). */
 export const idempotencyKey = z
   .string()

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { Route } from '../define-route.ts';
 import { textOrList } from '../schemas.ts';
-import { historyRoute, idempotencyKey, messageMembers, sendRoute } from './channel-routes.ts';
+import {
+  historyRoute,
+  idempotencyKey,
+  messageMembers,
+  purpose,
+  sendRoute,
+  suppressedSkipped,
+} from './channel-routes.ts';
 
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
@@ -13,6 +20,7 @@ const emailMessage = z
       .describe('The text, or the HTML when there is no text: its first 10,000 UTF-16 code units.'),
     subject: z.string(),
     metadata: z.object({
+      suppressedSkipped,
       recipientsProcessed: z.int().describe('Recipients accepted.'),
       invalidAddressesSkipped: z.int().describe('Recipients left out as invalid.'),
       duplicatesRemoved: z.int().describe('Recipients left out as duplicates.'),
@@ -52,6 +60,7 @@ const emailToSend = z.object({
     .string()
     .optional()
     .describe('When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead.'),
+  purpose,
   idempotencyKey,
 });
 
@@ -62,7 +71,13 @@ export const emailRoutes: readonly Route[] = [
     summary: 'Send an email',
     tag: 'Email',
     operation: (operations) => operations.messages.sendEmail,
-    errors: ['invalid_scheduled_time', 'unpriced_destination', 'insufficient_balance', 'spend_limit_reached'],
+    errors: [
+      'invalid_scheduled_time',
+      'unpriced_destination',
+      'all_recipients_suppressed',
+      'insufficient_balance',
+      'spend_limit_reached',
+    ],
     body: emailToSend,
     maxBodyBytes: MAX_BODY_BYTES,
     examples: {

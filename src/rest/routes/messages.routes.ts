@@ -12,12 +12,15 @@ import {
   idempotencyKey,
   messageDetails,
   messageMembers,
+  purpose,
   sendRoute,
+  suppressedSkipped,
 } from './channel-routes.ts';
 
 const smsMembers = {
   ...messageMembers,
   metadata: z.object({
+    suppressedSkipped,
     recipientsProcessed: z.int().describe('Recipients accepted.'),
     invalidNumbersSkipped: z.int().describe('Recipients left out as invalid.'),
     duplicatesRemoved: z.int().describe('Recipients left out as duplicates.'),
@@ -51,6 +54,7 @@ const smsToSend = z.object({
     .string()
     .optional()
     .describe('When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead.'),
+  purpose,
   idempotencyKey,
 });
 
@@ -59,6 +63,7 @@ const smsQuote = z
     recipientsProcessed: z.int(),
     invalidNumbers: z.array(z.string()).describe('As given.'),
     duplicatesRemoved: z.int(),
+    suppressedSkipped,
     encoding: z.enum(['GSM-7', 'UCS-2']),
     segments: z.int().describe('Parts that the carrier sends.'),
     smsCount: z.int().describe('Billing units of 160 characters.'),
@@ -77,6 +82,7 @@ function quoteResource({
   recipientsProcessed,
   invalidNumbers,
   duplicatesRemoved,
+  suppressedSkipped: skipped,
   text,
   unicodeCharacters,
   costMinor,
@@ -88,6 +94,7 @@ function quoteResource({
     recipientsProcessed,
     invalidNumbers: [...invalidNumbers],
     duplicatesRemoved,
+    ...(skipped > 0 ? { suppressedSkipped: skipped } : {}),
     encoding: text.encoding,
     segments: text.segments,
     smsCount: text.billingUnits,
@@ -160,6 +167,7 @@ const SMS_REFUSALS = [
   'invalid_scheduled_time',
   'unpriced_destination',
   'destination_not_allowed',
+  'all_recipients_suppressed',
 ] as const;
 
 export const messageRoutes: readonly Route[] = [

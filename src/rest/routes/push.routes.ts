@@ -21,7 +21,7 @@ import {
   paginated,
   textOrList,
 } from '../schemas.ts';
-import { historyRoute, idempotencyKey, messageMembers, sendRoute } from './channel-routes.ts';
+import { historyRoute, idempotencyKey, messageMembers, purpose, sendRoute } from './channel-routes.ts';
 
 const TAG = 'Push';
 
@@ -73,6 +73,7 @@ const pushToSend = z.object({
     .string()
     .optional()
     .describe('When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead.'),
+  purpose,
   idempotencyKey,
 });
 

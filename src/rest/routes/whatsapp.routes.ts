@@ -7,7 +7,14 @@ import {
 } from '../../domain/messages/whatsapp-content.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { isoTime, phoneNumbers } from '../schemas.ts';
-import { historyRoute, idempotencyKey, messageMembers, sendRoute } from './channel-routes.ts';
+import {
+  historyRoute,
+  idempotencyKey,
+  messageMembers,
+  purpose,
+  sendRoute,
+  suppressedSkipped,
+} from './channel-routes.ts';
 
 const TAG = 'WhatsApp';
 
@@ -16,7 +23,11 @@ const whatsAppMessage = z
     ...messageMembers,
     type: z.enum(WHATSAPP_TYPES),
     readAt: isoTime.nullable().describe('When WhatsApp reported that the recipient read it.'),
-    metadata: z.object({ recipientsProcessed: z.int(), costPerMessage: z.number() }),
+    metadata: z.object({
+      suppressedSkipped,
+      recipientsProcessed: z.int(),
+      costPerMessage: z.number(),
+    }),
   })
   .meta({ id: 'WhatsAppMessage' });
 
@@ -57,6 +68,7 @@ const whatsAppToSend = z.object({
     .string()
     .optional()
     .describe('When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead.'),
+  purpose,
   idempotencyKey,
 });
 
@@ -86,6 +98,7 @@ export const whatsAppRoutes: readonly Route[] = [
       'invalid_scheduled_time',
       'unpriced_destination',
       'destination_not_allowed',
+      'all_recipients_suppressed',
       'insufficient_balance',
       'spend_limit_reached',
     ],

@@ -33,6 +33,7 @@ const origin = {
   currency: '($11::text[])[n.origin]',
   apiKeyId: '($12::text[])[n.origin]',
   userId: '($13::uuid[])[n.origin]',
+  purpose: '($46::text[])[n.origin]',
 };
 /**
  * Separates the stored answers in one text parameter. JSON never contains this control character, so no answer needs
@@ -67,16 +68,16 @@ const WRITE = statement(
        a.last_accepted_at AS accepted, n.asked
    ), message AS (
      INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, scheduled_for,
-       invalid_skipped, duplicates_removed, channel, environment, currency, api_key_id, user_id, sender, content,
+       invalid_skipped, duplicates_removed, suppressed_skipped, purpose, channel, environment, currency, api_key_id, user_id, sender, content,
        payload, bulk)
      SELECT n.id, a.id, n.place + CASE n.channel WHEN 'sms' THEN a.sms WHEN 'email' THEN a.email
          WHEN 'push' THEN a.push ELSE a.whatsapp END, n.cost, n.unit_price, a.accepted, n.expires_at, n.scheduled_for,
-       n.invalid_skipped, n.duplicates_removed, n.channel, ${origin.environment}, ${origin.currency},
+       n.invalid_skipped, n.duplicates_removed, n.suppressed_skipped, ${origin.purpose}, n.channel, ${origin.environment}, ${origin.currency},
        ${origin.apiKeyId}, ${origin.userId}, n.sender, n.content, n.payload, n.bulk
      FROM unnest($14::uuid[], $15::int[], $16::bigint[], $17::bigint[], $18::bigint[], $19::timestamptz[],
-       $20::timestamptz[], $21::int[], $22::int[], $23::text[], $24::text[], $25::text[], $26::jsonb[], $27::jsonb[])
+       $20::timestamptz[], $21::int[], $22::int[], $23::text[], $24::text[], $25::text[], $26::jsonb[], $27::jsonb[], $47::int[])
        AS n (id, origin, place, cost, unit_price, expires_at, scheduled_for, invalid_skipped, duplicates_removed,
-         channel, sender, content, payload, bulk)
+         channel, sender, content, payload, bulk, suppressed_skipped)
      JOIN account a ON a.id = ${origin.accountId} ORDER BY n.place
      RETURNING account_id, seq, created_at, channel, environment, api_key_id, cost_minor
    ), usage AS (
@@ -253,6 +254,8 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     claimed.map(({ body }) => body).join(BETWEEN_BODIES),
     ACCEPTED_STATUS,
     BEFORE_TIME,
+    origins.map(({ purpose }) => purpose),
+    messages.map((message) => message.suppressedSkipped),
   ];
 }
 
@@ -261,8 +264,8 @@ function originsOf(messages: readonly PreparedMessage[]) {
   const numbers = new Map<string, number>();
   const origins: PreparedMessage[] = [];
   const originOf = messages.map((message) => {
-    const { accountId, environment, currency, apiKeyId, userId } = message;
-    const key = `${accountId} ${environment} ${currency} ${apiKeyId} ${userId}`;
+    const { accountId, environment, currency, apiKeyId, userId, purpose } = message;
+    const key = `${accountId} ${environment} ${currency} ${apiKeyId} ${userId} ${purpose}`;
     const known = numbers.get(key);
     if (known !== undefined) return known;
     numbers.set(key, origins.push(message));

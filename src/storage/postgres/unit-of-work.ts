@@ -31,6 +31,7 @@ import { PgSecondFactorStore } from '../stores/second-factor.store.ts';
 import { PgSendLimitStore } from '../stores/send-limit.store.ts';
 import { PgSessionStore, PgSignInFailureStore } from '../stores/session.store.ts';
 import { PgSingleSignOnStore } from '../stores/single-sign-on.store.ts';
+import { PgSuppressionStore } from '../stores/suppression.store.ts';
 import { PgSweepStore } from '../stores/sweep.store.ts';
 import { PgUsageStore } from '../stores/usage.store.ts';
 import { PgUserStore } from '../stores/user.store.ts';
@@ -66,6 +67,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),
     sendLimits: new PgSendLimitStore(sql),
+    suppressions: new PgSuppressionStore(sql),
     objects: new PgObjectStore(sql),
     messages: new PgMessageStore(sql),
     contacts: new PgContactStore(sql),

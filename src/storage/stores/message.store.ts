@@ -4,6 +4,7 @@ import {
   type Channel,
   type Message,
   type MessageStatus,
+  type Purpose,
   type Recipient,
   recipientCounts,
   type StatusReason,
@@ -73,6 +74,8 @@ interface MessageRow {
   currency: string;
   invalid_skipped: number;
   duplicates_removed: number;
+  purpose: Purpose;
+  suppressed_skipped: number;
   api_key_id: string | null;
   user_id: string | null;
   created_at: Date;
@@ -107,6 +110,8 @@ function mapMessage(row: MessageRow): Message {
     currency: row.currency,
     invalidSkipped: row.invalid_skipped,
     duplicatesRemoved: row.duplicates_removed,
+    purpose: row.purpose,
+    suppressedSkipped: row.suppressed_skipped,
     apiKeyId: row.api_key_id,
     userId: row.user_id,
     createdAt: row.created_at,
@@ -174,7 +179,7 @@ function mapMoved(
 }
 
 /** SQL for the columns of `messages m`. */
-const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status_reason, m.sender, m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed, m.api_key_id,
+const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status_reason, m.sender, m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed, m.purpose, m.suppressed_skipped, m.api_key_id,
   m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
 /** SQL for what a message shows of its recipients: status, addresses, counts and times. */
 const OF_RECIPIENTS = `${STATUS_OF_RECIPIENTS} AS status, array_agg(address ORDER BY position) AS "to",

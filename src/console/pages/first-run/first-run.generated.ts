@@ -52,6 +52,15 @@ export type MessageStatus =
   /** A carrier or provider has accepted it. */
   | 'SENT';
 
+/** What a message is for. */
+export type Purpose =
+  /** An offer. Whoever opted out is left out. */
+  | 'MARKETING'
+  /** A code for signing in or confirming. */
+  | 'OTP'
+  /** An answer to what the recipient did, such as a receipt. */
+  | 'TRANSACTIONAL';
+
 /** A new webhook. */
 export type RegisterWebhookInput = {
   /** Your description of the webhook. */
@@ -97,6 +106,8 @@ export type SendSmsInput = {
   readonly idempotencyKey?: string | null | undefined;
   /** Text, at most 1000 characters. */
   readonly message: string;
+  /** What it is for. Default: TRANSACTIONAL. */
+  readonly purpose?: Purpose | null | undefined;
   /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** One number, or several separated by commas. */

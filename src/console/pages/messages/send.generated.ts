@@ -48,6 +48,15 @@ export type MessageType =
   /** Free text, allowed within 24 hours of the last message from the recipient. */
   | 'TEXT';
 
+/** What a message is for. */
+export type Purpose =
+  /** An offer. Whoever opted out is left out. */
+  | 'MARKETING'
+  /** A code for signing in or confirming. */
+  | 'OTP'
+  /** An answer to what the recipient did, such as a receipt. */
+  | 'TRANSACTIONAL';
+
 /** The urgency of a push notification. */
 export type PushPriority =
   /** Delivered at once; wakes the device. */
@@ -73,6 +82,8 @@ export type SendEmailInput = {
   readonly html?: string | null | undefined;
   /** Idempotency key. Repeating a send with the same key within 24 hours sends nothing more. */
   readonly idempotencyKey?: string | null | undefined;
+  /** What it is for. Default: TRANSACTIONAL. */
+  readonly purpose?: Purpose | null | undefined;
   /** Address for replies. */
   readonly replyTo?: string | null | undefined;
   /** When to send it, at most 30 days ahead. Default: now. */
@@ -105,6 +116,8 @@ export type SendPushInput = {
   readonly imageUrl?: string | null | undefined;
   /** Urgency of the notification. */
   readonly priority?: PushPriority | null | undefined;
+  /** What it is for. Default: TRANSACTIONAL. */
+  readonly purpose?: Purpose | null | undefined;
   /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** Title. */
@@ -125,6 +138,8 @@ export type SendSmsInput = {
   readonly idempotencyKey?: string | null | undefined;
   /** Text, at most 1000 characters. */
   readonly message: string;
+  /** What it is for. Default: TRANSACTIONAL. */
+  readonly purpose?: Purpose | null | undefined;
   /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** One number, or several separated by commas. */
@@ -139,6 +154,8 @@ export type SendWhatsAppInput = {
   readonly idempotencyKey?: string | null | undefined;
   /** The file, for MEDIA. */
   readonly media?: WhatsAppMediaInput | null | undefined;
+  /** What it is for. Default: TRANSACTIONAL. */
+  readonly purpose?: Purpose | null | undefined;
   /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** The template, for TEMPLATE. */

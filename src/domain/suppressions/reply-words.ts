@@ -1,0 +1,30 @@
+/** Words with which a recipient stops and starts messages or asks for help, in English, Luganda, Swahili and French. */
+const WORDS = {
+  stop: [
+    'STOP STOPALL UNSUBSCRIBE CANCEL END QUIT',
+    'YIMIRIZA LEKERAAWO KOMYA',
+    'ACHA SIMAMA SIMAMISHA KOMESHA SITISHA ONDOA KOMA',
+    'ARRET ARRETER ARRETEZ DESABONNER DESINSCRIRE',
+  ],
+  start: ['START UNSTOP SUBSCRIBE', 'TANDIKA', 'ANZA', 'COMMENCER REPRENDRE'],
+  help: ['HELP INFO', 'NYAMBA', 'MSAADA SAIDIA', 'AIDE'],
+} as const;
+export type ReplyWord = keyof typeof WORDS;
+
+const MEANING = new Map<string, ReplyWord>(
+  Object.entries(WORDS).flatMap(([meaning, texts]) =>
+    texts
+      .join(' ')
+      .split(' ')
+      .map((word) => [word, meaning as ReplyWord] as const),
+  ),
+);
+/** Longest text that is read. The words are shorter. */
+const TEXT_MAX = 40;
+
+/** Returns what a reply asks for (R379). Undefined if it is not one of the words alone. Case and accents do not matter. */
+export function replyWord(text: string | null): ReplyWord | undefined {
+  if (text === null || text.length > TEXT_MAX) return undefined;
+  const word = text.normalize('NFD').replace(/[^A-Za-z]/g, '');
+  return MEANING.get(word.toUpperCase());
+}

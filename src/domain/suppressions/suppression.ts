@@ -1,0 +1,87 @@
+/**
+ * A **suppression** says that an account must not send to an address on a channel (R377). It binds one account and one
+ * environment. Its scope is `marketing`, or `all` for every purpose.
+ */
+import type { AccountEnvironment, Environment } from '../caller.ts';
+import { validationError } from '../errors.ts';
+import { parseEmailAddress } from '../messages/email-address.ts';
+import type { Channel, PricedMessage, Purpose } from '../messages/message.ts';
+import { parseMsisdn } from '../messages/msisdn.ts';
+
+export const SUPPRESSED_CHANNELS = ['sms', 'email', 'whatsapp'] as const;
+export type SuppressedChannel = (typeof SUPPRESSED_CHANNELS)[number];
+export const SUPPRESSION_SCOPES = ['marketing', 'all'] as const;
+export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number];
+/** Where a suppression comes from: a key, a person of the account, or the recipient's own message. */
+export const SUPPRESSION_SOURCES = ['api', 'person', 'stop'] as const;
+export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
+
+export interface Suppression extends AccountEnvironment {
+  readonly id: string;
+  readonly environment: Environment;
+  readonly channel: SuppressedChannel;
+  /** A phone number in E.164, or an email address in lower case. */
+  readonly address: string;
+  readonly scope: SuppressionScope;
+  readonly source: SuppressionSource;
+  readonly reason: string | null;
+  readonly createdAt: Date;
+}
+
+export interface SuppressedAddress {
+  readonly address: string;
+  readonly scope: SuppressionScope;
+}
+
+/** Returns the form in which an address is stored and compared. Undefined if it is none of the channel. */
+export function suppressibleAddress(channel: SuppressedChannel, raw: string): string | undefined {
+  return channel === 'email' ? parseEmailAddress(raw)?.toLowerCase() : parseMsisdn(raw);
+}
+
+/** Throws `validation_error` if the address is none of the channel. */
+export function checkAddress(channel: SuppressedChannel, raw: string): string {
+  const address = suppressibleAddress(channel, raw);
+  if (address !== undefined) return address;
+  const right = channel === 'email' ? 'an email address such as ann@example.com' : 'a phone number in E.164';
+  throw validationError([{ path: 'address', message: `must be ${right}` }]);
+}
+
+export function isSuppressedChannel(channel: Channel): channel is SuppressedChannel {
+  return channel !== 'push';
+}
+
+/** Returns the message without the recipients that must be left alone, and their number. */
+export function leaveOut(
+  priced: PricedMessage,
+  purpose: Purpose,
+  suppressed: readonly SuppressedAddress[],
+): PricedMessage & { readonly suppressedSkipped: number } {
+  const gone = new Set(
+    suppressed
+      .filter(({ scope }) => scope === 'all' || purpose === 'marketing')
+      .map(({ address }) => address),
+  );
+  const stays = (address: string) => !gone.has(address.toLowerCase());
+  const recipients = priced.recipients.filter(({ address }) => stays(address));
+  const suppressedSkipped = priced.recipients.length - recipients.length;
+  const payload = priced.payload && withoutCopies(priced.payload, stays);
+  return { ...priced, payload, recipients, suppressedSkipped };
+}
+
+/** Returns the payload of an email without the copies that must be left alone. */
+function withoutCopies(payload: Readonly<Record<string, unknown>>, stays: (address: string) => boolean) {
+  const kept = ['cc', 'bcc'].flatMap((name) => {
+    const addresses = payload[name];
+    return Array.isArray(addresses) ? [[name, addresses.filter((each) => stays(String(each)))]] : [];
+  });
+  return { ...payload, ...Object.fromEntries(kept) };
+}
+
+/** Returns all addresses of a priced message, in the form in which they are compared. */
+export function addressesOf({ recipients, payload }: PricedMessage): readonly string[] {
+  const copies = ['cc', 'bcc'].flatMap((name) => {
+    const addresses = payload?.[name];
+    return Array.isArray(addresses) ? addresses.map(String) : [];
+  });
+  return [...recipients.map(({ address }) => address), ...copies].map((address) => address.toLowerCase());
+}

@@ -1,0 +1,166 @@
+import type { AccountEnvironment, Environment, Visibility } from '../../domain/caller.ts';
+import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
+import type { SuppressionFilter, SuppressionStore } from '../../domain/ports/suppression-store.ts';
+import type {
+  SuppressedAddress,
+  SuppressedChannel,
+  Suppression,
+  SuppressionScope,
+  SuppressionSource,
+} from '../../domain/suppressions/suppression.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+import { whereVisible } from './account-rows.ts';
+
+interface SuppressionRow {
+  id: string;
+  account_id: string;
+  created_at: Date;
+  environment: Environment;
+  channel: SuppressedChannel;
+  scope: SuppressionScope;
+  source: SuppressionSource;
+  address: string;
+  reason: string | null;
+}
+
+const COLUMNS = [
+  'id',
+  'account_id',
+  'created_at',
+  'environment',
+  'channel',
+  'scope',
+  'source',
+  'address',
+  'reason',
+] as const;
+
+function mapRow(row: SuppressionRow): Suppression {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    environment: row.environment,
+    channel: row.channel,
+    address: row.address,
+    scope: row.scope,
+    source: row.source,
+    reason: row.reason,
+    createdAt: row.created_at,
+  };
+}
+
+const ANY = statement(
+  'suppressions-any',
+  'SELECT EXISTS (SELECT FROM suppressions WHERE account_id = $1) AS is_any',
+);
+const AMONG = statement(
+  'suppressions-among',
+  `SELECT address, scope FROM suppressions
+   WHERE account_id = $1 AND environment = $2 AND channel = $3 AND address = ANY ($4::text[])`,
+);
+const SET = statement(
+  'suppressions-set',
+  `INSERT INTO suppressions (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+   ON CONFLICT (account_id, environment, channel, address) DO UPDATE SET scope = excluded.scope,
+     source = excluded.source, reason = excluded.reason
+   RETURNING ${COLUMNS.join(', ')}`,
+);
+
+/** Stores suppressions (R377). */
+export class PgSuppressionStore implements SuppressionStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async any(accountId: string): Promise<boolean> {
+    const [row] = await this.#sql.query<{ is_any: boolean }>(ANY, [accountId]);
+    return row?.is_any ?? false;
+  }
+
+  among(
+    { accountId, environment }: AccountEnvironment,
+    channel: SuppressedChannel,
+    addresses: readonly string[],
+  ): Promise<readonly SuppressedAddress[]> {
+    return this.#sql.query<SuppressedAddress>(AMONG, [accountId, environment, channel, addresses]);
+  }
+
+  async set(suppression: Suppression): Promise<Suppression> {
+    const [row] = await this.#sql.query<SuppressionRow>(SET, [
+      suppression.id,
+      suppression.accountId,
+      suppression.createdAt,
+      suppression.environment,
+      suppression.channel,
+      suppression.scope,
+      suppression.source,
+      suppression.address,
+      suppression.reason,
+    ]);
+    if (!row) throw new Error('a stored suppression has no row');
+    return mapRow(row);
+  }
+
+  async find(visibility: Visibility, id: string): Promise<Suppression | undefined> {
+    const row: SuppressionRow | undefined = await this.#sql
+      .table('suppressions')
+      .where({ ...whereVisible(visibility), id })
+      .first(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async page(
+    owner: AccountEnvironment,
+    filter: SuppressionFilter,
+    { page, limit }: PageRequest,
+  ): Promise<Page<Suppression>> {
+    const rows: SuppressionRow[] = await this.#matching(owner, filter)
+      .select(...COLUMNS)
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .offset((page - 1) * limit);
+    return { rows: rows.map(mapRow), total: await this.count(owner, filter) };
+  }
+
+  async slice(
+    owner: AccountEnvironment,
+    filter: SuppressionFilter,
+    { limit, after }: KeyRange,
+  ): Promise<readonly Suppression[]> {
+    const matching = this.#matching(owner, filter).orderBy('id', 'desc').limit(limit);
+    if (after !== undefined) matching.where('id', '<', after);
+    const rows: SuppressionRow[] = await matching.select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
+  async count(owner: AccountEnvironment, filter: SuppressionFilter): Promise<number> {
+    const [row] = await this.#matching(owner, filter).count<{ count: number }[]>({ count: '*' });
+    return row?.count ?? 0;
+  }
+
+  async remove(accountId: string, id: string): Promise<void> {
+    await this.#sql.table('suppressions').where({ account_id: accountId, id }).delete();
+  }
+
+  async liftStop(
+    owner: AccountEnvironment,
+    channel: SuppressedChannel,
+    address: string,
+  ): Promise<string | undefined> {
+    const [row]: { id: string }[] = await this.#sql
+      .table('suppressions')
+      .where({ ...whereVisible(owner), channel, address, source: 'stop' })
+      .delete()
+      .returning('id');
+    return row?.id;
+  }
+
+  #matching(owner: AccountEnvironment, { channel, address }: SuppressionFilter) {
+    const matching = this.#sql.table<SuppressionRow>('suppressions').where(whereVisible(owner));
+    if (channel !== undefined) matching.where({ channel });
+    if (address !== undefined) matching.where({ address });
+    return matching;
+  }
+}
