@@ -19,15 +19,22 @@ const PUBLIC: Readonly<Record<string, ReactNode>> = {
   '/forgot-password': <ForgotPasswordPage />,
   '/reset-password': <ResetPasswordPage />,
   '/accept-invitation': <AcceptInvitationPage />,
-  '/single-sign-on': <SingleSignOnPage />,
 };
+
+/** Path of the page to which identity providers lead back, without the name of the provider. */
+const FROM_PROVIDER = '/single-sign-on/';
+
+function publicPage(path: string): ReactNode {
+  if (path.startsWith(FROM_PROVIDER)) return <SingleSignOnPage provider={path.slice(FROM_PROVIDER.length)} />;
+  return PUBLIC[path];
+}
 
 export function App() {
   const [path] = useLocation();
   return (
     <>
       <ConnectionBanner />
-      {PUBLIC[path] ?? <Console path={path} />}
+      {publicPage(path) ?? <Console path={path} />}
     </>
   );
 }

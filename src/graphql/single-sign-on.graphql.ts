@@ -176,12 +176,14 @@ export class SingleSignOnResolver {
   })
   async finishSingleSignOn(
     @Ctx() context: GraphqlContext,
+    @Arg('provider', () => String, { description: 'The end of the path of that URL, such as `operators`.' })
+    provider: string,
     @Arg('query', () => String, { description: 'The query of that URL, such as `code=…&state=…`.' })
     query: string,
   ) {
     const { singleSignOn, singleSignOnCookie, auth, client } = context;
     const browserToken = singleSignOnCookie.value;
-    const { signedIn, next } = await singleSignOn.finish(query, browserToken, auth.session, client);
+    const { signedIn, next } = await singleSignOn.finish(provider, query, browserToken, auth.session, client);
     singleSignOnCookie.set(undefined);
     return { session: signedIn === undefined ? null : enter(context, signedIn), next };
   }

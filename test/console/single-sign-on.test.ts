@@ -21,7 +21,7 @@ describe('single sign-on in the console', () => {
   beforeAll(async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    provider = await startIdentityProvider([`${url}/console/single-sign-on`]);
+    provider = await startIdentityProvider(`${url}/console/single-sign-on`);
     names = await startDnsServer();
     gateway = await startTestGateway({
       PORT: String(port),
@@ -80,7 +80,7 @@ describe('single sign-on in the console', () => {
     const { page } = await browser.open();
     await page.getByRole('button', { name: `Sign in with ${host()} (operators)` }).click();
     await page.getByText('has not verified your email address').waitFor();
-    expect(page.url()).toBe(`${gateway.url}/console/single-sign-on`);
+    expect(page.url()).toBe(`${gateway.url}/console/single-sign-on/operators`);
     await expectAccessible(page);
     await page.getByRole('link', { name: 'Back to the sign-in' }).click();
     await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor();

@@ -35,7 +35,7 @@ describe('single sign-on of an account', () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     [provider, names] = [
-      await startIdentityProvider([`${url}/console/single-sign-on`]),
+      await startIdentityProvider(`${url}/console/single-sign-on`),
       await startDnsServer(),
     ];
     gateway = await startTestGateway({
@@ -222,6 +222,98 @@ describe('single sign-on of an account', () => {
     expect(first.account.id).toBe(own.accountId);
     expect(second.account.id).toBe(other.accountId);
     expect(second.id).not.toBe(first.id);
+  });
+
+  it('refuses the answer of another provider than the one where the sign-in was begun (R355)', async () => {
+    const [own, other] = [await withProvider(), await withProvider()];
+    const { email } = person(own.domain);
+    const begun = await beginSingleSignOn(gateway, { email });
+    expect(new URL(begun.url).searchParams.get('redirect_uri')).toBe(
+      `${gateway.url}/console/single-sign-on/${own.accountId}`,
+    );
+    // A false provider leads the browser on to another provider, which returns to its own redirect URI.
+    const query = await provider.visit(begun.url);
+    for (const name of ['operators', other.accountId]) {
+      const again = await beginSingleSignOn(gateway, { email });
+      const mixed = await provider.visit(again.url);
+      const refused = await finishSingleSignOn(gateway, mixed, again.cookie, undefined, name);
+      expect(codesOf(refused)).toEqual(['UNAUTHENTICATED']);
+      expect(refused.body.errors[0].message).toContain('Another provider answered');
+      expect(codesOf(await finishSingleSignOn(gateway, mixed, again.cookie))).toEqual(['UNAUTHENTICATED']);
+    }
+    expect(codesOf(await finishSingleSignOn(gateway, query, begun.cookie))).toEqual([]);
+  });
+
+  describe('and access tokens', () => {
+    const TOKEN = `mutation ($at: String!) {
+      createAccessToken(input: { name: "t", permissions: ["member.list"], expiresAt: $at }) { token } }`;
+    const tokenFor = async (session: string) => {
+      const at = new Date(Date.now() + 3_600_000).toISOString();
+      const made = await graphql(gateway, TOKEN, { token: session, variables: { at } });
+      return made.body.data.createAccessToken.token as string;
+    };
+    const works = async (token: string) =>
+      codesOf(await graphql(gateway, '{ members { id } }', { token })).length === 0;
+
+    it('a token ends for good with the person at the provider (R254, R358)', async () => {
+      const { token, domain } = await withProvider();
+      const somebody = person(domain, ['admins']);
+      const own = await tokenFor(await signInBy(gateway, provider, somebody.email));
+      expect(await works(own)).toBe(true);
+      provider.remove(somebody.sub);
+      await checkNow(somebody.sub);
+      expect(await works(own)).toBe(false);
+      expect(codesOf(await graphql(gateway, REMOVE, { token }))).toEqual([]);
+      expect(await works(own)).toBe(false);
+    });
+
+    it('a token whose person was not checked lately does not come back with another provider (R358)', async () => {
+      const { token, domain } = await withProvider();
+      const somebody = person(domain, ['admins']);
+      const own = await tokenFor(await signInBy(gateway, provider, somebody.email));
+      await database(async (knex) => {
+        await knex('single_sign_on_identities')
+          .where({ subject: somebody.sub })
+          .update({ checked_at: new Date(0) });
+        await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+      });
+      await eventually(async () => !(await works(own)));
+      expect(codesOf(await graphql(gateway, REMOVE, { token }))).toEqual([]);
+      expect(await works(own)).toBe(false);
+    });
+
+    it('where the provider is required, tokens of people who never used it do nothing (R356)', async () => {
+      const { token, domain } = await withProvider();
+      const member = await tokenFor(await signIn(gateway, await inviteMember(gateway, token, 'ADMIN')));
+      const owner = await tokenFor(token);
+      expect(await works(member)).toBe(true);
+      await set(token, domain, { required: true, clientSecret: null });
+      await eventually(async () => !(await works(member)));
+      expect(await works(owner)).toBe(true);
+    });
+  });
+
+  it('checks a share of each account at a time, and nobody without a session (R358)', async () => {
+    const [many, few] = [await withProvider(), await withProvider()];
+    const all = [];
+    for (let count = 0; count < 8; count += 1) all.push(person(many.domain));
+    const last = person(few.domain);
+    for (const each of [...all, last]) {
+      provider.signsIn = each.sub;
+      await signInBy(gateway, provider, each.email);
+    }
+    const without = person(few.domain);
+    const session = await signInBy(gateway, provider, without.email);
+    await graphql(gateway, 'mutation { signOut }', { token: session });
+    const subjects = [...all, last, without].map(({ sub }) => sub);
+    await database((knex) =>
+      knex('single_sign_on_identities').whereIn('subject', subjects).update({ check_at: new Date(0) }),
+    );
+    const later = new Date(Date.now() + 60_000);
+    const due = await gateway.parts.stores.singleSignOn.takeDue(new Date(), later, 20, 5);
+    const taken = due.map(({ identity }) => identity.subject).filter((each) => subjects.includes(each));
+    expect(taken).toHaveLength(6);
+    expect(taken).toContain(last.sub);
   });
 
   it('refuses unverified addresses, and people to whom no rule gives a role (R357)', async () => {

@@ -17,7 +17,7 @@ describe('single sign-on of operators', () => {
   beforeAll(async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    provider = await startIdentityProvider([`${url}/console/single-sign-on`]);
+    provider = await startIdentityProvider(`${url}/console/single-sign-on`);
     gateway = await startTestGateway({
       PORT: String(port),
       PUBLIC_URL: url,

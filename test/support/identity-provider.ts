@@ -30,8 +30,11 @@ export interface IdentityProvider extends AsyncDisposable {
 
 const CLIENT = { id: 'gateway', secret: 'a-secret-of-the-gateway-at-the-provider' };
 
-/** The certified oidc-provider as a server on loopback. It signs `signsIn` in at once. */
-export async function startIdentityProvider(redirectUris: readonly string[]): Promise<IdentityProvider> {
+/**
+ * The certified oidc-provider as a server on loopback. It signs `signsIn` in at once. It leads back to every address
+ * below `callback`, because the ids of the accounts in these addresses are not known yet.
+ */
+export async function startIdentityProvider(callback: string): Promise<IdentityProvider> {
   const people = new Map<string, IdentityPerson>();
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => undefined;
   const server = createServer((request, response) => handle(request, response));
@@ -58,7 +61,7 @@ export async function startIdentityProvider(redirectUris: readonly string[]): Pr
         {
           client_id: CLIENT.id,
           client_secret: CLIENT.secret,
-          redirect_uris: [...redirectUris],
+          redirect_uris: [`${callback}/operators`],
           grant_types: ['authorization_code', 'refresh_token'],
           response_types: ['code'],
         },
@@ -97,10 +100,11 @@ export async function startIdentityProvider(redirectUris: readonly string[]): Pr
         return grant;
       },
     });
-    const callback = provider.callback();
+    provider.Client.prototype.redirectUriAllowed = (uri: string) => uri.startsWith(`${callback}/`);
+    const answer = provider.callback();
     handle = (request, response) => {
       if (!request.url?.startsWith('/interaction/')) {
-        callback(request, response);
+        answer(request, response);
         return;
       }
       const login = { accountId: provided.signsIn, ts: Math.floor(Date.now() / 1000) };

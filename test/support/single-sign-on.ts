@@ -5,7 +5,11 @@ import type { IdentityProvider } from './identity-provider.ts';
 const START = `mutation ($email: String, $next: String, $confirm: Boolean) {
   startSingleSignOn(email: $email, next: $next, confirm: $confirm) { url }
 }`;
-const FINISH = 'mutation ($query: String!) { finishSingleSignOn(query: $query) { session { token } next } }';
+const FINISH = `mutation ($provider: String!, $query: String!) {
+  finishSingleSignOn(provider: $provider, query: $query) { session { token } next }
+}`;
+/** The ends of the redirect URIs of the sign-ins that were begun, by the cookie of the browser. */
+const providers = new Map<string, string>();
 
 let addresses = 0;
 
@@ -24,19 +28,23 @@ export async function beginSingleSignOn(
   const url = answer.body.data?.startSingleSignOn?.url;
   if (typeof url !== 'string') throw new Error(`cannot begin: ${answer.text}`);
   const cookies = answer.headers.getSetCookie();
-  return { url, cookies, cookie: cookies.find((line) => line.includes('single-sign-on='))?.split(';')[0] };
+  const cookie = cookies.find((line) => line.includes('single-sign-on='))?.split(';')[0];
+  const provider = new URL(url).searchParams.get('redirect_uri')?.split('/').at(-1);
+  if (cookie !== undefined && provider !== undefined) providers.set(cookie, provider);
+  return { url, cookies, cookie };
 }
 
-/** Finishes a sign-in with the query to which the provider led back. */
+/** Finishes a sign-in with the query to which the provider led back, as the page of `provider`. */
 export function finishSingleSignOn(
   gateway: Pick<TestGateway, 'url'>,
   query: string,
   cookie: string | undefined,
   token?: string,
+  provider = providers.get(cookie ?? '') ?? 'operators',
 ) {
   const headers: Record<string, string> = cookie === undefined ? {} : { Cookie: cookie };
   return graphql(gateway, FINISH, {
-    variables: { query },
+    variables: { provider, query },
     headers,
     ...(token === undefined ? {} : { token }),
   });

@@ -26,7 +26,7 @@ import {
   verifiedEmail,
 } from './single-sign-on.ts';
 
-/** Path of the console page to which the provider redirects after a sign-in. */
+/** Path of the console page to which the providers redirect after a sign-in. `providerName` follows it. */
 const CALLBACK_PATH = '/console/single-sign-on';
 /** Number of sign-ins that one IP address may begin within 15 minutes. Each causes a request to a provider. */
 const BEGUN_MAX = 40;
@@ -35,7 +35,9 @@ const NEXT_MAX_LENGTH = 1_000;
 const CALLBACK_MAX_LENGTH = 8_000;
 /** Matches a path of the console. It excludes `//host` and `/\host`, because browsers take them for another site. */
 const OWN_PATH = /^\/(?![/\\])[^\s\\]*$/;
+/** Number of people who are checked at the same time, and how many of them may be of one account. */
 const CHECKED_AT_ONCE = 20;
+const CHECKED_OF_ACCOUNT = 5;
 const BY_PROVIDER: SystemCaller = { kind: 'system', name: 'single-sign-on' };
 
 type Needs = Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids' | 'passwords' | 'secrets' | 'openId'> & {
@@ -102,7 +104,12 @@ export class SingleSignOnSignIn {
     const random = () => ids.random(32).toString('base64url');
     const proof = { state: random(), nonce: random(), codeVerifier: random() };
     const browserToken = random();
-    const url = await openId.begin(provider.client, proof, this.#redirectUri(), session !== undefined);
+    const url = await openId.begin(
+      provider.client,
+      proof,
+      this.#redirectUri(provider.client.accountId),
+      session !== undefined,
+    );
     const now = clock.now();
     const expiresAt = new Date(now.getTime() + REQUEST_MS);
     await stores.singleSignOn.insertRequest(
@@ -123,11 +130,13 @@ export class SingleSignOnSignIn {
   }
 
   /**
-   * Finishes a sign-in with the parameters that the provider added to the callback URL. Returns the new session. After
-   * a confirmation there is none. Throws `unauthorized` for an answer to another browser, for one that was used before,
-   * and for one that OpenID Connect does not allow.
+   * Finishes a sign-in with the parameters that the provider added to the callback URL. `returnedTo` is the name at the
+   * end of that URL's path. Returns the new session. After a confirmation there is none. Throws `unauthorized` for an
+   * answer to another browser, for one of another provider, for one that was used before, and for one that OpenID
+   * Connect does not allow.
    */
   async finish(
+    returnedTo: string,
     query: string,
     browserToken: string | undefined,
     session: Session | undefined,
@@ -145,10 +154,14 @@ export class SingleSignOnSignIn {
           'This sign-in was begun in another browser, was finished already, or took too long. Begin again.',
         );
       }
+      // The provider of an account could lead the browser to another provider, and would get the code of that one here.
+      // Each provider knows only its own redirect URI, so the code of another provider arrives at another path.
+      if (returnedTo !== providerName(request.accountId))
+        throw unauthorized('Another provider answered than the one where this sign-in was begun. Begin again.');
       const provider = await this.#providerOf(request.accountId, request.issuer);
       if (!provider) throw unauthorized('The single sign-on was changed meanwhile. Begin again.');
       const { nonce, codeVerifier, sessionHash, next } = request;
-      const callback = new URL(`${this.#redirectUri()}?${query.replace(/^\?/, '')}`);
+      const callback = new URL(`${this.#redirectUri(request.accountId)}?${query.replace(/^\?/, '')}`);
       const isFresh = sessionHash !== null;
       const person = await openId.finish(provider.client, { state, nonce, codeVerifier }, callback, isFresh);
       if (isFresh) {
@@ -183,10 +196,13 @@ export class SingleSignOnSignIn {
    */
   async check(): Promise<void> {
     const { stores, clock } = this.#deps;
-    const now = clock.now();
-    const again = new Date(now.getTime() + CHECK_AGAIN_MS);
-    const due = await stores.singleSignOn.takeDue(now, again, CHECKED_AT_ONCE);
-    await Promise.all(due.map(({ identity, user }) => this.#check(identity, user)));
+    for (;;) {
+      const now = clock.now();
+      const again = new Date(now.getTime() + CHECK_AGAIN_MS);
+      const due = await stores.singleSignOn.takeDue(now, again, CHECKED_AT_ONCE, CHECKED_OF_ACCOUNT);
+      if (due.length === 0) return;
+      await Promise.all(due.map(({ identity, user }) => this.#check(identity, user)));
+    }
   }
 
   async #check(identity: Identity, user: User): Promise<void> {
@@ -376,8 +392,8 @@ export class SingleSignOnSignIn {
     return refreshToken === undefined ? null : this.#deps.secrets.seal(refreshToken);
   }
 
-  #redirectUri(): string {
-    return `${this.#deps.publicUrl()}${CALLBACK_PATH}`;
+  #redirectUri(accountId: string | null): string {
+    return `${this.#deps.publicUrl()}${CALLBACK_PATH}/${providerName(accountId)}`;
   }
 
   async #providerFor(email: string | undefined): Promise<Provider> {
@@ -452,3 +468,6 @@ export class SingleSignOnSignIn {
     });
   }
 }
+
+/** Returns the end of the redirect URI of a provider. Every provider has a different one. */
+const providerName = (accountId: string | null): string => accountId ?? 'operators';

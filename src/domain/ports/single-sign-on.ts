@@ -149,13 +149,20 @@ export interface SingleSignOnStore {
   subjectsOf(userId: string, issuer: string): Promise<readonly string[]>;
   /** Stores an identity, or the person, token and time of a known one. */
   saveIdentity(identity: Identity, checkedAt: Date, checkAt: Date): Promise<void>;
-  /** Returns identities whose next check is due. Moves the check to `nextAt`, so that no other process returns them. */
+  /**
+   * Returns identities whose next check is due, at most `mostOfAccount` of one account. Moves the check to `nextAt`, so
+   * that no other process returns them. Leaves out people without a living session or access token.
+   */
   takeDue(
     now: Date,
     nextAt: Date,
     most: number,
+    mostOfAccount: number,
   ): Promise<readonly { readonly identity: Identity; readonly user: User }[]>;
-  /** Ends an identity and its sessions. The identity works again when the person signs in at the provider. */
+  /**
+   * Ends an identity and its sessions, and revokes the access tokens of the person. The identity works again when the
+   * person signs in at the provider.
+   */
   endIdentity(id: string, at: Date): Promise<void>;
   removeIdentity(id: string): Promise<void>;
 }

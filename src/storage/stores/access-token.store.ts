@@ -36,7 +36,10 @@ const LIVING = statement(
    FROM access_tokens t JOIN users u ON u.id = t.user_id AND ${presentIn('u')}
    WHERE t.token_hash = ANY($1::bytea[]) AND t.revoked_at IS NULL AND t.expires_at > $2
      AND NOT EXISTS (SELECT FROM single_sign_on_identities i WHERE i.user_id = u.id
-       AND NOT (${checkedIdentity('i', '$2')}))`,
+       AND NOT (${checkedIdentity('i', '$2')}))
+     AND (NOT EXISTS (SELECT FROM single_sign_on s WHERE s.account_id = u.account_id AND s.required
+         AND s.domain_proved_at IS NOT NULL AND s.break_glass_user_id <> u.id)
+       OR EXISTS (SELECT FROM single_sign_on_identities i WHERE i.user_id = u.id))`,
 );
 const LIST = statement(
   'access-tokens',

@@ -110,20 +110,41 @@ const SAVE_IDENTITY = statement(
      refresh_token_sealed = excluded.refresh_token_sealed,
      checked_at = excluded.checked_at, check_at = excluded.check_at, ended_at = NULL`,
 );
+// People without a living session or token need no check. One account gets a share only, because its provider may be
+// slow and would delay the checks of others.
 const TAKE_DUE = statement(
   'single-sign-on-due',
   `UPDATE single_sign_on_identities i SET check_at = $2 FROM users u
-   WHERE u.id = i.user_id AND ${presentIn('u')} AND i.id IN (
-     SELECT id FROM single_sign_on_identities
-     WHERE ended_at IS NULL AND refresh_token_sealed IS NOT NULL AND check_at <= $1
-     ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+   WHERE u.id = i.user_id AND ${presentIn('u')} AND i.check_at <= $1 AND i.id IN (
+     SELECT id FROM (
+       SELECT d.id, d.check_at, row_number() OVER (PARTITION BY d.account_id ORDER BY d.check_at, d.id) AS place
+       FROM single_sign_on_identities d
+       WHERE d.ended_at IS NULL AND d.refresh_token_sealed IS NOT NULL AND d.check_at <= $1
+         AND (EXISTS (SELECT FROM sessions s WHERE s.identity_id = d.id AND s.ends_at > $1)
+           OR EXISTS (SELECT FROM access_tokens t
+             WHERE t.user_id = d.user_id AND t.revoked_at IS NULL AND t.expires_at > $1))) ranked
+     WHERE place <= $4 ORDER BY check_at LIMIT $3)
    RETURNING ${IDENTITY_COLUMNS.map((column) => `i.${column} AS identity_${column}`).join(', ')},
      ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}`,
 );
 const END_IDENTITY = statement(
   'single-sign-on-end',
-  `WITH ended AS (UPDATE single_sign_on_identities SET ended_at = $2, refresh_token_sealed = NULL WHERE id = $1)
+  `WITH ended AS (
+     UPDATE single_sign_on_identities SET ended_at = $2, refresh_token_sealed = NULL WHERE id = $1 RETURNING user_id
+   ), revoked AS (
+     UPDATE access_tokens t SET revoked_at = $2 FROM ended e WHERE t.user_id = e.user_id AND t.revoked_at IS NULL
+   )
    DELETE FROM sessions WHERE identity_id = $1`,
+);
+// Without the identity, a token of a person whom the provider has not confirmed lately would work again.
+const FORGET_IDENTITIES = statement(
+  'single-sign-on-forget',
+  `WITH gone AS (
+     DELETE FROM single_sign_on_identities i WHERE i.account_id = $1 AND i.issuer IS DISTINCT FROM $2
+     RETURNING i.user_id, ${checkedIdentity('i', 'now()')} AS is_checked
+   )
+   UPDATE access_tokens t SET revoked_at = now() FROM gone g
+   WHERE t.user_id = g.user_id AND NOT g.is_checked AND t.revoked_at IS NULL`,
 );
 
 /** Stores single sign-on: settings of accounts, people at providers, and sign-ins under way. */
@@ -176,15 +197,11 @@ export class PgSingleSignOnStore implements SingleSignOnStore {
 
   async remove(accountId: string): Promise<void> {
     await this.#sql.table('single_sign_on').where({ account_id: accountId }).delete();
-    await this.#sql.table('single_sign_on_identities').where({ account_id: accountId }).delete();
+    await this.#sql.query(FORGET_IDENTITIES, [accountId, null]);
   }
 
   async removeOtherIdentities(accountId: string, issuer: string): Promise<void> {
-    await this.#sql
-      .table('single_sign_on_identities')
-      .where({ account_id: accountId })
-      .whereNot({ issuer })
-      .delete();
+    await this.#sql.query(FORGET_IDENTITIES, [accountId, issuer]);
   }
 
   async endOtherSessions(accountId: string, keptUserId: string): Promise<void> {
@@ -247,9 +264,9 @@ export class PgSingleSignOnStore implements SingleSignOnStore {
     await this.#sql.query(SAVE_IDENTITY, [...values, checkedAt, checkAt]);
   }
 
-  async takeDue(now: Date, nextAt: Date, most: number) {
+  async takeDue(now: Date, nextAt: Date, most: number, mostOfAccount: number) {
     type Row = UserRow & { [Column in keyof IdentityRow as `identity_${Column}`]: IdentityRow[Column] };
-    const rows = await this.#sql.query<Row>(TAKE_DUE, [now, nextAt, most]);
+    const rows = await this.#sql.query<Row>(TAKE_DUE, [now, nextAt, most, mostOfAccount]);
     return rows.map((row) => ({
       identity: mapIdentity({
         id: row.identity_id,

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { useViewer } from '../../lib/session.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
@@ -109,6 +110,7 @@ function Remove() {
 
 function SettingsForm({ settings, onDone }: { settings: Settings | undefined; onDone: () => void }) {
   const toast = useToast();
+  const viewer = useViewer();
   const set = useApiMutation(SetSingleSignOn, {
     refetches: [AccountSingleSignOn],
     onDone: () => {
@@ -133,12 +135,17 @@ function SettingsForm({ settings, onDone }: { settings: Settings | undefined; on
         });
       }}
     >
+      <p>Register this redirect URI at the provider:</p>
+      <CodeBlock
+        label="Redirect URI"
+        text={`${location.origin}/console/single-sign-on/${viewer.account?.id ?? ''}`}
+      />
       <Field
         name="issuer"
         label="Issuer"
         type="url"
         defaultValue={settings?.issuer}
-        hint="As the provider names it, such as https://login.example.com. Its redirect URI for this gateway is the address of this console with /single-sign-on."
+        hint="As the provider names it, such as https://login.example.com."
         autoFocus
       />
       <Field name="clientId" label="Client id" defaultValue={settings?.clientId} />

@@ -42,8 +42,11 @@ function ProviderButton({ offer: { isForOperators, host }, email }: { offer: Off
   );
 }
 
-/** The page to which a provider leads back. It finishes the sign-in with the query of its URL. */
-export function SingleSignOnPage() {
+/**
+ * The page to which a provider leads back. It finishes the sign-in with the query of its URL. `provider` is the end of
+ * the path.
+ */
+export function SingleSignOnPage({ provider }: { provider: string }) {
   const [, navigate] = useLocation();
   const isBegun = useRef(false);
   const finish = useApiMutation(FinishSingleSignOn, {
@@ -58,7 +61,7 @@ export function SingleSignOnPage() {
     const query = location.search.slice(1);
     // The query holds a code, which must not stay in the browser's history.
     history.replaceState(null, '', location.pathname);
-    finish.mutate({ query });
+    finish.mutate({ provider, query });
   });
   return (
     <PublicPage title="Single sign-on">
