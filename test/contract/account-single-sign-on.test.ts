@@ -307,7 +307,9 @@ describe('single sign-on of an account', () => {
     await graphql(gateway, 'mutation { signOut }', { token: session });
     const subjects = [...all, last, without].map(({ sub }) => sub);
     await database((knex) =>
-      knex('single_sign_on_identities').whereIn('subject', subjects).update({ check_at: new Date(0) }),
+      knex('single_sign_on_identities')
+        .whereIn('subject', subjects)
+        .update({ check_at: new Date(0) }),
     );
     const later = new Date(Date.now() + 60_000);
     const due = await gateway.parts.stores.singleSignOn.takeDue(new Date(), later, 20, 5);

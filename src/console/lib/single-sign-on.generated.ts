@@ -20,6 +20,7 @@ export type StartSingleSignOnMutationVariables = Exact<{
 export type StartSingleSignOnMutation = { readonly startSingleSignOn: { readonly url: string } };
 
 export type FinishSingleSignOnMutationVariables = Exact<{
+  provider: string;
   query: string;
 }>;
 
@@ -43,7 +44,7 @@ export const StartSingleSignOn: Document<StartSingleSignOnMutation, StartSingleS
 
 export const FinishSingleSignOn: Document<FinishSingleSignOnMutation, FinishSingleSignOnMutationVariables> = {
   name: 'FinishSingleSignOn',
-  text: "mutation FinishSingleSignOn($query:String!){finishSingleSignOn(query:$query){session{expiresAt}next}}",
+  text: "mutation FinishSingleSignOn($provider:String!$query:String!){finishSingleSignOn(provider:$provider query:$query){session{expiresAt}next}}",
 };
 
 export const OwnSignIn: Document<OwnSignInQuery, OwnSignInQueryVariables> = {

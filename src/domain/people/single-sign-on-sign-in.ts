@@ -157,7 +157,9 @@ export class SingleSignOnSignIn {
       // The provider of an account could lead the browser to another provider, and would get the code of that one here.
       // Each provider knows only its own redirect URI, so the code of another provider arrives at another path.
       if (returnedTo !== providerName(request.accountId))
-        throw unauthorized('Another provider answered than the one where this sign-in was begun. Begin again.');
+        throw unauthorized(
+          'Another provider answered than the one where this sign-in was begun. Begin again.',
+        );
       const provider = await this.#providerOf(request.accountId, request.issuer);
       if (!provider) throw unauthorized('The single sign-on was changed meanwhile. Begin again.');
       const { nonce, codeVerifier, sessionHash, next } = request;
