@@ -49,6 +49,12 @@ export async function startCloudApi(
   const requests: CloudApiRequest[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
+    // The gateway reads the record of its number now and then. That is no message, so no test is asked.
+    if (request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ display_phone_number: '+256 700 000000', quality_rating: 'GREEN' }));
+      return;
+    }
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
