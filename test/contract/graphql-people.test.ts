@@ -285,12 +285,24 @@ describe('signing in (R233)', () => {
     for (let count = 0; count < 11; count += 1)
       codes.push(codesOf(await tryPassword(victim.email, password, `198.51.100.${40 + count}`)));
     expect(codes).toEqual([...Array(10).fill([]), ['RATE_LIMITED']]);
-    // If only one person has the email address, successful sign-ins are not counted.
+    // The limit does not reveal whether there are others.
     const alone = 'alone@test.example';
     const other = await graphql(gateway, invite, { token: stranger, variables: { e: alone } });
-    for (let count = 0; count < 11; count += 1) {
-      const { password: right } = other.body.data.inviteMember;
-      expect(codesOf(await tryPassword(alone, right, `198.51.100.${60 + count}`))).toEqual([]);
+    const { password: right } = other.body.data.inviteMember;
+    const own: string[][] = [];
+    for (let count = 0; count < 11; count += 1)
+      own.push(codesOf(await tryPassword(alone, right, `198.51.100.${60 + count}`)));
+    expect(own).toEqual(codes);
+  });
+
+  it('does not count right passwords of invited people for their address (R234)', async () => {
+    const owner = await signIn(gateway, await gateway.createAccount());
+    const invite = 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { password } }';
+    for (let count = 0; count < 12; count += 1) {
+      const email = `office${count}@test.example`;
+      const invited = await graphql(gateway, invite, { token: owner, variables: { e: email } });
+      const { password } = invited.body.data.inviteMember;
+      expect(codesOf(await tryPassword(email, password, '198.51.100.90'))).toEqual([]);
     }
   });
 

@@ -296,6 +296,7 @@ describe('send limits', () => {
       ['+19002345678', 'premium-rate'],
       ['+4918012345678', 'shared-cost'],
       ['+881612345678', 'satellite'],
+      ['+80812345678', 'shared-cost'],
       ['+8821612345678', 'satellite'],
     ] as const) {
       const { status, body } = await send(account.key, to);

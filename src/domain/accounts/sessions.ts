@@ -454,7 +454,7 @@ export class Sessions {
       // failures does. Without this check, each spelling would allow ten more guesses.
       return found?.user.email.toLowerCase() === email.toLowerCase() ? found : undefined;
     };
-    const forgives = ({ user }: StoredUser) => this.#forgives(user, userId);
+    const forgives = ({ user }: StoredUser) => forgivenTo(user, userId);
     if (deviceHash !== undefined && known.length > 0) {
       // Count attempts from a known device separately, so that guesses from other devices cannot lock its people out.
       const subject = { kind: 'device', value: `${email} ${deviceHash.toString('hex')}` } as const;
@@ -479,19 +479,6 @@ export class Sessions {
       await noteFailure();
       return undefined;
     }
-  }
-
-  /**
-   * Returns which failures are removed after a right password. If several people have the email address, only a person
-   * whom an operator added gets any removed. The reason: any account can invite any email address and then knows that
-   * person's one-time password. Each sign-in with it would remove a failure. The account could set that password to a
-   * guess before each sign-in, and so test the passwords of the other people without a limit.
-   */
-  async #forgives(user: User, userId: string | undefined): Promise<Forgiven> {
-    if (user.invitedAt === null) return 'bucket';
-    if (userId !== undefined) return 'attempt';
-    const people = await this.#peopleWith(user.email);
-    return people.length === 1 ? 'attempt' : 'nothing';
   }
 
   async #peopleWith(email: string): Promise<readonly User[]> {
@@ -666,6 +653,17 @@ export class Sessions {
     }
     return password.length <= PASSWORD_MAX_LENGTH ? hashes : [];
   }
+}
+
+/**
+ * Returns which failures are removed after a right password. Sign-ins of people who were invited count for their email
+ * address. The reason: any account can invite any email address and then knows that person's one-time password. It could
+ * set that password to a guess before each sign-in, and so test the passwords of other people with the email address
+ * without a limit. They count also if there are no other people, because the limit must not reveal that.
+ */
+function forgivenTo(user: User, userId: string | undefined): Forgiven {
+  if (user.invitedAt === null) return 'bucket';
+  return userId === undefined ? 'address' : 'attempt';
 }
 
 function isRateLimited(error: unknown): boolean {

@@ -4,7 +4,7 @@
  * bucket, for this device and email address (R302).
  *
  * An attempt is stored as a failure before its password is checked, so that parallel guesses cannot exceed the limit.
- * It is **pending** until the check ends. If the password was right, the failure is usually removed.
+ * It is **pending** until the check ends. If the password was right, the failure is usually removed (`Forgiven`).
  */
 import { createHash } from 'node:crypto';
 import type { Dependencies } from '../dependencies.ts';
@@ -34,9 +34,9 @@ interface AttemptSubject {
 
 /**
  * Which failures are removed after a right password or code. `attempt`: that of this attempt. `bucket`: also the other
- * failures of the subject. `nothing`: none, so the attempt still counts as a failure.
+ * failures of the subject. `address`: that of this attempt for the IP address only, so it still counts for the subject.
  */
-export type Forgiven = 'nothing' | 'attempt' | 'bucket';
+export type Forgiven = 'address' | 'attempt' | 'bucket';
 
 /** Counts sign-in attempts over all processes. */
 export class SignInAttempts {
@@ -60,7 +60,7 @@ export class SignInAttempts {
     subject: AttemptSubject,
     address: string | undefined,
     check: () => Promise<T | undefined>,
-    forgives: (found: T) => Forgiven | Promise<Forgiven>,
+    forgives: (found: T) => Forgiven,
   ): Promise<T | undefined> {
     const ownBucket = bucketOf(subject.kind, subject.value.toLowerCase());
     const buckets = [ownBucket, ...(address === undefined ? [] : [bucketOf('address', address)])].sort();
@@ -108,7 +108,7 @@ export class SignInAttempts {
     id: string,
     ownBucket: string,
     check: () => Promise<T | undefined>,
-    forgives: (found: T) => Forgiven | Promise<Forgiven>,
+    forgives: (found: T) => Forgiven,
   ): Promise<T | undefined> {
     const { signInFailures } = this.#deps.stores;
     let found: T | undefined;
@@ -120,9 +120,9 @@ export class SignInAttempts {
       throw error;
     }
     if (found === undefined) return undefined;
-    const forgiven = await forgives(found);
-    if (forgiven !== 'nothing')
-      await signInFailures.forget(id, forgiven === 'bucket' ? ownBucket : undefined);
+    const forgiven = forgives(found);
+    if (forgiven === 'address') await signInFailures.forgetElsewhere(id, ownBucket);
+    else await signInFailures.forget(id, forgiven === 'bucket' ? ownBucket : undefined);
     return found;
   }
 }

@@ -3,6 +3,8 @@ import metadata from 'libphonenumber-js/max/metadata';
 
 /** Calling codes of satellite and international networks. Texts to their numbers are expensive. */
 const SATELLITE = ['870', '881', '882', '883', '979'];
+/** Calling code of international numbers whose costs the recipient shares. The library has no type for them. */
+const INTERNATIONAL_SHARED_COST = '808';
 /** Calling code of Uganda. Its numbers are not checked, because any nine digits are accepted (R34). */
 const UGANDA = '256';
 
@@ -31,6 +33,7 @@ export function restrictedRange(number: string): RestrictedRange | undefined {
     const callingCode = number.slice(1, 1 + length);
     if (callingCode === UGANDA) return undefined;
     if (SATELLITE.includes(callingCode)) return 'satellite';
+    if (callingCode === INTERNATIONAL_SHARED_COST) return 'shared-cost';
     if (countries[callingCode] === undefined) continue;
     const { premium, sharedCost } = rangesOf(callingCode);
     const national = number.slice(1 + length);

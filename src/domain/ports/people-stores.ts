@@ -221,6 +221,8 @@ export interface SignInFailureStore {
   add(attemptId: string, buckets: readonly string[], at: Date): Promise<void>;
   /** Removes the failures of one attempt. If `bucket` is given, also removes all failures of that bucket. */
   forget(attemptId: string, bucket?: string): Promise<void>;
+  /** Removes the failures of one attempt from all buckets but `keptBucket`. */
+  forgetElsewhere(attemptId: string, keptBucket: string): Promise<void>;
   /**
    * Removes every attempt that has a failure in `bucket`. The failures of these attempts in other buckets are removed,
    * too.

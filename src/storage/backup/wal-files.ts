@@ -4,6 +4,7 @@
  * being written has the suffix `.partial`, and may be shorter. A `.history` file says from which timeline another one
  * branched off.
  */
+import { constants as files } from 'node:fs';
 import {
   type FileHandle,
   mkdir,
@@ -172,7 +173,9 @@ export class WalWriter {
     if (at.position % this.#segmentBytes !== 0n) throw new Error('the server left out a part of its log');
     await this.close();
     const path = join(this.#directory, segmentName(at, this.#segmentBytes));
-    const file = await open(`${path}${PARTIAL}`, 'w', 0o600);
+    // Do not truncate: after a new connection the server sends the segment again from its start. Until it has, the file
+    // keeps what was on the disk before.
+    const file = await open(`${path}${PARTIAL}`, files.O_CREAT | files.O_WRONLY, 0o600);
     await syncDirectory(this.#directory);
     this.#current = { file, path, timeline: at.timeline };
     return this.#current;

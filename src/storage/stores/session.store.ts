@@ -79,6 +79,10 @@ const FORGET_FAILURES = statement(
   'sign-in-failure-forget',
   `DELETE FROM sign_in_failures WHERE bucket = $2 OR attempt_id = $1`,
 );
+const FORGET_ELSEWHERE = statement(
+  'sign-in-failure-forget-elsewhere',
+  `DELETE FROM sign_in_failures WHERE attempt_id = $1 AND bucket <> $2`,
+);
 const FORGET_ATTEMPTS = statement(
   'sign-in-attempts-forget',
   `DELETE FROM sign_in_failures
@@ -198,6 +202,10 @@ export class PgSignInFailureStore implements SignInFailureStore {
 
   async forget(attemptId: string, bucket?: string): Promise<void> {
     await this.#sql.query(FORGET_FAILURES, [attemptId, bucket ?? null]);
+  }
+
+  async forgetElsewhere(attemptId: string, keptBucket: string): Promise<void> {
+    await this.#sql.query(FORGET_ELSEWHERE, [attemptId, keptBucket]);
   }
 
   async forgetAttempts(bucket: string): Promise<void> {
