@@ -47,6 +47,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   /** The provider's name in health and metrics. */
   readonly label: string;
   readonly probe?: () => Promise<ProviderProbe>;
+  readonly tellsBalance: boolean;
   readonly #provider: Provider<S>;
   readonly #failuresToOpen: number;
   readonly #firstRestMs: number;
@@ -68,6 +69,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     this.label = options.label ?? provider.name;
     this.#redact = createRedaction(provider.name);
     this.#provider = provider;
+    this.tellsBalance = provider.tellsBalance === true;
     if (provider.probe) this.probe = provider.probe.bind(provider);
     this.#measurements = options.measurements ?? UNMEASURED;
     this.#failuresToOpen = options.failures ?? FAILURES;

@@ -66,10 +66,11 @@ export function createRouting(
           return [{ ...breaker.status(), channel, prefixes: own.map((route) => route.prefix) }];
         }),
       ),
-    async probe() {
-      const settled = await Promise.allSettled(providers.map((provider) => provider.probe?.()));
+    async probe(which) {
+      const asked = providers.filter(({ tellsBalance }) => which === 'all' || tellsBalance);
+      const settled = await Promise.allSettled(asked.map((provider) => provider.probe?.()));
       return settled.flatMap((result, index): ProbedProvider[] => {
-        const name = providers[index]?.label ?? '';
+        const name = asked[index]?.label ?? '';
         if (result.status === 'rejected')
           return [
             { name, fault: result.reason instanceof Error ? result.reason.message : String(result.reason) },

@@ -189,7 +189,7 @@ async function checkCarriers({ routing, reports }: Patient, providers: Finding[]
       await new Promise((resolve) => setTimeout(resolve, CARRIERS_POLL_MS));
     }
     const health = routing.health();
-    providers.push(...findProviders(health, await routing.probe()));
+    providers.push(...findProviders(health, await routing.probe('all')));
     const detail = health.map((each) => describeProvider(each, untried.has(each.name))).join('; ');
     if (health.some(({ state }) => state !== 'up')) throw new Error(detail);
     return detail;

@@ -134,7 +134,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
 
 /** Reads the balances of the providers that can be asked for one, and records them. */
 async function readBalances({ routing, measurements }: Pick<WorkParts, 'routing' | 'measurements'>) {
-  for (const { name, ...probed } of await routing.probe())
+  for (const { name, ...probed } of await routing.probe('balances'))
     measurements.balanceOf(name, 'probe' in probed ? probed.probe.balance : undefined);
 }
 

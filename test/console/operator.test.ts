@@ -211,7 +211,7 @@ describe("the operator's pages of the console", () => {
     expect((await accountOf(account.accountId)).retention).toEqual({ contentDays: 90 });
 
     await page.getByRole('link', { name: 'Audit log' }).first().click();
-    await page.getByRole('row', { name: /account\.setRetention/ }).waitFor();
+    await page.getByRole('row', { name: /changed how long texts are kept in account/ }).waitFor();
     await expectAccessible(page);
     expect(faults).toEqual([]);
   });

@@ -110,6 +110,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   readonly name: string;
   readonly api: HttpCarrierApi;
   readonly probe?: () => Promise<ProviderProbe>;
+  readonly tellsBalance: boolean;
   readonly #http: ProviderHttp;
   #trouble: string | undefined;
   #stopped: Promise<void> | undefined;
@@ -118,6 +119,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     this.name = api.name;
     this.api = api;
     const { baseUrl, timeoutMs, now, balance } = api;
+    this.tellsBalance = balance !== undefined;
     if (balance) this.probe = () => this.#askBalance(balance);
     this.#http = new ProviderHttp({
       baseUrl,

@@ -197,4 +197,6 @@ export interface Provider<S extends Submission> {
    * refuses them. Undefined if the provider has no such request: then `health` is all that is known.
    */
   probe?(): Promise<ProviderProbe>;
+  /** True if the answer to the probe contains the balance of the gateway's account at the provider. */
+  readonly tellsBalance?: boolean;
 }

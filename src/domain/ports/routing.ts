@@ -49,8 +49,11 @@ export interface Routing {
   health(): readonly ProviderHealth[];
   /** Returns the status of all providers, by channel, in the order of the channel's routes. */
   status(): readonly ProviderStatus[];
-  /** Runs the probe of each provider that has one. Sends no message. Never rejects. */
-  probe(): Promise<readonly ProbedProvider[]>;
+  /**
+   * Runs the probe of each provider that has one, or only of those that tell their balance. Sends no message. Never
+   * rejects.
+   */
+  probe(which: 'all' | 'balances'): Promise<readonly ProbedProvider[]>;
   /** Starts every provider. */
   start(onReports: ReportSink): void;
   stop(): Promise<void>;
