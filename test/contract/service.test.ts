@@ -104,7 +104,7 @@ describe('the service as a whole', () => {
       ]),
     );
     for (const route of created) {
-      expect(route).toMatch(/^post .*\/(webhooks|keys|contacts|devices|:keyId\/rotate)$/);
+      expect(route).toMatch(/^post .*\/(webhooks|keys|contacts|devices|suppressions|:keyId\/rotate)$/);
     }
   });
 
