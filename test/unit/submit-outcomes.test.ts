@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { NewJob } from '../../src/domain/ports/job-queue.ts';
 import { UNMEASURED } from '../../src/domain/ports/measurements.ts';
-import type { RecipientKey, TimelineNote } from '../../src/domain/ports/message-stores.ts';
+import type { RecipientKey, RecipientMove, TimelineNote } from '../../src/domain/ports/message-stores.ts';
 import type { SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import type { Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
 import { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
@@ -13,10 +13,14 @@ const HOUR_MS = 3_600_000;
 async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhile = false } = {}) {
   const jobs: NewJob[] = [];
   const notes: TimelineNote[] = [];
+  const moves: RecipientMove[] = [];
   const known = new Map([['m', { accountId: 'a' }]]);
   const tx = {
     messages: {
-      lockAndMove: async () => ({ messages: known, moved: [] }),
+      lockAndMove: async (_ids: readonly string[], given: readonly RecipientMove[]) => {
+        moves.push(...given);
+        return { messages: known, moved: [] };
+      },
       countMoves: async () => undefined,
       note: async (added: readonly TimelineNote[]) => void notes.push(...added),
       postpone: async (keys: readonly RecipientKey[]) => keys,
@@ -63,6 +67,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
   return {
     nextTryAfter: due && (due.getTime() - at.getTime()) / 1_000,
     notes,
+    moves,
     transactions,
     unrecorded: job.unrecorded,
   };
@@ -94,5 +99,14 @@ describe('the next try after a carrier did not accept', () => {
     expect(lost).toMatchObject({ nextTryAfter: undefined, transactions: 1, unrecorded: 1 });
     const taken = await recorded(0, { kind: 'accepted', sid: '1' }, { isLostMeanwhile: true });
     expect(taken).toMatchObject({ transactions: 2, unrecorded: 0 });
+  });
+
+  it('defers the refund of a refusal whose lease was lost: another process may have submitted the message (R218)', async () => {
+    const refused = { kind: 'rejected', code: 'ESME_RINVDSTADR', reason: 'no such number' } as const;
+    const [kept, lost] = [await recorded(0, refused), await recorded(0, refused, { isLostMeanwhile: true })];
+    expect([kept, lost].map(({ moves }) => moves.map(({ to, possiblySent }) => [to, possiblySent]))).toEqual([
+      [['failed', false]],
+      [['failed', true]],
+    ]);
   });
 });

@@ -128,7 +128,9 @@ export class SubmitOutcomes {
         if (hasLease.includes(true)) {
           await this.#store(
             results.filter((_, index) => hasLease[index]),
-            steps.filter((_, index) => hasLease[index]),
+            steps
+              .map((step, index) => underPresentLease(step, results[index]))
+              .filter((_, index) => hasLease[index]),
           );
         }
         this.#outage.worked();
@@ -205,6 +207,16 @@ function failure(result: SubmitResult, code: string, reason: string): Step {
   const error = { code, message: reason };
   const { possiblySent } = result;
   return { kind: 'move', move: { ...moveFrom(result), to: 'failed', sids: [], error, possiblySent } };
+}
+
+/**
+ * Returns the step as it is under the present lease. A refusal by the carrier is final, so it is recorded although the
+ * lease was lost. But another process may have submitted the message meanwhile, and the carrier may have accepted that
+ * submission. So the refund must wait (R218).
+ */
+function underPresentLease(step: Step, result: SubmitResult | undefined): Step {
+  if (step.kind !== 'move' || step.move.to !== 'failed' || !result?.signal.aborted) return step;
+  return { kind: 'move', move: { ...step.move, possiblySent: true } };
 }
 
 function moveFrom({ message, position, at, provider }: SubmitResult) {
