@@ -98,7 +98,11 @@ function graphqlSse(url: string, headers: Headers): Asks {
     subscribe: (query, next) =>
       client.subscribe(
         { query },
-        { next: ({ data }) => next(data), error: () => undefined, complete: () => undefined },
+        {
+          next: ({ data, errors }) => next(errors ? { data, errors } : data),
+          error: (error) => next({ error: String(error) }),
+          complete: () => next('complete'),
+        },
       ),
   };
 }
@@ -165,7 +169,10 @@ describe.each([
         await eventually(() => gateway.parts.live.size === 1);
         const body = { to: '+256700123456', message: 'Hello' };
         const sent = await gateway.call('POST', '/developers/sms', { key: account.sandboxKey, body });
-        await eventually(() => JSON.stringify(seen).includes(sent.body.id));
+        await eventually(() => {
+          expect(JSON.stringify(seen)).toContain(sent.body.id);
+          return true;
+        });
       } finally {
         stop();
       }
