@@ -90,7 +90,7 @@ export const ChannelEnum = enumOf('Channel', 'A way to send messages.', CHANNELS
 export const PurposeEnum = enumOf('Purpose', 'What a message is for.', PURPOSES, {
   transactional: 'An answer to what the recipient did, such as a receipt.',
   otp: 'A code for signing in or confirming.',
-  marketing: 'An offer. Whoever opted out is left out.',
+  marketing: 'An offer. People who opted out do not get it.',
 });
 export const SuppressedChannelEnum = enumOf(
   'SuppressedChannel',

@@ -242,7 +242,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";
@@ -652,7 +652,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";
@@ -860,7 +860,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";
@@ -1101,7 +1101,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips whoever opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";

@@ -22,7 +22,7 @@ export interface ApiKey {
   /** The creator, in the form that `actorOf` returns. A rotation keeps it. */
   readonly createdBy: string;
   /**
-   * The person or key that received the present secret. That is the creator, or whoever rotated the key's predecessor
+   * The person or key that received the present secret. That is the creator, or the one who rotated the key's predecessor
    * (R204).
    */
   readonly issuedBy: string;

@@ -10,7 +10,7 @@ export interface SuppressionFilter {
 
 /** Stores suppressions (R377). */
 export interface SuppressionStore {
-  /** Returns whether the account has any. */
+  /** True if the account has a suppression. */
   any(accountId: string): Promise<boolean>;
   /** Returns those of the addresses that are suppressed. */
   among(

@@ -96,7 +96,7 @@ const HEADER_KEY_MAX_LENGTH = 255;
 export const purpose = z
   .enum(PURPOSES)
   .optional()
-  .describe('What the message is for. `marketing` skips whoever opted out. Default: `transactional`.');
+  .describe('What the message is for. `marketing` skips people who opted out. Default: `transactional`.');
 /** The member of `metadata` that counts suppressed recipients (R378). */
 export const suppressedSkipped = z
   .int()

@@ -150,7 +150,7 @@ function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {
         <Checkbox
           name="withDescendants"
           label={`Also revoke ${count} that it made or rotated`}
-          hint="If the key has leaked: whoever has it knows these keys, too."
+          hint="If the key has leaked, the person who has it knows these keys, too."
           checked={isChecked}
           onChange={(event) => setIsChecked(event.currentTarget.checked)}
         />

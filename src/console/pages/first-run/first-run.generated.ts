@@ -54,7 +54,7 @@ export type MessageStatus =
 
 /** What a message is for. */
 export type Purpose =
-  /** An offer. Whoever opted out is left out. */
+  /** An offer. People who opted out do not get it. */
   | 'MARKETING'
   /** A code for signing in or confirming. */
   | 'OTP'

@@ -32,7 +32,7 @@ export function KeysBeyond({
       <Checkbox
         name="keepKeys"
         label="Keep these keys working"
-        hint="Whoever knows a key can use it. To keep a program running, rotate its key yourself first."
+        hint="Everybody who knows a key can use it. To keep a program running, rotate its key yourself first."
         checked={isKept}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />

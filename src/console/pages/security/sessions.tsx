@@ -69,7 +69,7 @@ function End({ of: { id, device, address } }: { of: Session }) {
   return (
     <ConfirmButton
       title={`End the session of ${device}?`}
-      consequence={`Whoever uses it, from ${address}, must sign in again.`}
+      consequence={`The person who uses it, from ${address}, must sign in again.`}
       confirmLabel="End it"
       onConfirm={() => end.mutateAsync({ id })}
     >

@@ -99,7 +99,7 @@ function Remove() {
   return (
     <ConfirmButton
       title="Remove the provider?"
-      consequence="Whoever signed in by it is signed out. Members sign in with passwords again; whoever has none asks for one by mail."
+      consequence="People who signed in by it are signed out. Members sign in with passwords again. A member without a password can ask for one by mail."
       confirmLabel="Remove it"
       onConfirm={() => remove.mutateAsync({})}
     >
