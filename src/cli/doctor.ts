@@ -80,7 +80,8 @@ const MAX_SHOWN = 3;
 
 /**
  * Checks everything that a running gateway needs. The answer has one row for each check. Connects to SMSCs and mail
- * servers, asks each provider whether it accepts the credentials, and sends nothing (R348). `room` is given for the embedded PostgreSQL only.
+ * servers, asks each provider whether it accepts the credentials, and sends nothing (R348). `room` is given for the
+ * embedded PostgreSQL only.
  */
 export async function examine(patient: Patient, room: Room | undefined): Promise<CliAnswer> {
   const providers: Finding[] = [];

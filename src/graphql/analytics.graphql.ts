@@ -10,6 +10,7 @@ import {
 import type { AnalyticsBucket, AnalyticsTimes } from '../domain/analytics/analytics-operations.ts';
 import type { Environment } from '../domain/caller.ts';
 import type { Channel, MessageStatus } from '../domain/messages/message.ts';
+import { SPAN_DAYS_MAX, SPAN_END } from './analytics-span.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import type { GraphqlContext } from './context.ts';
 import { daysIn, type FieldCost } from './cost.ts';
@@ -27,7 +28,6 @@ import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Query } from './typed.ts';
 
 const LIMIT = 1_000;
-const DAYS_MAX = 3_660;
 /**
  * Points for each day of the span, by interval. A row covers a slot of time: an hour is one slot, and days in local
  * time need several.
@@ -38,7 +38,7 @@ const COST: FieldCost = {
   each: ({ from, to, interval, compareWith }) => {
     const perDay = POINTS_A_DAY[(interval ?? 'month') as AnalyticsInterval];
     const spans = compareWith ? 2 : 1;
-    return 20 + spans * perDay * daysIn(from, to, DAYS_MAX);
+    return 20 + spans * perDay * daysIn(from, to, SPAN_DAYS_MAX);
   },
 };
 /** Points for the times of a bucket. The query reads them once for all buckets. */
@@ -226,10 +226,7 @@ export class AnalyticsResolver {
   async analytics(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('from', () => DateTime, { description: 'Start of the span.' }) from: Date,
-    @Arg('to', () => DateTime, {
-      description:
-        'End of the span, exclusive. At most 32 days later with HOUR, 367 with DAY, ten years otherwise.',
-    })
+    @Arg('to', () => DateTime, { description: SPAN_END })
     to: Date,
     @Arg('timeZone', () => String, {
       nullable: true,

@@ -2,6 +2,7 @@ import { Ctx, Float, ObjectType, Resolver, Root } from 'type-graphql';
 import type { AnalyticsInterval } from '../domain/analytics/analytics.ts';
 import type { DeliveryBucket, DeliveryGroup } from '../domain/webhooks/delivery-analytics-operations.ts';
 import type { Webhook } from '../domain/webhooks/webhook.ts';
+import { SPAN_DAYS_MAX, SPAN_END } from './analytics-span.ts';
 import type { GraphqlContext } from './context.ts';
 import { daysIn, type FieldCost } from './cost.ts';
 import { AnalyticsIntervalEnum, WebhookAnalyticsGroupEnum } from './enums.ts';
@@ -9,9 +10,8 @@ import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver } from './typed.ts';
 import { WebhookType } from './webhook.graphql.ts';
 
-const DAYS_MAX = 3_660;
 /** The points grow with the hours that are read. Each hour has a row for each event type and status. */
-const COST: FieldCost = { each: ({ from, to }) => 10 + 2 * daysIn(from, to, DAYS_MAX) };
+const COST: FieldCost = { each: ({ from, to }) => 10 + 2 * daysIn(from, to, SPAN_DAYS_MAX) };
 
 @ObjectType('WebhookAnalyticsBucket', {
   description: 'Deliveries to a webhook that were queued in an interval, by their present state.',
@@ -46,10 +46,7 @@ export class WebhookAnalyticsResolver {
     @Root() { id }: Webhook,
     @Ctx() { loaders }: GraphqlContext,
     @Arg('from', () => DateTime, { description: 'Start of the span.' }) from: Date,
-    @Arg('to', () => DateTime, {
-      description:
-        'End of the span, exclusive. At most 32 days later with HOUR, 367 with DAY, ten years otherwise.',
-    })
+    @Arg('to', () => DateTime, { description: SPAN_END })
     to: Date,
     @Arg('timeZone', () => String, {
       nullable: true,

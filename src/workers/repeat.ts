@@ -2,8 +2,8 @@ import type { Logger } from '../domain/ports/logger.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 
 /**
- * Runs `task` again and again, with a pause of `pauseMs` between rounds and of `firstPauseMs` before the first one. A failed round does not stop the next one.
- * Logs the first failure, and the first success after it.
+ * Runs `task` again and again, with a pause of `pauseMs` between rounds and of `firstPauseMs` before the first one. A
+ * failed round does not stop the next one. Logs the first failure, and the first success after it.
  */
 export function repeat(
   name: string,

@@ -136,8 +136,8 @@ export interface SendRequest {
  * count against the member's budget (R207).
  *
  * `price` applies the rules of the channel and throws its refusals. The operation also throws `rate_limit_exceeded`,
- * `destination_not_allowed`, and whatever `Intake.accept` throws. It throws `service_unavailable` if the channel has no provider (R26), or while
- * this copy of the gateway is on hold after a restore (R231).
+ * `destination_not_allowed`, and the errors of `Intake.accept`. It throws `service_unavailable` if the channel has no
+ * provider (R26), or while this copy of the gateway is on hold after a restore (R231).
  */
 export function sendOperation<Request extends SendRequest>(
   context: SendContext,

@@ -151,9 +151,9 @@ interface Answered extends PlacedMessage {
 }
 
 /**
- * Writes an accepted batch in the transaction of `sql`: balances, counters, messages, recipients, ledger entries, usage,
- * stored answers and the counts of limits. It only sends the statements and does not wait for the result. Call the returned function after
- * the commit to get the answers, in the order of the batch.
+ * Writes an accepted batch in the transaction of `sql`: balances, counters, messages, recipients, ledger entries,
+ * usage, stored answers and the counts of limits. It only sends the statements and does not wait for the result. Call
+ * the returned function after the commit to get the answers, in the order of the batch.
  */
 export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): AnswersLater {
   const { placed, shares } = placeBatch(batch);

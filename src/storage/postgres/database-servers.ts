@@ -1,6 +1,6 @@
 /**
- * Several PostgreSQL servers with the same data. One of them, the **primary**, takes writes. The others are standbys, and
- * one of these becomes the primary when it is promoted. A promotion begins a new **timeline**, a number that grows.
+ * Several PostgreSQL servers with the same data. One of them, the **primary**, takes writes. The others are standbys.
+ * A standby becomes the primary when it is promoted. A promotion begins a new **timeline**, a number that grows.
  */
 import pg from 'pg';
 

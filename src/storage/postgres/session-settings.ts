@@ -44,8 +44,8 @@ const UNBOUNDED = sets(PLANS);
 
 /**
  * Applies the settings to a new connection, in one round trip. The startup parameter `options` is not used, because
- * PgBouncer refuses it. `isBounded` is false for long work such as a migration, which then has no time limits. `serverTimeout`
- * is a shorter limit of statements.
+ * PgBouncer refuses it. `isBounded` is false for long work such as a migration, which then has no time limits.
+ * `serverTimeout` is a shorter limit of statements.
  */
 export async function setSession(
   client: pg.Client,
