@@ -38,6 +38,8 @@ const OWN_PATH = /^\/(?![/\\])[^\s\\]*$/;
 /** Number of people who are checked at the same time, and how many of them may be of one account. */
 const CHECKED_AT_ONCE = 20;
 const CHECKED_OF_ACCOUNT = 5;
+/** How long a round of checks begins new ones, in ms. A process that stops waits for the end of the round. */
+const CHECKED_FOR_MS = 20_000;
 const BY_PROVIDER: SystemCaller = { kind: 'system', name: 'single-sign-on' };
 
 type Needs = Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids' | 'passwords' | 'secrets' | 'openId'> & {
@@ -198,13 +200,15 @@ export class SingleSignOnSignIn {
    */
   async check(): Promise<void> {
     const { stores, clock } = this.#deps;
-    for (;;) {
-      const now = clock.now();
+    const until = clock.now().getTime() + CHECKED_FOR_MS;
+    let now = clock.now();
+    do {
       const again = new Date(now.getTime() + CHECK_AGAIN_MS);
       const due = await stores.singleSignOn.takeDue(now, again, CHECKED_AT_ONCE, CHECKED_OF_ACCOUNT);
       if (due.length === 0) return;
       await Promise.all(due.map(({ identity, user }) => this.#check(identity, user)));
-    }
+      now = clock.now();
+    } while (now.getTime() < until);
   }
 
   async #check(identity: Identity, user: User): Promise<void> {
