@@ -145,10 +145,12 @@ describe('the OpenAPI document in the tools of others', () => {
       const unanswered: string[] = [];
       let judged = 0;
       for (const [index, { method, path, requestBody, status }] of answers.entries()) {
+        // Prism ends when a path cannot be decoded.
+        if (!isDecodable(path)) continue;
         const response = await fetch(`${prism.url}${path}`, {
           method,
           headers: { 'X-Api-Key': 'key', 'X-Replay': String(index), 'Content-Type': 'application/json' },
-          ...(requestBody === null || /^(GET|HEAD)$/.test(method) ? {} : { body: requestBody }),
+          ...(requestBody === null || /^(GET|HEAD)$/.test(method) ? {} : { body: readableBody(requestBody) }),
           signal: AbortSignal.timeout(PRISM_MS),
         }).catch((error: unknown) => void unanswered.push(`${method} ${path} ${status}: ${error}`));
         if (!response) continue;
@@ -165,11 +167,28 @@ describe('the OpenAPI document in the tools of others', () => {
       }
       replay.close();
       expect([...faults, ...unanswered]).toEqual([]);
-      expect(judged).toBeGreaterThan(answers.length / 2);
+      expect(judged).toBeGreaterThan(answers.length * 0.99);
     },
     30 * 60_000,
   );
 });
+
+const isDecodable = (path: string) => !/%(?![0-9A-Fa-f]{2})/.test(path);
+
+/**
+ * Returns the body of a request, or an empty object for a body that Prism does not answer: one that is not JSON, or is too
+ * large. Only the answers are judged, and those are replayed.
+ */
+function readableBody(body: string): string {
+  if (body.length > PRISM_BODY_MAX) return '{}';
+  try {
+    JSON.parse(body);
+    return body;
+  } catch {
+    return '{}';
+  }
+}
+const PRISM_BODY_MAX = 90_000;
 
 /** How long Prism may take for an answer, in ms. */
 const PRISM_MS = 20_000;

@@ -22,7 +22,9 @@ from ._signing import RequestSigner
 from ._version import VERSION
 
 API_PATH = "/api/v1"
-_SIGNED_ANEW_MAX = 2
+# How often a refused signature is replaced. A second that a busy key used already is found again with a chance of about
+# one in eight: six tries leave one in 200,000.
+_SIGNED_ANEW_MAX = 6
 _QUOTED_MAX = 200
 _PIECE_BYTES = 65_536
 
@@ -132,10 +134,8 @@ class Transport:
             try:
                 return self._try(call, attempt)
             except GatewayError as error:
-                if attempt > self.options.max_retries:
-                    raise
                 if not self._may_sign_anew(error, attempt):
-                    if not may_repeat(operation.repeat, error):
+                    if attempt > self.options.max_retries or not may_repeat(operation.repeat, error):
                         raise
                     base = self.options.retry_delay_seconds
                     time.sleep(delay_before(attempt, base, error.retry_after, random.random()))
@@ -145,7 +145,8 @@ class Transport:
         """Returns True if a refused signature may be replaced.
 
         Two processes that send equal requests in the same second make the same signature. The gateway accepts it once
-        and answers 401 to the others. A request with 401 was not carried out, so a retry is safe.
+        and answers 401 to the others. A request with 401 was not carried out, so a retry is safe and does not count as
+        one of ``max_retries``.
         """
         return self._signer is not None and error.status_code == 401 and attempt <= _SIGNED_ANEW_MAX
 

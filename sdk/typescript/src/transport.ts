@@ -81,7 +81,11 @@ const API_PATH = '/api/v1';
 const TIMEOUT_MS = 30_000;
 const MAX_RETRIES = 3;
 const RETRY_DELAY_MS = 500;
-const SIGNED_ANEW_MAX = 2;
+/**
+ * How often a refused signature is replaced. A second that a busy key used already is found again with a chance of
+ * about one in eight: six tries leave one in 200,000.
+ */
+const SIGNED_ANEW_MAX = 6;
 const QUOTED_MAX = 200;
 
 /** Sends requests and retries them where that is safe. Throws a `GatewayError` if a request does not succeed. */
@@ -120,8 +124,8 @@ export class Transport {
         return (await this.#try(call, attempt)) as Answer;
       } catch (thrown) {
         const error = thrown as GatewayError;
+        if (!call.signal?.aborted && this.#maySignAnew(error, attempt)) continue;
         const isLast = attempt > maxRetries || call.signal?.aborted;
-        if (!isLast && this.#maySignAnew(error, attempt)) continue;
         if (isLast || !mayRepeat(operation.repeat, error)) throw error;
         const delayMs = delayBefore(attempt, retryDelayMs, error.retryAfter, Math.random());
         await wait(delayMs, call.signal).catch((reason) => {
@@ -134,7 +138,7 @@ export class Transport {
   /**
    * True if a refused signature may be replaced. Two processes that send equal requests in the same second make the
    * same signature. The gateway accepts it once and answers 401 to the others. A request with 401 was not carried out,
-   * so a retry is safe.
+   * so a retry is safe and does not count as one of `maxRetries`.
    */
   #maySignAnew({ statusCode }: GatewayError, attempt: number): boolean {
     return this.#signer !== undefined && statusCode === 401 && attempt <= SIGNED_ANEW_MAX;
