@@ -595,6 +595,15 @@ CREATE INDEX messages_sandbox ON messages USING btree (account_id, channel, seq)
 CREATE INDEX messages_scheduled ON messages USING btree (scheduled_for, id) WHERE (scheduled_for IS NOT NULL);
 CREATE TRIGGER delete_rows_of_messages_delete_old AFTER DELETE ON messages REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION delete_rows_of_messages();
 
+CREATE TABLE messages_with_failures (
+  account_id uuid NOT NULL,
+  seq bigint NOT NULL,
+  channel text NOT NULL,
+  CONSTRAINT messages_with_failures_account_id_channel_seq_fkey FOREIGN KEY (account_id, channel, seq) REFERENCES messages(account_id, channel, seq) ON DELETE CASCADE,
+  CONSTRAINT messages_with_failures_pkey PRIMARY KEY (account_id, channel, seq)
+);
+CREATE UNIQUE INDEX messages_with_failures_pkey ON messages_with_failures USING btree (account_id, channel, seq);
+
 CREATE TABLE passkey_challenges (
   challenge_hash bytea NOT NULL,
   user_id uuid,
@@ -1283,6 +1292,12 @@ AS $function$
       WHERE m.id = NEW.message_id AND NOT EXISTS (
           SELECT FROM failed_messages f WHERE f.account_id = m.account_id AND f.channel = m.channel AND f.seq = m.seq)
         AND NOT EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.status <> 'failed')
+      ON CONFLICT DO NOTHING;
+      INSERT INTO messages_with_failures (account_id, channel, seq)
+      SELECT m.account_id, m.channel, m.seq FROM messages m
+      WHERE m.id = NEW.message_id AND NOT EXISTS (
+          SELECT FROM messages_with_failures f
+          WHERE f.account_id = m.account_id AND f.channel = m.channel AND f.seq = m.seq)
       ON CONFLICT DO NOTHING;
       RETURN NULL;
     END $function$

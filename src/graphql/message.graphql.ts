@@ -18,7 +18,7 @@ import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import { searchedConnection, searchedConnectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
-import { weighingFilter } from './cost.ts';
+import { type FieldCost, weighingFilter } from './cost.ts';
 import {
   ChannelEnum,
   EnvironmentEnum,
@@ -232,11 +232,25 @@ export class MessageFilter {
     description: `The carrier or provider that accepted one of its recipients. ${SEARCHED}`,
   })
   provider?: string | null;
+
+  @InputField(() => MessageStatusEnum, {
+    nullable: true,
+    description: `The status of one of its recipients. FAILED also finds a message that reached its other recipients. An index serves FAILED. With another status: ${SEARCHED}`,
+  })
+  recipientStatus?: MessageStatus | null;
 }
 
 /** Filter fields that no index covers. A total with one of them is expensive. */
 const SEARCHES = ['search', 'sender', 'errorCode', 'provider'];
-const searching = weighingFilter(SEARCHES, 1_000, 0);
+type Cost = NonNullable<FieldCost['each']>;
+/** Adds the points for a recipient's status. `failed` is cheaper, because these messages are listed. */
+const orStatus = (weight: number, listed: number, otherwise: Cost): Cost => {
+  return (args) => {
+    const status = (args.filter as MessageFilter | null | undefined)?.recipientStatus;
+    return Math.max(otherwise(args), status ? (status === 'failed' ? listed : weight) : 0);
+  };
+};
+const searching = orStatus(1_000, 20, weighingFilter(SEARCHES, 1_000, 0));
 const COSTLIEST: MessageOrder = 'cost';
 /** Points for the costliest messages. The query sorts all messages that a search would read. */
 const COSTLIEST_COST = 1_000;
@@ -258,7 +272,7 @@ export class MessageResolver {
     description: 'Messages of all channels, newest first, or as `orderBy` says.',
     cost: {
       each: (args) => searching(args) + (args.orderBy === COSTLIEST ? COSTLIEST_COST : 0),
-      total: weighingFilter(SEARCHES, 2_000, 20),
+      total: orStatus(2_000, 200, weighingFilter(SEARCHES, 2_000, 20)),
     },
   })
   async messages(

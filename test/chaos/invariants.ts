@@ -227,6 +227,13 @@ const INVARIANTS: readonly Invariant[] = [
         USING (account_id, channel, seq) WHERE listed IS NULL OR there IS NULL`,
   },
   {
+    name: 'messages of which a recipient failed are listed',
+    broken: `SELECT * FROM (SELECT account_id, channel, seq, 1 AS listed FROM messages_with_failures) f
+      FULL JOIN (SELECT DISTINCT m.account_id, m.channel, m.seq, 1 AS there
+        FROM recipients r JOIN messages m ON m.id = r.message_id WHERE r.status = 'failed') s
+        USING (account_id, channel, seq) WHERE listed IS NULL OR there IS NULL`,
+  },
+  {
     name: 'deliveries are counted by status',
     broken: DIFFERENT(
       'webhook_id, event, status',

@@ -103,6 +103,38 @@ describe('recipients as a list (R333)', () => {
     expect((await found({ to: new Date(Date.now() + 60_000).toISOString() })).total).toBe(10);
   });
 
+  it('finds a message with one failed recipient of three under FAILED (R410)', async () => {
+    const query = `query ($filter: MessageFilter, $n: Int, $after: String) {
+      messages(first: $n, after: $after, filter: $filter) { totalCount searchedBackTo pageInfo { hasNextPage endCursor }
+        nodes { status recipientCounts { delivered failed } } } }`;
+    const list = async (filter: object, n = 100) => (await data(query, { filter, n })).messages;
+    const mixed = { status: 'DELIVERED', recipientCounts: { delivered: 2, failed: 1 } };
+    expect((await list({ status: 'FAILED' })).nodes).toEqual([]);
+    const failed = { recipientStatus: 'FAILED' };
+    expect(await list(failed, 1)).toMatchObject({ totalCount: 1, searchedBackTo: null, nodes: [mixed] });
+    expect((await list({ ...failed, status: ['DELIVERED'], search: 'Hello' })).nodes).toEqual([mixed]);
+    for (const other of [
+      { environment: 'SANDBOX' },
+      { status: 'FAILED' },
+      { channel: 'EMAIL' },
+      { provider: 'nobody' },
+      { to: new Date(0).toISOString() },
+    ]) {
+      expect(await list({ ...failed, ...other })).toMatchObject({ totalCount: 0, nodes: [] });
+    }
+    expect((await list({ recipientStatus: 'DELIVERED', channel: 'SMS' })).totalCount).toBe(3);
+    // The status and the error are those of one recipient.
+    const { nodes } = (await data(QUERY, { filter: { status: 'FAILED' } })).recipients;
+    const { code } = nodes[0].error;
+    expect((await list({ errorCode: code, ...failed })).totalCount).toBe(1);
+    expect((await list({ errorCode: code, recipientStatus: 'DELIVERED' })).totalCount).toBe(0);
+    const cost = async (filter: object) =>
+      (await graphql(gateway, query, { token, variables: { filter }, headers: { 'Cost-Only': 'true' } })).cost
+        .requested;
+    expect(await cost(failed)).toBeLessThan(500);
+    expect(await cost({ recipientStatus: 'SENT' })).toBeGreaterThan(3_000);
+  });
+
   it('runs as many statements for two rows as for ten, and names what a search costs', async () => {
     const count = async (n: number) => {
       using counter = countStatements();

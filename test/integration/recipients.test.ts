@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
 import pg from 'pg';
+import { up as addEarlierFailures } from '../../migrations/0126_earlier_failures.ts';
 import type { MessageStatus } from '../../src/domain/messages/message.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { PgMessageStore } from '../../src/storage/stores/message.store.ts';
@@ -88,6 +89,33 @@ describe('stored recipients', () => {
     expect(await store.claim([{ messageId: id, position: 0 }])).toEqual([]);
     expect(await store.markRead([{ messageId: id, position: 0 }], new Date())).toHaveLength(1);
     expect(await store.markRead([{ messageId: id, position: 0 }], new Date())).toEqual([]);
+  });
+
+  it('that failed put their message on a list, earlier ones by a migration (R410)', async () => {
+    const listed = async (id: string) =>
+      (
+        await rows(
+          'SELECT FROM messages_with_failures f JOIN messages m USING (account_id, channel, seq) WHERE m.id = $1',
+          [id],
+        )
+      ).length;
+    const id = await message(3);
+    await move(id, 0, 'pending', 'sent');
+    expect(await listed(id)).toBe(0);
+    await move(id, 1, 'pending', 'failed');
+    await move(id, 2, 'pending', 'failed');
+    expect(await hasFailed(id)).toBe(false);
+    expect(await listed(id)).toBe(1);
+    await rows('DELETE FROM messages_with_failures');
+    await addEarlierFailures(knex);
+    await addEarlierFailures(knex);
+    expect(await listed(id)).toBe(1);
+    await rows('DELETE FROM messages WHERE id = $1', [id]);
+    expect(
+      await rows(
+        'SELECT FROM messages_with_failures f LEFT JOIN messages m USING (account_id, channel, seq) WHERE m.id IS NULL',
+      ),
+    ).toEqual([]);
   });
 
   it('that wait for a retry have one for each hand-over, and only the job of the next hand-over finds them', async () => {

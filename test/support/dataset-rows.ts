@@ -215,6 +215,7 @@ export async function fillCounts(run: Run): Promise<void> {
     `INSERT INTO failed_messages (account_id, channel, seq) SELECT m.account_id, m.channel, m.seq
      FROM recipients r JOIN messages m ON m.id = r.message_id WHERE r.status = 'failed'`,
   );
+  await run('INSERT INTO messages_with_failures SELECT * FROM failed_messages');
   await run(
     `INSERT INTO delivery_hours (webhook_id, hour, event, status, deliveries)
      SELECT webhook_id, uuid_hour(id), event, status, count(*) FROM webhook_deliveries GROUP BY 1, 2, 3, 4`,

@@ -188,8 +188,9 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
 }
 
 /** True if no index serves the filter. Then only the newest messages are searched. */
-function isSearch({ search, sender, errorCode, provider }: MessageListFilter): boolean {
-  return [search, sender, errorCode, provider].some((value) => value !== undefined && value !== '');
+function isSearch({ search, sender, errorCode, provider, recipientStatus }: MessageListFilter): boolean {
+  const unlisted = recipientStatus === 'failed' ? undefined : recipientStatus;
+  return [search, sender, errorCode, provider, unlisted].some((value) => value !== undefined && value !== '');
 }
 
 /**

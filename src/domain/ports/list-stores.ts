@@ -21,6 +21,8 @@ export interface MessageListFilter {
   /** Filter: a recipient of the message has this error code, and a recipient has this provider. */
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
+  /** Filter: a recipient of the message has this status. With an error code or provider, the same recipient has both. */
+  readonly recipientStatus?: MessageStatus | undefined;
 }
 /** The time span that a search reads. */
 export type SearchSpan = Pick<MessageListFilter, 'from' | 'to'>;

@@ -2,7 +2,7 @@ import type { Environment } from '../../domain/caller.ts';
 import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
 import { SEARCH_REACH } from '../../domain/ports/list-stores.ts';
 import { containing } from '../postgres/like.ts';
-import { type Sql, statement } from '../postgres/sql.ts';
+import { type Sql, type Statement, statement } from '../postgres/sql.ts';
 import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
 import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, type PageStatements, statusKey } from './status-index.ts';
 
@@ -29,6 +29,8 @@ export interface SeqFilter extends TimeFilter {
   /** Filter: one of the message's recipients has this error code. */
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
+  /** Filter: one of the message's recipients has this status. */
+  readonly recipientStatus?: MessageStatus | undefined;
 }
 export interface Part {
   readonly skipped: number;
@@ -48,10 +50,10 @@ interface Found<Row> {
 
 /**
  * SQL that is true for a search among the numbers up to $7. $8 is a pattern for the text, the sender or an address. $9
- * is the sender, $10 the error code and $11 the provider of a recipient. No index serves these. So a search reads only
- * `SEARCH_REACH` messages back from the end of its time span.
+ * is the sender, $10 the error code, $11 the provider and $12 the status of a recipient. No index serves these, except
+ * the status `failed`. So a search reads only `SEARCH_REACH` messages back from the end of its time span.
  */
-const IS_SEARCHED = 'coalesce($8::text, $9::text, $10::text, $11::text) IS NOT NULL';
+const IS_SEARCHED = `coalesce($8::text, $9::text, $10::text, $11::text, nullif($12::text, 'failed')) IS NOT NULL`;
 const newestWhere = (isBounded: string) => `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
     SELECT least(up_to, $7::bigint) AS up_to,
       greatest(above, CASE WHEN ${isBounded} THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
@@ -63,30 +65,41 @@ const walked = (from: string, seq: string) => `FROM ${from}
     AND ($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
       OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
     AND ($9::text IS NULL OR m.sender = $9)
-    AND (coalesce($10::text, $11::text) IS NULL OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id
-      AND ($10::text IS NULL OR r.error_code = $10) AND ($11::text IS NULL OR r.provider = $11)))
+    AND (coalesce($10::text, $11::text, $12::text) IS NULL OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id
+      AND ($10::text IS NULL OR r.error_code = $10) AND ($11::text IS NULL OR r.provider = $11)
+      AND ($12::text IS NULL OR r.status = $12)))
     AND ${MATCHING}`;
 const ALL = walked('messages m', 'm.seq');
-/** The same search among failed messages only. They are rare and have an index of their own. */
-const FAILED = walked(
-  `(SELECT * FROM failed_messages WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
+/** The same search among the messages of a list. They are rare. */
+const listed = (table: string) =>
+  walked(
+    `(SELECT * FROM ${table} WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
     SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = f.seq OFFSET 0) m`,
-  'f.seq',
-);
+    'f.seq',
+  );
+/** The search among messages whose recipients have all failed. */
+const FAILED = listed('failed_messages');
+/** The search among messages of which a recipient has failed. */
+const WITH_FAILURES = listed('messages_with_failures');
 const newestWalked = (from: string, seq: string) =>
-  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $12`;
-/** The newest $12 matching messages. Reads one message after another. */
+  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $13`;
+/** The newest $13 matching messages. Reads one message after another. */
 const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
 const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
-/** The $12 costliest of the messages that a search reads. No stored count or index orders messages by cost. */
+const KEY_WALK_WITH_FAILURES = statement('key-walk-with-failures', newestWalked(WITH_FAILURES, 'f.seq'));
+/** The $13 costliest of the messages that a search reads. No stored count or index orders messages by cost. */
 const COSTLIEST = statement(
   'costliest',
   `${newestWhere('true')} SELECT m.id, m.channel, m.seq, m.created_at, m.cost_minor ${ALL}
-   ORDER BY m.cost_minor DESC, m.seq DESC LIMIT $12`,
+   ORDER BY m.cost_minor DESC, m.seq DESC LIMIT $13`,
 );
 /** The number of matching messages that a search reads. */
 const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
 const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
+const WALKED_COUNT_WITH_FAILURES = statement(
+  'walked-count-with-failures',
+  `${WALKED} SELECT count(*) AS total ${WITH_FAILURES}`,
+);
 
 /**
  * Returns one page of the messages that the filter matches, by offset, with the total. `pages` (from `messagePages`)
@@ -113,7 +126,7 @@ export async function findBefore(
   limit: number,
 ): Promise<readonly KeyRow[]> {
   if (isWalked(filter)) {
-    const walk = statusKey(filter.status) === 'failed' ? KEY_WALK_FAILED : KEY_WALK;
+    const walk = shortest(filter, KEY_WALK, KEY_WALK_FAILED, KEY_WALK_WITH_FAILURES);
     return sql.query<KeyRow>(walk, [...walking(accountId, channel, filter, before - 1), limit]);
   }
   const part = { skipped: 0, limit };
@@ -179,9 +192,15 @@ export async function countMatching(
     const none = { skipped: 0, limit: 0 };
     return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, null, none)).total;
   }
-  const count = statusKey(filter.status) === 'failed' ? WALKED_COUNT_FAILED : WALKED_COUNT;
+  const count = shortest(filter, WALKED_COUNT, WALKED_COUNT_FAILED, WALKED_COUNT_WITH_FAILURES);
   const [row] = await sql.queryOnDisk<{ total: number }>(count, walking(accountId, channel, filter, null));
   return row?.total ?? 0;
+}
+
+/** Returns the statement that reads the shortest of the lists in which all matches are. */
+function shortest(filter: SeqFilter, all: Statement, failed: Statement, withFailures: Statement): Statement {
+  if (statusKey(filter.status) === 'failed') return failed;
+  return filter.recipientStatus === 'failed' ? withFailures : all;
 }
 
 /** True if the filter has a condition by which blocks count: status, environment or API key. */
@@ -198,8 +217,8 @@ function isWalked(filter: SeqFilter): boolean {
 }
 
 /** True if the filter can only be checked by reading messages. */
-function isSearched({ search, sender, errorCode, provider }: SeqFilter): boolean {
-  return [search, sender, errorCode, provider].some((value) => value !== undefined);
+function isSearched({ search, sender, errorCode, provider, recipientStatus }: SeqFilter): boolean {
+  return [search, sender, errorCode, provider, recipientStatus].some((value) => value !== undefined);
 }
 
 /** Returns $1 to $5, which all statements here share. */
@@ -208,10 +227,11 @@ function matching(accountId: string, channel: Channel, filter: SeqFilter): unkno
   return [accountId, channel, statusKey(status), environment ?? null, apiKeyId ?? null];
 }
 
-/** Returns $1 to $8 for the statements that read message by message. */
+/** Returns $1 to $12 for the statements that read message by message. */
 function walking(accountId: string, channel: Channel, filter: SeqFilter, highest: number | null): unknown[] {
   const pattern = filter.search === undefined ? null : containing(filter.search);
-  const exact = [filter.sender ?? null, filter.errorCode ?? null, filter.provider ?? null];
+  const { sender = null, errorCode = null, provider = null, recipientStatus = null } = filter;
+  const exact = [sender, errorCode, provider, recipientStatus];
   return [...matching(accountId, channel, filter), timesOf(filter), highest, pattern, ...exact];
 }
 

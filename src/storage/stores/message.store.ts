@@ -632,8 +632,9 @@ const LIST_FILTER = `m.account_id = $1 AND ($2::text[] IS NULL OR ${STATUS_OF_ME
   AND ($7::text IS NULL OR m.content ILIKE $7 OR m.sender ILIKE $7
     OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $7))
   AND ($9::text[] IS NULL OR m.channel = ANY ($9)) AND ($10::text IS NULL OR m.sender = $10)
-  AND (coalesce($11::text, $12::text) IS NULL OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id
-    AND ($11::text IS NULL OR r.error_code = $11) AND ($12::text IS NULL OR r.provider = $12)))`;
+  AND (coalesce($11::text, $12::text, $13::text) IS NULL OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id
+    AND ($11::text IS NULL OR r.error_code = $11) AND ($12::text IS NULL OR r.provider = $12)
+    AND ($13::text IS NULL OR r.status = $13)))`;
 const NEWEST_KEYS = statement(
   'list-newest-keys',
   `SELECT f.* FROM unnest($2::text[], $3::bigint[]) AS c (channel, before) CROSS JOIN LATERAL (
@@ -784,6 +785,7 @@ function listFilter(accountId: string, filter: MessageListFilter, ids: readonly 
     filter.sender ?? null,
     filter.errorCode ?? null,
     filter.provider ?? null,
+    filter.recipientStatus ?? null,
   ];
 }
 

@@ -92,6 +92,8 @@ export type MessageFilter = {
   readonly from?: string | null | undefined;
   /** The carrier or provider that accepted one of its recipients. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
   readonly provider?: string | null | undefined;
+  /** The status of one of its recipients. FAILED also finds a message that reached its other recipients. An index serves FAILED. With another status: Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
+  readonly recipientStatus?: MessageStatus | null | undefined;
   /** Part of the text, the sender or the address of a recipient. A phone number may have any form that a send accepts. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
   readonly search?: string | null | undefined;
   /** The sender. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
