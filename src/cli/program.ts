@@ -26,8 +26,8 @@ export function createProgram(runner: CliRunner): Command {
   const program = new Command('npm run cli --')
     .description('Administration of the messaging gateway from a shell.')
     .exitOverride()
-    // Print no errors here: the caller prints them as one line. commander still writes to stderr when no command is
-    // named: the help. Write that to stdout.
+    // Print no errors here: the caller prints them as one line. If no command is given, commander writes the help to
+    // stderr. Write it to stdout instead.
     .configureOutput({ outputError: () => undefined, writeErr: (text) => process.stdout.write(text) })
     .addHelpText(
       'after',

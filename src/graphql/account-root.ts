@@ -1,6 +1,6 @@
 /**
- * Makes the type `Account` a root of queries: it has the lists of an account. Operators read the lists of any account
- * through it.
+ * Adds the lists of `Query`, such as `messages`, to the type `Account`. With `account(id)` operators read the lists of
+ * any account.
  */
 import { type GraphQLFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
 import type { GraphqlContext } from './context.ts';

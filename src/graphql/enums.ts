@@ -28,7 +28,7 @@ import { ERROR_CODE_DESCRIPTIONS, GRAPHQL_ERROR_CODES, graphqlCodeOf } from './e
 type NameOf<Word extends string> = (word: Word) => string;
 const inCapitals = (word: string) => word.toUpperCase();
 
-/** Makes a GraphQL enum from words of the domain. Names are the words in capitals, or what `nameOf` returns. */
+/** Makes a GraphQL enum from a union of strings. A name is the string in capitals, or what `nameOf` returns. */
 function enumOf<Word extends string>(
   name: string,
   description: string,

@@ -7,10 +7,9 @@ const PATIENCE_MS = 30_000;
 const CLOSING_PATIENCE_MS = 5_000;
 
 /**
- * Destroys connections of `server` whose client has stopped reading. Otherwise the gateway would keep the data for it
- * in memory as long as the client stays connected. A slow reader still gets its whole answer. While `isAnswering`
- * returns true, the gateway is still making an answer, so the connection stays open although it is silent. `closing`
- * shortens the time limit.
+ * Destroys connections of `server` whose client has stopped reading. Otherwise unread data would stay in memory as long
+ * as the client stays connected. A slow reader still gets its whole answer. A silent connection stays open while
+ * `isAnswering` returns true. The returned `closing` makes the time limit shorter for the rest of the process.
  */
 export function dropStalledReaders(
   server: Server,

@@ -50,7 +50,7 @@ interface Gateway {
   readonly dataDir: string;
   process: ServerProcess;
   url: string | undefined;
-  /** Number of disorders that keep the gateway killed at present. */
+  /** Number of disorders that need this gateway to stay down now. It may start again at 0. */
   kills: number;
   starting: Promise<void> | undefined;
   /** Total time in ms for which the gateway's machine was suspended. */

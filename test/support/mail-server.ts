@@ -27,7 +27,7 @@ export interface ReceivedMail {
   readonly user: string | undefined;
   /** The name that the client gave in EHLO. */
   readonly greeting: string;
-  /** The header fields in order: without folds, and with decoded RFC 2047 words. */
+  /** All header fields in their order. Folded lines are joined, and RFC 2047 encoded words are decoded. */
   readonly headers: readonly { readonly name: string; readonly value: string }[];
   /** Returns the value of a header. Undefined if it is missing. Throws if it appears twice. */
   header(name: string): string | undefined;

@@ -34,7 +34,7 @@ export async function beginSingleSignOn(
   return { url, cookies, cookie };
 }
 
-/** Finishes a sign-in with the query to which the provider led back, as the page of `provider`. */
+/** Finishes a sign-in with the query of the provider's redirect. `provider` is the end of the redirect URI. */
 export function finishSingleSignOn(
   gateway: Pick<TestGateway, 'url'>,
   query: string,

@@ -518,8 +518,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the session of a token and extends it, or returns the access token. Undefined if the token is unknown or
-   * has ended.
+   * Returns the session or the access token that `token` belongs to. A session is extended. Undefined if the token is
+   * unknown or has ended.
    */
   async find(token: string): Promise<Session | undefined> {
     const { stores, clock } = this.#deps;

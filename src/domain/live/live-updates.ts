@@ -5,6 +5,8 @@ import { Watch } from './watch.ts';
 interface Watcher {
   readonly kinds: readonly LiveKind[];
   readonly id: string | undefined;
+  /** True from the time from which no change is missed. */
+  isListening: boolean;
 }
 
 /**
@@ -15,6 +17,7 @@ export class LiveUpdates {
   readonly #feed: LiveFeed;
   readonly #timers: Timers;
   readonly #accounts = new Map<string, Map<Watch, Watcher>>();
+  /** Number of subscriptions, with those that still start. */
   #size = 0;
   #stopListening: (() => Promise<void>) | undefined;
   #listening: Promise<void> = Promise.resolve();
@@ -24,15 +27,18 @@ export class LiveUpdates {
     this.#feed = feed;
   }
 
-  /** Number of subscriptions. */
+  /** Number of subscriptions that get every change from now on. Those that still start are not counted. */
   get size(): number {
-    return this.#size;
+    return this.#watchers().filter(([, { isListening }]) => isListening).length;
   }
 
   /** Number of changed objects that were not delivered yet. */
   get waiting(): number {
-    const watches = [...this.#accounts.values()].flatMap((own) => [...own.keys()]);
-    return watches.reduce((sum, watch) => sum + watch.waiting, 0);
+    return this.#watchers().reduce((sum, [watch]) => sum + watch.waiting, 0);
+  }
+
+  #watchers(): [Watch, Watcher][] {
+    return [...this.#accounts.values()].flatMap((own) => [...own]);
   }
 
   /**
@@ -54,11 +60,13 @@ export class LiveUpdates {
       void this.#startOrStopListening();
     });
     const close = () => watch.close();
-    this.#accounts.set(accountId, watches.set(watch, { kinds, id }));
+    const watcher = { kinds, id, isListening: false };
+    this.#accounts.set(accountId, watches.set(watch, watcher));
     this.#size += 1;
     signal.addEventListener('abort', close);
     if (signal.aborted) close();
     await this.#startOrStopListening();
+    watcher.isListening = true;
     return watch;
   }
 

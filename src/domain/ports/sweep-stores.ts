@@ -46,7 +46,7 @@ export type ErasableEvent = RecordedEvent & NewEvent;
  * reports and deliveries.
  */
 export interface RetentionStore {
-  /** Returns the lanes whose next message is due at `now`. */
+  /** Returns the lanes whose next message must be erased or deleted by `now`. */
   due(now: Date): Promise<readonly RetentionLane[]>;
   /** Locks a lane until the transaction ends. Returns undefined while another process has it locked. */
   claim(lane: RetentionLane): Promise<RetentionProgress | undefined>;

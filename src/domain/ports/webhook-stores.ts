@@ -172,8 +172,8 @@ export interface DeliveryStore {
     withNewRetries: boolean,
   ): Promise<readonly WebhookDelivery[]>;
   /**
-   * Returns the ids of failed deliveries whose events were recorded in a time span, in order of id, after `afterId`.
-   * Tests are left out.
+   * Returns the ids of failed deliveries after `afterId`, in order of id. Only events that were recorded in `span`
+   * count. Events of `webhook.test` do not.
    */
   failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;
   /** Ends open deliveries without an attempt. Returns the deliveries that were open. */

@@ -17,7 +17,7 @@ export interface RecordedEvent {
   readonly body: string;
 }
 
-/** The fields of an event that the rows of its recipient and message hold too. So a store need not store them twice. */
+/** The fields of an event that are also in the rows of its recipient and message. A store need not copy them. */
 export interface EventSource {
   readonly to: string;
   readonly from: string;

@@ -7,7 +7,7 @@ export const SLOT_MINUTES = [15, 60, 360, 1_440] as const;
 const AT_ONCE = 50_000;
 
 const SEQS = ['sms', 'email', 'push', 'whatsapp'] as const;
-/** The columns by which both recipients and messages are counted, besides the slot. */
+/** Columns of GROUP BY for the counts of both messages and recipients. The quarter of an hour is added to them. */
 const OF_BOTH = 'account_id, channel, environment, api_key_id, sender, prefix, provider';
 const KEY = `${OF_BOTH}, status, error_code`;
 const FIGURES = ['messages', 'recipients', 'cost_minor', 'refund_minor'] as const;

@@ -102,8 +102,8 @@ const WALKED_COUNT_WITH_FAILURES = statement(
 );
 
 /**
- * Returns one page of the messages that the filter matches, by offset, with the total. `pages` (from `messagePages`)
- * says which columns it returns.
+ * Returns one page (`part`) of the matching messages, and their total. `pages`, made by `messagePages`, are the SQL
+ * statements. They decide the columns.
  */
 export async function findPart<Row extends { id: string }>(
   sql: Sql,

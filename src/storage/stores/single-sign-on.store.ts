@@ -66,8 +66,8 @@ const IDENTITY_COLUMNS = [
 const NO_ACCOUNT = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Returns the SQL condition for identities in `table` whose person the provider has confirmed within the last hour.
- * `now` is an SQL expression (R358).
+ * Returns the SQL condition for identities in `table` that have not ended and were checked at their provider within
+ * `CHECKED_FOR_MINUTES` (R358). `now` is an SQL expression.
  */
 export function checkedIdentity(table: string, now: string): string {
   return `${table}.ended_at IS NULL AND ${table}.checked_at > ${now}::timestamptz - interval '${CHECKED_FOR_MINUTES} minutes'`;

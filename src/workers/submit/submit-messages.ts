@@ -25,8 +25,8 @@ export class JobInterrupted extends Error {
 }
 
 /**
- * A job keeps its slot for this time, in ms. After it, the job releases the slot if at most `MAX_RECIPIENTS_WAITING` of
- * its recipients have no answer yet.
+ * How often, in ms, a job checks whether it can release its slot. It can if at most `MAX_RECIPIENTS_WAITING` recipients
+ * have no answer yet.
  */
 const RELEASE_SLOT_MS = 250;
 const MAX_RECIPIENTS_WAITING = 20;
