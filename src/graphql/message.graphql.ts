@@ -33,7 +33,7 @@ import { Money, moneyOf } from './money.graphql.ts';
 import { Node } from './node.graphql.ts';
 import { type PricedRecipient, RecipientType } from './recipient.graphql.ts';
 import { Currency, DateTime, JsonObject } from './scalars.ts';
-import { SliceArgs } from './slice-args.ts';
+import { TwoWaySliceArgs } from './slice-args.ts';
 import { Arg, Field, FieldResolver, InputField, Query } from './typed.ts';
 
 @ObjectType('TimelineEntry', { description: 'One thing that happened to a message.', simpleResolvers: true })
@@ -240,6 +240,9 @@ export class MessageFilter {
   recipientStatus?: MessageStatus | null;
 }
 
+const NOT_FROM_END =
+  '`last` and `before` do not go with `orderBy: COST`, nor with the filters `search`, `sender`, `errorCode`, `provider` and `recipientStatus`.';
+
 /** Filter fields that no index covers. A total with one of them is expensive. */
 const SEARCHES = ['search', 'sender', 'errorCode', 'provider'];
 type Cost = NonNullable<FieldCost['each']>;
@@ -269,7 +272,7 @@ export class MessageResolver {
 
   @Query(() => MessageConnection, {
     nullable: true,
-    description: 'Messages of all channels, newest first, or as `orderBy` says.',
+    description: `Messages of all channels, newest first, or as \`orderBy\` says. ${NOT_FROM_END}`,
     cost: {
       each: (args) => searching(args) + (args.orderBy === COSTLIEST ? COSTLIEST_COST : 0),
       total: orStatus(2_000, 200, weighingFilter(SEARCHES, 2_000, 20)),
@@ -277,7 +280,7 @@ export class MessageResolver {
   })
   async messages(
     @Ctx() { run, operations }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
+    @Args(() => TwoWaySliceArgs) slice: TwoWaySliceArgs,
     @Arg('filter', () => MessageFilter, { nullable: true, description: 'Default: all.' })
     filter?: MessageFilter | null,
     @Arg('orderBy', () => MessageOrderEnum, { nullable: true, description: 'The order. Default: TIME.' })

@@ -11,7 +11,7 @@ import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
 import { RecipientType } from './recipient.graphql.ts';
 import { DateTime } from './scalars.ts';
-import { SliceArgs } from './slice-args.ts';
+import { TwoWaySliceArgs } from './slice-args.ts';
 import { Arg, FieldResolver, InputField, Query } from './typed.ts';
 
 @InputType({ description: 'Conditions on recipients. All that are given must hold.' })
@@ -67,7 +67,7 @@ const RecipientConnection = searchedConnectionOf('Recipient', () => RecipientTyp
 export class RecipientListResolver {
   @Query(() => RecipientConnection, {
     nullable: true,
-    description: `Recipients of all messages, those of the newest message first. Without \`address\`, only the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel between \`from\` and \`to\` are searched.`,
+    description: `Recipients of all messages, those of the newest message first. Without \`address\`, only the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel between \`from\` and \`to\` are searched, and \`last\` and \`before\` go only with the filters \`channel\`, \`from\` and \`to\`.`,
     cost: {
       each: (args) => weighingFilter(['address'], 20, searching(args))(args),
       total: weighingFilter(['address'], 50, 2_000),
@@ -75,7 +75,7 @@ export class RecipientListResolver {
   })
   async recipients(
     @Ctx() { run, operations }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
+    @Args(() => TwoWaySliceArgs) slice: TwoWaySliceArgs,
     @Arg('filter', () => RecipientFilter, { nullable: true, description: 'Default: all.' })
     filter?: RecipientFilter | null,
   ) {

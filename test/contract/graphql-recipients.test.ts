@@ -77,6 +77,42 @@ describe('recipients as a list (R333)', () => {
     expect(walked).toEqual(expected);
   });
 
+  it.each([1, 2, 3, 100])('has the same recipients from its end, in pages of %d (R390)', async (n) => {
+    const query = `query ($n: Int, $before: String, $filter: RecipientFilter) {
+      recipients(last: $n, before: $before, filter: $filter) {
+        edges { cursor node { to message { id } } } pageInfo { hasNextPage hasPreviousPage startCursor } } }`;
+    const forward = async (filter: object) => {
+      const whole = '{ edges { cursor node { to message { id } } } }';
+      const text = `query ($filter: RecipientFilter) { recipients(first: 100, filter: $filter) ${whole} }`;
+      return (await data(text, { filter })).recipients.edges;
+    };
+    const next = `query ($after: String, $filter: RecipientFilter) {
+      recipients(first: 100, after: $after, filter: $filter) { nodes { to message { id } } } }`;
+    for (const filter of [{}, { channel: ['EMAIL'] }, { address: '0700000019' }]) {
+      const expected = (await forward(filter)).map(({ node }: { node: object }) => node);
+      const walked: { cursor: string; node: object }[] = [];
+      for (let before: string | null | undefined; before !== null; ) {
+        const { edges, pageInfo } = (await data(query, { n, before, filter })).recipients;
+        expect(pageInfo.hasNextPage).toBe(before !== undefined);
+        walked.unshift(...edges);
+        before = pageInfo.hasPreviousPage ? pageInfo.startCursor : null;
+      }
+      expect(walked.map(({ node }) => node)).toEqual(expected);
+      // Also the cursors of a page that was read backward continue forward.
+      for (const [index, { cursor }] of walked.entries()) {
+        expect((await data(next, { after: cursor, filter })).recipients.nodes).toEqual(
+          expected.slice(index + 1),
+        );
+      }
+    }
+    for (const wrong of [{ status: 'FAILED' }, { sender: 'SHOP' }, { environment: 'SANDBOX' }]) {
+      const refused = await graphql(gateway, query, { token, variables: { n, filter: wrong } });
+      expect(codesOf(refused)).toEqual(['BAD_USER_INPUT']);
+    }
+    const both = '{ recipients(first: 1, last: 1) { nodes { to } } }';
+    expect(codesOf(await graphql(gateway, both, { token }))).toEqual(['BAD_USER_INPUT']);
+  });
+
   it('is filtered by what support asks for', async () => {
     expect(await found({ address: '0700 000 019', environment: 'PRODUCTION' })).toEqual({
       rows: ['+256700000019', '+256700000019'],

@@ -152,6 +152,17 @@ describe('rows that PostgreSQL reads for a list', () => {
         if (!more) expect({ filter, total: await slice.total() }).toEqual({ filter, total: expected.length });
       }
       expect({ filter, read }).toEqual({ filter, read: expected });
+      const { search, sender, errorCode } = filter;
+      if (search === undefined && sender === undefined && errorCode === undefined) {
+        const backward: string[] = [];
+        for (let before: string | undefined, more = true; more; ) {
+          const slice = await messageLists.list.run(member, { last: 100, before, filter });
+          backward.unshift(...slice.edges.map(({ node }) => node.id));
+          before = slice.edges[0]?.cursor;
+          more = slice.hasPreviousPage;
+        }
+        expect({ filter, backward }).toEqual({ filter, backward: expected });
+      }
       // The history takes one channel, and one status or none. Skip filters that it cannot express.
       const { status: [status, another] = [], environment, from: since, to: until, ...others } = filter;
       if (another !== undefined || Object.keys(others).length > 0) continue;

@@ -83,6 +83,24 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     ...sliced(`recipients ${name}`.trim(), () => operations.recipientLists.list.run(member, { filter })),
     ...(reach === undefined ? {} : { reach }),
   });
+  /** The last page of a list, read from its end. */
+  const last = (
+    name: string,
+    filter: Parameters<Operations['messageLists']['list']['run']>[1]['filter'],
+    reach?: number,
+  ): ListQuery => ({
+    ...sliced(`messages from the end ${name}`.trim(), () =>
+      operations.messageLists.list.run(member, { filter, last: DEFAULT_PAGE }),
+    ),
+    ...(reach === undefined ? {} : { reach }),
+  });
+  const lastRecipients = (
+    name: string,
+    filter: Parameters<Operations['recipientLists']['list']['run']>[1]['filter'],
+  ) =>
+    sliced(`recipients from the end ${name}`.trim(), () =>
+      operations.recipientLists.list.run(member, { filter, last: DEFAULT_PAGE }),
+    );
   const owed = (
     name: string,
     id: string,
@@ -166,6 +184,17 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     looked('apiKeyId', { apiKeyId: rareKeyId }, (DEFAULT_PAGE + 1) * BLOCK_BY_KEY),
     looked('search, in many', { search: 'number' }, SEARCH_REACH),
     looked('search, in few', { search: NEEDLE }, SEARCH_REACH),
+    last('', {}),
+    last('channel', { channel: ['sms'] }),
+    last('status=DELIVERED', { status: ['delivered'] }),
+    last('status=FAILED', { status: ['failed'] }),
+    last('status=FAILED, PENDING', { status: ['failed', 'pending'] }),
+    last('environment=SANDBOX', { environment: 'sandbox' }),
+    last('from, to', { from, to }),
+    last('apiKeyId', { apiKeyId: rareKeyId }, (DEFAULT_PAGE + 1) * BLOCK_BY_KEY),
+    lastRecipients('', {}),
+    lastRecipients('from, to', { from, to }),
+    { ...lastRecipients('address', { address: REGULAR }), isSorted: true },
     recipients('', {}),
     recipients('status=DELIVERED', { status: ['delivered'] }, SEARCH_REACH),
     recipients('status=FAILED', { status: ['failed'] }, SEARCH_REACH),

@@ -3,7 +3,14 @@ import { ACCOUNT_ROLES, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { type KeyRange, keyRange, type Slice, type SliceInput, sliceOf } from '../paging.ts';
+import {
+  type Slice,
+  sliceOf,
+  type TwoWayRange,
+  type TwoWaySliceInput,
+  twoWayRange,
+  twoWaySliceOf,
+} from '../paging.ts';
 import type { ChannelCounter, MessageKey, MessageListFilter } from '../ports/list-stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
@@ -13,16 +20,20 @@ import { timelineOf } from './message-operations.ts';
 import { searchedDigits } from './msisdn.ts';
 
 const SEARCH_MAX_LENGTH = 100;
-/** The form of a cursor. The list merges the lists of four channels, so a cursor holds a position for each channel. */
-const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
+/**
+ * The form of a cursor. The list merges the lists of four channels, so a cursor holds a position for each channel, and
+ * the channel of its message.
+ */
+const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}\.[0-3]$/;
 export const MESSAGE_ORDERS = ['time', 'cost'] as const;
 export type MessageOrder = (typeof MESSAGE_ORDERS)[number];
 const READ = { roles: ACCOUNT_ROLES } as const;
 
-export interface MessageListInput extends SliceInput {
+export interface MessageListInput extends TwoWaySliceInput {
   readonly filter?: MessageListFilter | undefined;
   readonly orderBy?: MessageOrder | undefined;
 }
+/** For each channel a number: the list continues with the messages that have smaller numbers. */
 type Positions = ReadonlyMap<Channel, number>;
 interface MessageWithCursor {
   readonly message: Message;
@@ -34,9 +45,10 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   const costliest = async (
     caller: Caller,
     filter: MessageListFilter,
-    { limit, after }: KeyRange,
+    { limit, after, isBackward }: TwoWayRange,
   ): Promise<Slice<Message>> => {
     const accountId = accountIdOf(caller);
+    if (isBackward) throw validationError([{ path: 'last', message: 'is not possible with orderBy: COST' }]);
     if (after !== undefined) {
       throw validationError([
         { path: 'after', message: 'is not possible with orderBy: COST, which has one page' },
@@ -59,7 +71,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   return {
     /**
      * Lists the messages of all channels, newest first, or those with the highest cost first. The list by cost has only
-     * one page (R294).
+     * one page (R294). Throws `validation_error` for `last` or `before` with a search or by cost (R390).
      */
     list: operation(
       'message.list',
@@ -69,20 +81,24 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         const filter = readFilter(input.filter ?? {});
         checkSearch(filter);
         refuseMaskedSearch(caller, filter.search);
-        const range = keyRange(input, CHANNELS_KEY);
+        const range = twoWayRange(input, CHANNELS_KEY);
         if (input.orderBy === 'cost') return costliest(caller, filter, range);
+        const isServed = !isSearch(filter) && filter.recipientStatus === undefined;
+        if (range.isBackward && !isServed) throw searchFromEnd();
         const counters = await stores.messageLists.counters(accountId);
-        const start = range.after === undefined ? positionsAfterLast(counters) : positionsIn(range.after);
+        const start = startOf(range, counters);
         const read = onlyChannels(start, filter.channel);
-        const foundKeys = await stores.messageLists.keys(accountId, filter, read, range.limit);
-        const keys = merge(foundKeys, range.limit);
+        const foundKeys = await (range.isBackward
+          ? stores.messageLists.keysFrom(accountId, filter, read, range.limit)
+          : stores.messageLists.keys(accountId, filter, read, range.limit));
+        const keys = merge(foundKeys, range.limit, range.isBackward);
         const ids = keys.map((key) => key.id);
         const found = shownMessages(caller, await stores.messageLists.findMany(accountId, ids));
-        const withCursor = withCursors(keys, found, start);
-        const slice = sliceOf(
+        const withCursor = withCursors(keys, found, start, range.isBackward);
+        const slice = twoWaySliceOf(
           withCursor,
           range,
-          ({ after }) => [...after.values()].join('.'),
+          ({ after, message }) => [...after.values(), CHANNELS.indexOf(message.channel)].join('.'),
           () => {
             const isFiltered = Object.values(filter).some((value) => value !== undefined);
             if (isFiltered) return stores.messageLists.count(accountId, filter);
@@ -193,6 +209,12 @@ function isSearch({ search, sender, errorCode, provider, recipientStatus }: Mess
   return [search, sender, errorCode, provider, unlisted].some((value) => value !== undefined && value !== '');
 }
 
+/** Returns the refusal of a search that is asked for from its end. No index finds the last of its rows. */
+export function searchFromEnd() {
+  const message = 'last and before are not possible with filters that no index serves';
+  return validationError([{ path: 'last', message }]);
+}
+
 /**
  * Returns the channels for which fewer rows than `limit` were found. There the list ends, or the search has stopped.
  */
@@ -231,13 +253,25 @@ function ownIds(caller: Caller, messages: readonly Message[]): string[] {
   return messages.map((message) => message.id);
 }
 
-function positionsAfterLast(counters: ReadonlyMap<Channel, ChannelCounter>): Positions {
-  return new Map([...counters].map(([channel, { last }]) => [channel, last + 1]));
-}
-
-function positionsIn(key: string): Positions {
+/**
+ * Returns where a page starts in each channel: below these numbers. A page that is read backward starts at these
+ * numbers and goes up.
+ */
+function startOf(
+  { isBackward, after, before }: TwoWayRange,
+  counters: ReadonlyMap<Channel, ChannelCounter>,
+): Positions {
+  const key = isBackward ? before : after;
+  if (key === undefined) {
+    const startIn = ({ last, kept }: ChannelCounter) => (isBackward ? last - kept : last) + 1;
+    return new Map([...counters].map(([channel, counter]) => [channel, startIn(counter)]));
+  }
   const numbers = key.split('.').map(Number);
-  return new Map(CHANNELS.map((channel, index) => [channel, numbers[index] ?? 0]));
+  // The message of the cursor itself is not before the cursor.
+  const own = isBackward ? numbers.at(-1) : undefined;
+  return new Map(
+    CHANNELS.map((channel, index) => [channel, (numbers[index] ?? 0) + (index === own ? 1 : 0)]),
+  );
 }
 
 function onlyChannels(positions: Positions, channels: readonly Channel[] | undefined): Positions {
@@ -246,38 +280,49 @@ function onlyChannels(positions: Positions, channels: readonly Channel[] | undef
 }
 
 /**
- * Merges the channels' lists and returns the newest `limit` messages. Messages of the same channel stay in the order of
- * `seq`. So the position in the cursor never skips a message of that channel.
+ * Merges the channels' lists and returns the newest `limit` messages, or with `isBackward` the oldest ones, oldest
+ * first. Messages of the same channel stay in the order of `seq`. So the position in the cursor never skips a message
+ * of that channel. Both directions have the same order: by time, then by channel.
  */
-export function merge<Key extends MessageKey>(keys: readonly Key[], limit: number): Key[] {
+export function merge<Key extends MessageKey>(
+  keys: readonly Key[],
+  limit: number,
+  isBackward = false,
+): Key[] {
   const lists = [...Map.groupBy(keys, (key) => key.channel).values()];
   const merged: Key[] = [];
   while (merged.length < limit) {
-    let newest: Key[] | undefined;
-    for (const list of lists) if (isNewer(list[0], newest?.[0])) newest = list;
-    const next = newest?.shift();
-    if (!next) break;
-    merged.push(next);
+    let next: Key[] | undefined;
+    for (const list of lists) {
+      if (list[0] && (!next?.[0] || isNewer(list[0], next[0]) !== isBackward)) next = list;
+    }
+    const taken = next?.shift();
+    if (!taken) break;
+    merged.push(taken);
   }
   return merged;
 }
 
-function isNewer(left: MessageKey | undefined, right: MessageKey | undefined): boolean {
-  if (!left || !right) return left !== undefined;
+/** Compares messages of different channels. */
+function isNewer(left: MessageKey, right: MessageKey): boolean {
   const difference = left.createdAt.getTime() - right.createdAt.getTime();
-  return difference > 0 || (difference === 0 && left.id > right.id);
+  if (difference !== 0) return difference > 0;
+  return CHANNELS.indexOf(left.channel) < CHANNELS.indexOf(right.channel);
 }
 
 function withCursors(
   keys: readonly MessageKey[],
   found: readonly Message[],
   start: Positions,
+  isBackward = false,
 ): MessageWithCursor[] {
   const byId = new Map(found.map((message) => [message.id, message]));
-  let after = start;
-  return keys.flatMap((key) => {
-    after = new Map([...after, [key.channel, key.seq]]);
-    const message = byId.get(key.id);
+  let passed = start;
+  return keys.flatMap(({ id, channel, seq }) => {
+    const after = new Map([...passed, [channel, seq]]);
+    // Of a page that is read backward, the next messages are newer: the list continues with this one after them.
+    passed = isBackward ? new Map([...passed, [channel, seq + 1]]) : after;
+    const message = byId.get(id);
     return message ? [{ message, after }] : [];
   });
 }

@@ -1,11 +1,11 @@
 import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
-import { keyRange, type Slice, type SliceInput, sliceOf } from '../paging.ts';
+import { type Slice, type TwoWaySliceInput, twoWayRange, twoWaySliceOf } from '../paging.ts';
 import type { ListedRecipient, RecipientListFilter, RecipientPlace } from '../ports/list-stores.ts';
 import { parseMailbox } from './email-address.ts';
 import { CHANNELS, type Channel } from './message.ts';
-import { merge, onlyEnded } from './message-list-operations.ts';
+import { merge, onlyEnded, searchFromEnd } from './message-list-operations.ts';
 import { parseMsisdn } from './msisdn.ts';
 
 /**
@@ -16,7 +16,7 @@ const PLACE_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}\.[0-3]\.[0-9]{1,5}$/;
 /** A position after the last recipient of any message. */
 const AFTER_ALL = 32_767;
 
-export interface RecipientListInput extends SliceInput {
+export interface RecipientListInput extends TwoWaySliceInput {
   readonly filter?: RecipientListFilter | undefined;
 }
 type Places = ReadonlyMap<Channel, RecipientPlace>;
@@ -27,7 +27,8 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
     /**
      * Lists recipients (R333). The newest message comes first, and its recipients are in order of their position.
      * `filter.address` may have any form that a send accepts. Without it, only the newest `SEARCH_REACH` messages of
-     * each channel between `from` and `to` are read.
+     * each channel between `from` and `to` are read. Throws `validation_error` for `last` or `before` with a filter that
+     * no index serves (R390).
      */
     list: operation(
       'message.listRecipients',
@@ -41,16 +42,21 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
           status: status?.length ? status : undefined,
           address: address === undefined ? undefined : storedForm(address),
         };
-        const range = keyRange(input, PLACE_KEY);
-        const start = range.after === undefined ? await newest() : placesIn(range.after);
+        const range = twoWayRange(input, PLACE_KEY);
+        const { isBackward = false, limit } = range;
+        if (isBackward && !isIndexed(filter)) throw searchFromEnd();
+        const key = isBackward ? range.before : range.after;
+        const start = key === undefined ? await end() : placesIn(key);
         const read = new Map([...start].filter(([one]) => channels.includes(one)));
-        const found = await stores.recipientLists.list(accountId, filter, read, range.limit);
-        const rows = withPlaces(merge(found, range.limit), start);
-        const slice = sliceOf(rows, range, keyOf, () =>
+        const found = isBackward
+          ? await stores.recipientLists.listBefore(accountId, filter, read, limit)
+          : await stores.recipientLists.list(accountId, filter, read, limit);
+        const rows = withPlaces(merge(found, limit, isBackward), start, isBackward);
+        const slice = twoWaySliceOf(rows, range, keyOf, () =>
           stores.recipientLists.count(accountId, filter, channels),
         );
         const edges = slice.edges.map(({ cursor, node }) => ({ cursor, node: node.recipient }));
-        if (filter.address !== undefined) return { ...slice, edges };
+        if (filter.address !== undefined || isBackward) return { ...slice, edges };
         const ended = [...onlyEnded(read, found, range.limit)];
         // The search also reads the message with the number of the place itself. So start one number above it.
         const before = new Map(ended.map(([one, { seq }]) => [one, seq + 1]));
@@ -60,10 +66,14 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
           searchedBackTo: () => stores.messageLists.searchStop(accountId, filter, before),
         };
 
-        async function newest(): Promise<Places> {
+        /** Returns the places at that end of the list at which the page starts. */
+        async function end(): Promise<Places> {
           const counters = await stores.messageLists.counters(accountId);
           return new Map(
-            [...counters].map(([one, { last }]) => [one, { seq: last + 1, position: AFTER_ALL }]),
+            [...counters].map(([one, { last, kept }]) => [
+              one,
+              { seq: (isBackward ? last - kept : last) + 1, position: AFTER_ALL },
+            ]),
           );
         }
       },
@@ -80,18 +90,38 @@ function storedForm(address: string): string {
   return parsed ?? address;
 }
 
+/** True if an index serves the filter: it has an address, or only a channel and a time span. */
+function isIndexed({
+  address,
+  channel: _channel,
+  from: _from,
+  to: _to,
+  ...rest
+}: RecipientListFilter): boolean {
+  return address !== undefined || Object.values(rest).every((value) => value === undefined);
+}
+
 interface PlacedRecipient {
   readonly recipient: ListedRecipient;
   readonly places: Places;
 }
 
 /** Adds to each recipient the places after which the list continues, one for each channel. */
-function withPlaces(found: readonly ListedRecipient[], start: Places): PlacedRecipient[] {
+function withPlaces(
+  found: readonly ListedRecipient[],
+  start: Places,
+  isBackward: boolean,
+): PlacedRecipient[] {
   let places = start;
+  // Messages of other channels that were shown before were shown with all their recipients. Read backward, they are
+  // behind the place, so the place is before them.
+  const passedBy = ({ seq, position }: RecipientPlace) =>
+    isBackward && position !== AFTER_ALL ? seq + 1 : seq;
   return found.map((recipient) => {
     const { channel, seq, position } = recipient;
-    // Messages of other channels that were shown before were shown with all their recipients.
-    const passed = [...places].map(([one, place]) => [one, { ...place, position: AFTER_ALL }] as const);
+    const passed = [...places].map(
+      ([one, place]) => [one, { seq: passedBy(place), position: AFTER_ALL }] as const,
+    );
     places = new Map([...passed, [channel, { seq, position }]]);
     return { recipient, places };
   });

@@ -88,6 +88,16 @@ export interface MessageListStore {
     before: ReadonlyMap<Channel, number>,
     limit: number,
   ): Promise<readonly MessageKey[]>;
+  /**
+   * For each channel in `from`, returns up to `limit` messages with the given sequence number or a higher one, lowest
+   * first. The filter must be one that an index serves.
+   */
+  keysFrom(
+    accountId: string,
+    filter: MessageListFilter,
+    from: ReadonlyMap<Channel, number>,
+    limit: number,
+  ): Promise<readonly MessageKey[]>;
   count(accountId: string, filter: MessageListFilter): Promise<number>;
   /**
    * Returns the ids of the messages with the highest cost, the highest first. For each channel, it looks only at the
@@ -152,6 +162,16 @@ export interface RecipientListStore {
     accountId: string,
     filter: RecipientListFilter,
     after: ReadonlyMap<Channel, RecipientPlace>,
+    limit: number,
+  ): Promise<readonly ListedRecipient[]>;
+  /**
+   * For each channel, returns up to `limit` recipients before the given place, the nearest first. The filter must have
+   * an address, or no condition but a channel and a time span.
+   */
+  listBefore(
+    accountId: string,
+    filter: RecipientListFilter,
+    before: ReadonlyMap<Channel, RecipientPlace>,
     limit: number,
   ): Promise<readonly ListedRecipient[]>;
   /** Returns the number of matching recipients in the messages that `list` reads. */

@@ -87,6 +87,13 @@ const newestWalked = (from: string, seq: string) =>
 const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
 const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
 const KEY_WALK_WITH_FAILURES = statement('key-walk-with-failures', newestWalked(WITH_FAILURES, 'f.seq'));
+/** The oldest $8 matching messages from number $7 on. Reads one message after another, in the time span $6. */
+const KEY_CLIMB = statement(
+  'key-climb',
+  `WITH RECURSIVE ${rangeOf('$6')} SELECT m.id, m.channel, m.seq, m.created_at FROM messages m
+   WHERE m.seq > (SELECT above FROM range) AND m.seq >= $7::bigint AND m.seq <= (SELECT up_to FROM range)
+     AND ${MATCHING} ORDER BY m.seq LIMIT $8`,
+);
 /** The $13 costliest of the messages that a search reads. No stored count or index orders messages by cost. */
 const COSTLIEST = statement(
   'costliest',
@@ -131,6 +138,36 @@ export async function findBefore(
   }
   const part = { skipped: 0, limit };
   return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
+}
+
+/**
+ * Returns the oldest `limit` matching messages with the number `lowest` or a higher one, oldest first. The filter must
+ * not be a search. Call it in one snapshot: with a filter by blocks it counts first, and then reads by place.
+ */
+export async function findFrom(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: SeqFilter,
+  lowest: number,
+  limit: number,
+): Promise<readonly KeyRow[]> {
+  if (!isNarrow(filter)) {
+    return sql.query<KeyRow>(KEY_CLIMB, [
+      ...matching(accountId, channel, filter),
+      timesOf(filter),
+      lowest,
+      limit,
+    ]);
+  }
+  const page = (highest: number | null, part: Part) =>
+    findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, highest, part);
+  const none = { skipped: 0, limit: 0 };
+  const [all, below] = await Promise.all([page(null, none), page(lowest - 1, none)]);
+  const matches = all.total - below.total;
+  if (matches === 0) return [];
+  const taken = Math.min(limit, matches);
+  return (await page(null, { skipped: matches - taken, limit: taken })).rows.toReversed();
 }
 
 /** Returns the `limit` costliest of the matching messages that a search reads, costliest first. */

@@ -142,7 +142,7 @@ const oneByOne = (from: string, seq: string, where: string, most: string): Way =
  * The smallest blocks do not count by API key, so messages are read one by one. A caller wants either a page or the
  * total, never both at once.
  */
-const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($8::bigint, 0)');
+const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($7::bigint + $8::bigint, 0)');
 /** Failed messages are rare and have an index. Reading that index is faster than reading many blocks. */
 const FAILED = oneByOne(
   `failed_messages f LEFT JOIN LATERAL (

@@ -36,6 +36,7 @@ import {
   countMatching,
   findBefore,
   findCostliest,
+  findFrom,
   findPart,
   isNarrow,
   type KeyRow as ListKeyRow,
@@ -49,7 +50,7 @@ import {
   seqRange,
 } from '../message-index/index.ts';
 import { containing } from '../postgres/like.ts';
-import { type Sql, statement } from '../postgres/sql.ts';
+import { type Sql, type Statement, statement } from '../postgres/sql.ts';
 
 interface MessageRow {
   id: string;
@@ -642,6 +643,13 @@ const NEWEST_KEYS = statement(
      WHERE m.account_id = $1 AND m.channel = c.channel AND m.seq < c.before ORDER BY m.seq DESC LIMIT $4
    ) f ORDER BY f.channel, f.seq DESC`,
 );
+const OLDEST_KEYS = statement(
+  'list-oldest-keys',
+  `SELECT f.* FROM unnest($2::text[], $3::bigint[]) AS c (channel, least) CROSS JOIN LATERAL (
+     SELECT m.id, m.channel, m.seq, m.created_at FROM messages m
+     WHERE m.account_id = $1 AND m.channel = c.channel AND m.seq >= c.least ORDER BY m.seq LIMIT $4
+   ) f ORDER BY f.channel, f.seq`,
+);
 const LISTED_NOTES = statement(
   'list-timeline-notes',
   `SELECT message_id, position, at, status, detail FROM timeline_notes
@@ -678,29 +686,37 @@ export class PgMessageListStore implements MessageListStore {
     before: ReadonlyMap<Channel, number>,
     limit: number,
   ): Promise<readonly MessageKey[]> {
+    return this.#keys(NEWEST_KEYS, findBefore, accountId, filter, before, limit);
+  }
+
+  async keysFrom(
+    accountId: string,
+    filter: MessageListFilter,
+    from: ReadonlyMap<Channel, number>,
+    limit: number,
+  ): Promise<readonly MessageKey[]> {
+    return this.#keys(OLDEST_KEYS, findFrom, accountId, filter, from, limit);
+  }
+
+  /** Reads keys by `whole` if the filter has only channels, else of each channel by `find`. */
+  async #keys(
+    whole: Statement,
+    find: typeof findBefore,
+    accountId: string,
+    filter: MessageListFilter,
+    ends: ReadonlyMap<Channel, number>,
+    limit: number,
+  ): Promise<readonly MessageKey[]> {
     const { channel: _channel, ...narrowing } = filter;
     const isFiltered = Object.values(narrowing).some((value) => value !== undefined);
     const rows = isFiltered
-      ? await this.#matchingKeys(accountId, filter, before, limit)
-      : await this.#sql.query<ListKeyRow>(NEWEST_KEYS, [
-          accountId,
-          [...before.keys()],
-          [...before.values()],
-          limit,
-        ]);
+      ? (
+          await this.#ofEach([...ends], (sql, [channel, end]) =>
+            find(sql, accountId, channel, seqFilter(filter), end, limit),
+          )
+        ).flat()
+      : await this.#sql.query<ListKeyRow>(whole, [accountId, [...ends.keys()], [...ends.values()], limit]);
     return rows.map((row) => ({ id: row.id, channel: row.channel, seq: row.seq, createdAt: row.created_at }));
-  }
-
-  async #matchingKeys(
-    accountId: string,
-    filter: MessageListFilter,
-    before: ReadonlyMap<Channel, number>,
-    limit: number,
-  ): Promise<readonly ListKeyRow[]> {
-    const found = await this.#ofEach([...before], (sql, [channel, end]) =>
-      findBefore(sql, accountId, channel, seqFilter(filter), end, limit),
-    );
-    return found.flat();
   }
 
   async costliest(accountId: string, filter: MessageListFilter, limit: number): Promise<readonly string[]> {

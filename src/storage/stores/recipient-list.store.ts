@@ -7,7 +7,7 @@ import {
   SEARCH_REACH,
 } from '../../domain/ports/list-stores.ts';
 import { rangeOf, timesOf } from '../message-index/index.ts';
-import { type Sql, statement } from '../postgres/sql.ts';
+import { type Sql, type Statement, statement } from '../postgres/sql.ts';
 import { mapRecipient, RECIPIENT_COLUMNS, type RecipientRow } from './message.store.ts';
 
 interface ListedRow extends RecipientRow {
@@ -26,6 +26,9 @@ const messagesIn = (isBounded: boolean) => `WITH RECURSIVE ${rangeOf('$3')}, wal
     SELECT least(up_to, $4::bigint) AS up_to,
       ${isBounded ? `greatest(above, least(up_to, $4::bigint) - ${SEARCH_REACH})` : 'above'} AS above
     FROM range)`;
+/** SQL for the same range, but from the number $4 on, and never bounded. */
+const MESSAGES_FROM = `WITH RECURSIVE ${rangeOf('$3')}, walked AS MATERIALIZED (
+    SELECT up_to, greatest(above, $4::bigint - 1) AS above FROM range)`;
 /** SQL for the conditions on the message. */
 const OF_MESSAGE = `m.account_id = $1 AND m.channel = $2 AND m.seq > (SELECT above FROM walked)
   AND m.seq <= (SELECT up_to FROM walked) AND ($5::text IS NULL OR m.environment = $5)
@@ -60,6 +63,19 @@ const ADDRESSED = statement(
   'recipient-addressed',
   `${messagesIn(false)} SELECT ${SHOWN} ${addressed(RECIPIENT_COLUMNS)} ${PAGE}`,
 );
+/**
+ * SQL for a page that is read backward: the recipients before position $12 of the message with the lowest number, and
+ * then those of newer messages.
+ */
+const PAGE_BEFORE = 'AND (m.seq > $4 OR r.position < $12::int) ORDER BY m.seq, r.position DESC LIMIT $13';
+const CLIMB = statement(
+  'recipient-climb',
+  `${MESSAGES_FROM} SELECT ${SHOWN} ${walked(RECIPIENT_COLUMNS)} ${PAGE_BEFORE}`,
+);
+const ADDRESSED_BEFORE = statement(
+  'recipient-addressed-before',
+  `${MESSAGES_FROM} SELECT ${SHOWN} ${addressed(RECIPIENT_COLUMNS)} ${PAGE_BEFORE}`,
+);
 const COUNTED = 'SELECT count(*) AS total';
 const WALK_COUNT = statement('recipient-walk-count', `${messagesIn(true)} ${COUNTED} ${walked('1')}`);
 const ADDRESSED_COUNT = statement(
@@ -81,10 +97,29 @@ export class PgRecipientListStore implements RecipientListStore {
     after: ReadonlyMap<Channel, RecipientPlace>,
     limit: number,
   ): Promise<readonly ListedRecipient[]> {
-    const page = filter.address === undefined ? WALK : ADDRESSED;
+    return this.#page(filter.address === undefined ? WALK : ADDRESSED, accountId, filter, after, limit);
+  }
+
+  async listBefore(
+    accountId: string,
+    filter: RecipientListFilter,
+    before: ReadonlyMap<Channel, RecipientPlace>,
+    limit: number,
+  ): Promise<readonly ListedRecipient[]> {
+    const page = filter.address === undefined ? CLIMB : ADDRESSED_BEFORE;
+    return this.#page(page, accountId, filter, before, limit);
+  }
+
+  async #page(
+    page: Statement,
+    accountId: string,
+    filter: RecipientListFilter,
+    places: ReadonlyMap<Channel, RecipientPlace>,
+    limit: number,
+  ): Promise<readonly ListedRecipient[]> {
     const found = await this.#sql.snapshot((sql) =>
       Promise.all(
-        [...after].map(([channel, { seq, position }]) =>
+        [...places].map(([channel, { seq, position }]) =>
           sql.queryOnDisk<ListedRow>(page, [...asked(accountId, channel, filter, seq), position, limit]),
         ),
       ),
