@@ -468,7 +468,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         submit: new SubmitMessages(stores, uow, routing, outcomes, clock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         measurements,
-        health: new PublishHealth(stores.providerHealth, routing, thisProcess, clock),
+        health: new PublishHealth(uow, routing, thisProcess, clock),
         imports: new ImportContacts(stores, uow, csvReader, clock, ids),
         personMails: new PersonMails({
           ...deps,

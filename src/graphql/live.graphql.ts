@@ -7,6 +7,7 @@ import type { UsageTick } from '../domain/live/live-operations.ts';
 import { REFETCH, type Shown } from '../domain/live/watch.ts';
 import type { Message, MessageStatus } from '../domain/messages/message.ts';
 import { fromMinor } from '../domain/money/money.ts';
+import type { PublishedStatus } from '../domain/ports/routing.ts';
 import type { WebhookDelivery } from '../domain/webhooks/webhook.ts';
 import { AuditEntryType } from './audit.graphql.ts';
 import { ContactImportType } from './contact-import.graphql.ts';
@@ -15,6 +16,7 @@ import { EnvironmentEnum, MessageStatusEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageFilter, MessageType } from './message.graphql.ts';
 import { Money, moneyOf } from './money.graphql.ts';
+import { ProviderHealth } from './provider.graphql.ts';
 import { Currency, DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, type Tagged, unionOf } from './typed.ts';
 import { WebhookDeliveryType } from './webhook-delivery.graphql.ts';
@@ -82,6 +84,11 @@ const AuditUpdate = unionOf<Update<AuditEntry, 'AuditEntry'>>(
   'AuditUpdate',
   'A new entry of the audit log, or that entries were missed.',
   () => [AuditEntryType, Refetch],
+);
+const ProviderHealthUpdate = unionOf<Update<PublishedStatus, 'ProviderHealth'>>(
+  'ProviderHealthUpdate',
+  'A new or changed report about a provider, or that reports were missed or are gone.',
+  () => [ProviderHealth, Refetch],
 );
 
 @ObjectType({ description: 'Number of messages in one status.', simpleResolvers: true })
@@ -274,6 +281,17 @@ export class LiveUpdatesResolver {
   })
   auditUpdates(@Root() entry: Shown<AuditEntry>) {
     return update(entry, 'AuditEntry');
+  }
+
+  @Subscription(() => ProviderHealthUpdate, {
+    description:
+      'What worker processes report about carriers and providers, when it says something new, at most once a second. ' +
+      `For operators. A report that is gone is a \`Refetch\` too. ${MISSED_BY_UNION}`,
+    subscribe: ({ context }: Asked<object>) =>
+      context.run(context.operations.live.providers, { signal: context.ended }),
+  })
+  providerHealthUpdates(@Root() report: Shown<PublishedStatus>) {
+    return update(report, 'ProviderHealth');
   }
 }
 

@@ -11,7 +11,7 @@ import { Field, Query } from './typed.ts';
     'Health of a carrier or provider as one worker process sees it, a few seconds late. Counts cover the last five minutes.',
   simpleResolvers: true,
 })
-class ProviderHealth {
+export class ProviderHealth {
   @Field(() => String, {
     description:
       'Name of the carrier or provider: its address without credentials. Several with the same address have `#2` and so on.',

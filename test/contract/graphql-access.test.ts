@@ -279,6 +279,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
     document: 'subscription { contactImportUpdates { __typename } }',
   },
   auditUpdates: { by: 'audit.watch', document: 'subscription { auditUpdates { __typename } }' },
+  providerHealthUpdates: {
+    by: 'provider.watch',
+    document: 'subscription { providerHealthUpdates { __typename } }',
+  },
   usageTick: { by: 'usage.watch', document: 'subscription { usageTick { at } }' },
 };
 /** Starts a subscription, and returns whether it was accepted. */

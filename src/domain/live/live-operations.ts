@@ -6,8 +6,11 @@ import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
 import { checkSearch, readFilter } from '../messages/message-list-operations.ts';
+import { STALE_MS } from '../messages/provider-health.ts';
 import { operation } from '../operation.ts';
+import { NO_ACCOUNT } from '../ports/changes.ts';
 import type { MessageListFilter } from '../ports/list-stores.ts';
+import type { PublishedStatus } from '../ports/routing.ts';
 import type { UsageRow } from '../usage/usage.ts';
 import { isUuid } from '../uuid.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
@@ -114,6 +117,19 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       },
     ),
 
+    /**
+     * Delivers each report about a provider that says something new, at most once a second. Delivers `REFETCH` if a
+     * report is gone, for example because its process has stopped.
+     */
+    providers: operation(
+      'provider.watch',
+      { operator: 'reading' },
+      async (_caller, { signal }: Until): Promise<AsyncGenerator<Shown<readonly PublishedStatus[]>>> => {
+        const read = () => stores.providerHealth.publishedSince(new Date(clock.now().getTime() - STALE_MS));
+        return deliverReports(await live.watch(NO_ACCOUNT, ['provider'], signal), read, await read());
+      },
+    ),
+
     /** Delivers today's counts and the balance after each change, at most once a second. */
     usage: operation(
       'usage.watch',
@@ -149,6 +165,29 @@ async function* deliverObjects<T>(
   for await (const ids of watch.changes(OBJECTS)) {
     const found = ids === REFETCH ? ids : await read(ids);
     if (found === REFETCH || found.length > 0) yield found;
+  }
+}
+
+async function* deliverReports(
+  watch: Watch,
+  read: () => Promise<readonly PublishedStatus[]>,
+  first: readonly PublishedStatus[],
+): AsyncGenerator<Shown<readonly PublishedStatus[]>> {
+  const contentsOf = (reports: readonly PublishedStatus[]) =>
+    new Map(
+      reports.map((report) => [
+        JSON.stringify([report.process, report.channel, report.name]),
+        { report, content: JSON.stringify({ ...report, seenAt: null }) },
+      ]),
+    );
+  let last = contentsOf(first);
+  for await (const ids of watch.changes(TICKS)) {
+    const now = contentsOf(await read());
+    const isGone = [...last.keys()].some((key) => !now.has(key));
+    const changed = [...now].filter(([key, { content }]) => last.get(key)?.content !== content);
+    last = now;
+    if (ids === REFETCH || isGone) yield REFETCH;
+    else if (changed.length > 0) yield changed.map(([, { report }]) => report);
   }
 }
 

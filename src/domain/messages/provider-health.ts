@@ -1,6 +1,8 @@
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
-import type { ProviderHealthStore, Routing } from '../ports/routing.ts';
+import { NO_ACCOUNT } from '../ports/changes.ts';
+import type { Routing } from '../ports/routing.ts';
+import type { Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
 
 /**
@@ -9,11 +11,11 @@ import type { Clock } from '../ports/system.ts';
  */
 const REPEAT_MS = 30_000;
 /** A status older than this, in ms, is ignored, because its process has probably died. */
-const STALE_MS = 75_000;
+export const STALE_MS = 75_000;
 
-/** Publishes the status of this process's providers, so that all processes can read it. */
+/** Publishes the status of this process's providers, so that all processes can read it, and announces it. */
 export class PublishHealth {
-  readonly #store: ProviderHealthStore;
+  readonly #uow: UnitOfWork;
   readonly #routing: Pick<Routing, 'status'>;
   readonly #process: string;
   readonly #clock: Clock;
@@ -21,8 +23,8 @@ export class PublishHealth {
   #publishedAt = 0;
 
   /** `process` is the unique name of this process. */
-  constructor(store: ProviderHealthStore, routing: Pick<Routing, 'status'>, process: string, clock: Clock) {
-    this.#store = store;
+  constructor(uow: UnitOfWork, routing: Pick<Routing, 'status'>, process: string, clock: Clock) {
+    this.#uow = uow;
     this.#routing = routing;
     this.#process = process;
     this.#clock = clock;
@@ -34,14 +36,22 @@ export class PublishHealth {
     const now = this.#clock.now();
     const text = JSON.stringify(statuses);
     if (text === this.#published && now.getTime() - this.#publishedAt < REPEAT_MS) return;
-    await this.#store.publish(this.#process, statuses, now, new Date(now.getTime() - STALE_MS));
+    const staleAt = new Date(now.getTime() - STALE_MS);
+    await this.#announce((tx) => tx.providerHealth.publish(this.#process, statuses, now, staleAt));
     this.#published = text;
     this.#publishedAt = now.getTime();
   }
 
   /** Removes the status of this process. Called when the process stops. */
   async withdraw(): Promise<void> {
-    await this.#store.withdraw(this.#process);
+    await this.#announce((tx) => tx.providerHealth.withdraw(this.#process));
+  }
+
+  async #announce(change: (tx: Tx) => Promise<void>): Promise<void> {
+    await this.#uow.run(async (tx) => {
+      await change(tx);
+      tx.announceLive('provider', [{ accountId: NO_ACCOUNT, id: this.#process }]);
+    });
   }
 }
 

@@ -28,9 +28,15 @@ export interface Cache<Value> {
 export type CreateCache = <Value>(kind: ChangeKind, load: (id: string) => Promise<Value>) => Cache<Value>;
 
 /** Live updates between processes. A transaction that makes a change also announces the update. */
-export const LIVE_KINDS = ['message', 'delivery', 'usage', 'import', 'audit'] as const;
-/** `usage` announces a change of the balance that no message caused. */
+export const LIVE_KINDS = ['message', 'delivery', 'usage', 'import', 'audit', 'provider'] as const;
+/**
+ * `usage` announces a change of the balance that no message caused. `provider` announces a report about providers. Its
+ * objects are worker processes, of `NO_ACCOUNT`.
+ */
 export type LiveKind = (typeof LIVE_KINDS)[number];
+
+/** Stands for an account in changes that belong to none. Only operators may watch them. */
+export const NO_ACCOUNT = '-';
 
 export interface LiveObject {
   readonly accountId: string;

@@ -59,6 +59,12 @@ export interface Routing {
   stop(): Promise<void>;
 }
 
+/** The status of a provider, as a worker process published it. */
+export interface PublishedStatus extends ProviderStatus {
+  readonly process: string;
+  readonly seenAt: Date;
+}
+
 /** Stores the status of the providers, as each worker process publishes it. */
 export interface ProviderHealthStore {
   /**
@@ -68,7 +74,5 @@ export interface ProviderHealthStore {
   publish(process: string, statuses: readonly ProviderStatus[], at: Date, forgetBefore: Date): Promise<void>;
   withdraw(process: string): Promise<void>;
   /** Returns the statuses published since `time`, by channel, provider and process. */
-  publishedSince(
-    time: Date,
-  ): Promise<readonly (ProviderStatus & { readonly process: string; readonly seenAt: Date })[]>;
+  publishedSince(time: Date): Promise<readonly PublishedStatus[]>;
 }
