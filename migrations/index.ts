@@ -18,6 +18,7 @@ import * as confirmedPrices from './0101_confirmed_prices.ts';
 import * as suppressions from './0102_suppressions.ts';
 import * as messagesWithFailures from './0125_messages_with_failures.ts';
 import * as earlierFailures from './0126_earlier_failures.ts';
+import * as requestLog from './0130_request_log.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -58,4 +59,5 @@ export const migrations: readonly Migration[] = [
     down: earlierFailures.down,
     config: earlierFailures.config,
   },
+  { name: '0130_request_log', up: requestLog.up, down: requestLog.down },
 ];

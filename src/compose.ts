@@ -41,6 +41,7 @@ import { describeHold } from './domain/recovery/hold.ts';
 import { HoldGate } from './domain/recovery/hold-gate.ts';
 import { settleCopy } from './domain/recovery/settle-copy.ts';
 import { RefusalMonitor } from './domain/refusal-monitor.ts';
+import { RequestLog } from './domain/requests/request-log.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
 import { PrometheusMeasurements } from './http/measurements.ts';
 import { Readiness } from './http/readiness.ts';
@@ -78,6 +79,7 @@ import { PersonMails } from './workers/people/person-mails.ts';
 import { DeliveryReports } from './workers/reports/delivery-reports.ts';
 import { forgetOldEvents } from './workers/retention/event-retention.ts';
 import { forgetNumberCounts } from './workers/retention/number-counts.ts';
+import { forgetOldRequests } from './workers/retention/request-retention.ts';
 import { Retention } from './workers/retention/retention.ts';
 import { startWorkers } from './workers/start-workers.ts';
 import { SubmitMessages } from './workers/submit/submit-messages.ts';
@@ -381,6 +383,12 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     secrets,
     spentSignatures: new PgSpentSignatures(sql),
   });
+  const requestLog = new RequestLog({
+    store: stores.requests,
+    clock,
+    ids,
+    isFault: (error) => databaseFault(error) !== undefined,
+  });
   const security = new SecurityWatch(deps, logger);
   const sessions = new Sessions({ ...deps, security });
   const singleSignOn = new SingleSignOnSignIn({ ...deps, security, publicUrl: () => servedUrl }, sessions);
@@ -412,6 +420,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     passwordLinks: new PasswordLinks(deps),
     singleSignOn,
     security,
+    requestLog,
     authenticator,
     rateLimiter,
     rateLimits: config.rateLimits,
@@ -464,6 +473,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         rateLimiter,
         points,
         security,
+        requestLog,
         outcomes,
         submit: new SubmitMessages(stores, uow, routing, outcomes, clock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
@@ -480,6 +490,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),
+        forgetOldRequests: () => forgetOldRequests(stores.requests, clock),
         forgetNumberCounts: () => forgetNumberCounts(stores.sendLimits, clock),
         clock,
         usage: stores.usage,

@@ -32,6 +32,7 @@ import { secondFactorOperations } from './people/second-factor-operations.ts';
 import { sessionOperations } from './people/session-operations.ts';
 import { singleSignOnOperations } from './people/single-sign-on-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
+import { requestOperations } from './requests/request-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
 import { suppressionOperations } from './suppressions/suppression-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
@@ -75,6 +76,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     prices: priceOperations(deps),
     sendLimits: sendLimitOperations(deps),
     suppressions: suppressionOperations(deps),
+    requests: requestOperations(deps),
     usage: usageOperations(deps),
     analytics: analyticsOperations(deps),
     live: liveOperations(deps),

@@ -14,6 +14,7 @@ import { MESSAGE_ORDERS } from '../domain/messages/message-list-operations.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
+import { STATUS_CLASSES } from '../domain/requests/api-request.ts';
 import {
   SUPPRESSED_CHANNELS,
   SUPPRESSION_SCOPES,
@@ -76,6 +77,11 @@ export const ScopeEnum = enumOf('Scope', 'A permission of an API key.', SCOPES, 
   MANAGE_CONTACTS: 'Read, create and change contacts.',
   MANAGE_WEBHOOKS: 'Manage webhooks and read their deliveries.',
   FULL_ACCESS: 'Every scope, including scopes that are added later.',
+});
+export const StatusClassEnum = enumOf('StatusClass', 'How a request ended.', STATUS_CLASSES, {
+  success: 'A status below 400.',
+  client_error: 'A status from 400 to 499.',
+  server_error: 'A status from 500 on.',
 });
 export const EnvironmentEnum = enumOf('Environment', 'Production or sandbox.', ENVIRONMENTS, {
   production: 'Messages are sent, and the account is charged.',

@@ -11,6 +11,7 @@ import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Slice, SliceInput } from '../domain/paging.ts';
 import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
+import type { ApiRequest } from '../domain/requests/api-request.ts';
 import type {
   DeliveryAnalyticsInput,
   DeliveryBucket,
@@ -61,6 +62,7 @@ export function createLoaders(
     deliveries,
     contactImports,
     audit,
+    requests,
   }: Operations,
   allowance: ListAllowance,
 ) {
@@ -138,6 +140,11 @@ export function createLoaders(
     }),
     message: byKey<string, Message | null>(async (ids) => {
       const found = new Map((await run(messageLists.findMany, { ids })).map((row) => [row.id, row]));
+      return (id) => found.get(id) ?? null;
+    }),
+    requestOf: byKey<string, ApiRequest | null>(async (messageIds) => {
+      const rows = await run(requests.ofMessages, { messageIds });
+      const found = new Map(rows.map((row) => [row.messageId, row]));
       return (id) => found.get(id) ?? null;
     }),
     apiKey: byKey<string, ApiKey | null>(async (keyIds) => {

@@ -16,6 +16,7 @@ const TYPE_OF_KIND = {
   contactImport: 'ContactImport',
   device: 'Device',
   auditEntry: 'AuditEntry',
+  request: 'ApiRequest',
 } as const satisfies Readonly<Record<FoundObject['kind'], string>>;
 
 @InterfaceType('Node', {

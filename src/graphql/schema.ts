@@ -36,6 +36,7 @@ import { PriceResolver } from './price.graphql.ts';
 import { ProviderResolver } from './provider.graphql.ts';
 import { RecipientResolver } from './recipient.graphql.ts';
 import { RecipientListResolver } from './recipient-list.graphql.ts';
+import { MessageRequestResolver, RequestResolver } from './request.graphql.ts';
 import { SearchResolver } from './search.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { SendLimitsResolver } from './send-limits.graphql.ts';
@@ -83,6 +84,8 @@ export function createSchema(): GraphQLSchema {
       WebhookDeliveryResolver,
       MessageDeliveriesResolver,
       SuppressionResolver,
+      RequestResolver,
+      MessageRequestResolver,
       UsageResolver,
       AnalyticsResolver,
       PlanResolver,

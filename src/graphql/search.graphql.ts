@@ -15,7 +15,7 @@ export class SearchResolver {
   @Query(() => [Node], {
     nullable: true,
     description:
-      'Messages, deliveries, contacts, keys, webhooks and people, by the id of any object, a phone number in any spelling, an email address, or a part of a name or a text. At most 5 of a kind, the best first. Texts of messages: only the newest 100,000 of each channel are searched.',
+      'Messages, deliveries, requests, contacts, keys, webhooks and people, by the id of any object, a request id, a phone number in any spelling, an email address, or a part of a name or a text. At most 5 of a kind, the best first. Texts of messages: only the newest 100,000 of each channel are searched.',
     cost: {
       each: ({ text }) =>
         typeof text === 'string' && meaningOf(text).kind !== 'text' ? POINTS.other : POINTS.text,

@@ -4,17 +4,24 @@ import type { z } from 'zod';
 import type { DefaultLimits } from '../domain/accounts/budgets.ts';
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import { refusal } from '../domain/caller.ts';
-import { DomainError, notFound, serviceUnavailable, validationError } from '../domain/errors.ts';
+import {
+  DomainError,
+  type ErrorCode,
+  notFound,
+  serviceUnavailable,
+  validationError,
+} from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Clock } from '../domain/ports/system.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
+import type { RequestLog } from '../domain/requests/request-log.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { Route, RouteAnswer } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
 import type { RouteCallContext } from './mcp/call-route.ts';
-import { Admission } from './middleware/admission.ts';
+import { Admission, type Seen } from './middleware/admission.ts';
 import { bufferedBody, parseJsonBody, readBody } from './middleware/body.ts';
 import { ExactRoutes } from './middleware/exact-routes.ts';
 import { replayOf } from './middleware/idempotent-replay.ts';
@@ -48,12 +55,25 @@ export interface RestOptions {
   /** Headers of every answer. The router needs them for answers that it writes to a plain socket. */
   readonly always: Readonly<Record<string, string>>;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
+  readonly requestLog: Pick<RequestLog, 'note'>;
   /** Number of requests that may wait for the database at the same time. Further requests are refused at once. */
   readonly maxConcurrentRequests?: number;
 }
 
-/** Handles a request. `headers` collects the headers of the answer. */
-type Work<Result> = (request: Request, response: Response, headers: AnswerHeaders) => Result;
+/** What is known of a request while it is handled: for its answer, and for the request log (R415). */
+interface Exchange extends Seen {
+  readonly requestId: string;
+  /** When it came, in ms of a monotonic clock. */
+  readonly startedMs: number;
+  rawBody: Buffer | undefined;
+  /** The body of the answer. */
+  json: string | undefined;
+  errorCode: ErrorCode | null;
+  isSend: boolean;
+}
+
+/** Handles a request. */
+type Work<Result> = (request: Request, response: Response, exchange: Exchange) => Result;
 
 /** Where the REST API is mounted (R36). */
 export const API_PATH = '/api/v1';
@@ -89,18 +109,18 @@ export function createRest(options: RestOptions): Rest {
         : refuseBusy(options, admission, request, response);
   };
   const anyone = (work: Work<void>) =>
-    serve(async (request, response, headers) => {
-      await admission.countByAddress(request, headers);
-      work(request, response, headers);
+    serve(async (request, response, exchange) => {
+      await admission.countByAddress(request, exchange.headers);
+      work(request, response, exchange);
     });
   /** Serves a request with a valid key. Also used for unknown paths, because the key is the first check (R9). */
   const withKey = (work: Work<void>) =>
-    serve(async (request, response, headers) => {
-      await admission.admit(request, headers, {
+    serve(async (request, response, exchange) => {
+      await admission.admit(request, exchange, {
         readBody: () => shedder.releaseWhile(readBody(request, MAX_BODY_BYTES)),
         isWebhookRegistration: false,
       });
-      work(request, response, headers);
+      work(request, response, exchange);
     });
 
   const router = express.Router({ caseSensitive: true });
@@ -108,13 +128,13 @@ export function createRest(options: RestOptions): Rest {
   const document = JSON.stringify(openApiDocument(operations));
   router.get(
     '/openapi.json',
-    anyone((request, response, headers) => sendJson(request, response, 200, document, headers)),
+    anyone((request, response, { headers }) => sendJson(request, response, 200, document, headers)),
   );
   const methodsOf = new Map<string, string[]>();
   for (const route of routes) {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
-      const answerRoute = serve((request, response, headers) =>
-        answer(options, admission, shedder, request, response, headers, route),
+      const answerRoute = serve((request, response, exchange) =>
+        answer(options, admission, shedder, request, response, exchange, route),
       );
       router[route.method](path, answerRoute);
       exactRoutes.add(route.method, path, answerRoute);
@@ -125,7 +145,7 @@ export function createRest(options: RestOptions): Rest {
     const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
     router.all(
       path,
-      withKey((request, response, headers) => answerMethod(request, response, headers, allowed)),
+      withKey((request, response, { headers }) => answerMethod(request, response, headers, allowed)),
     );
   }
   router.use(withKey((request) => refuseAddress(request)));
@@ -136,8 +156,8 @@ export function createRest(options: RestOptions): Rest {
   return {
     router,
     direct: (request, response) => exactRoutes.handle(request, response),
-    mcp: serve((request, response, headers) =>
-      answerMcp(options, admission, shedder, request, response, headers),
+    mcp: serve((request, response, exchange) =>
+      answerMcp(options, admission, shedder, request, response, exchange),
     ),
     notFound: anyone((request) => refuseAddress(request)),
     fault(error, request, response, _next) {
@@ -166,24 +186,64 @@ async function respond(
   response: Response,
   work: Work<Promise<void>>,
 ): Promise<void> {
+  const startedMs = performance.now();
   const requestId = requestIdOf(request);
-  const headers: AnswerHeaders = {
-    'X-Request-Id': requestId,
-    'Cache-Control': 'no-store',
+  const headers: AnswerHeaders = { 'X-Request-Id': requestId, 'Cache-Control': 'no-store' };
+  const exchange: Exchange = {
+    headers,
+    requestId,
+    startedMs,
+    key: undefined,
+    rawBody: undefined,
+    json: undefined,
+    errorCode: null,
+    isSend: false,
   };
   try {
-    await work(request, response, headers);
+    await work(request, response, exchange);
   } catch (error) {
     const refused = refusedFor(options, error, requestId);
     const answered = errorResponse(refused);
-    sendJson(request, response, answered.status, JSON.stringify(answered.body), {
+    exchange.errorCode = refused.code;
+    exchange.json = JSON.stringify(answered.body);
+    sendJson(request, response, answered.status, exchange.json, {
       ...admission.uncountedHeaders(refused.retryAfterSeconds),
       ...headers,
       ...answered.headers,
     });
   } finally {
     shedder.release();
+    logRequest(options, request, response, exchange);
   }
+}
+
+/** Largest body in bytes that the request log gets. It keeps no larger one. */
+const LOGGED_BODY_BYTES = 16_384;
+
+/** Notes the request in the log of its account (R415). A request that has shown no key belongs to no account. */
+function logRequest(
+  { requestLog }: RestOptions,
+  request: Request,
+  response: Response,
+  exchange: Exchange,
+): void {
+  const { key, json, rawBody, requestId, errorCode, isSend } = exchange;
+  if (!key) return;
+  requestLog.note(key.accountId, response.statusCode >= 400, () => ({
+    key: { accountId: key.accountId, keyId: key.keyId, environment: key.environment },
+    method: request.method,
+    target: request.originalUrl,
+    status: response.statusCode,
+    errorCode,
+    durationMs: Math.round(performance.now() - exchange.startedMs),
+    address: addressOf(request),
+    requestId,
+    idempotencyKey: headerOf(request, 'idempotency-key'),
+    requestBytes: rawBody?.length ?? 0,
+    requestBody: rawBody && rawBody.length <= LOGGED_BODY_BYTES ? rawBody.toString() : undefined,
+    responseBody: json !== undefined && json.length <= LOGGED_BODY_BYTES ? json : undefined,
+    isSend,
+  }));
 }
 
 /** Returns the refusal that the client gets for `error`. Logs errors that are not expected. */
@@ -218,13 +278,15 @@ async function answer(
   shedder: LoadShedder,
   request: Request,
   response: Response,
-  headers: AnswerHeaders,
+  exchange: Exchange,
   route: Route,
 ): Promise<void> {
   const { operations } = options;
+  const { headers } = exchange;
+  exchange.isSend = route.isIdempotent ?? false;
   const maxBodyBytes = route.maxBodyBytes ?? MAX_BODY_BYTES;
   const read = () => shedder.releaseWhile(readBody(request, maxBodyBytes));
-  const { caller, rawBody } = await admission.admit(request, headers, {
+  const { caller, rawBody } = await admission.admit(request, exchange, {
     readBody: read,
     isWebhookRegistration: route.isWebhookRegistration ?? false,
   });
@@ -235,6 +297,7 @@ async function answer(
   if (findTextFault(request.params)) refuseAddress(request);
   const idempotencyKey = headerOf(request, 'idempotency-key');
   const raw = route.body && (rawBody ?? bufferedBody(request, maxBodyBytes) ?? (await read()));
+  exchange.rawBody = raw;
   let result: RouteAnswer<unknown>;
   try {
     result = await route.handle({
@@ -249,11 +312,13 @@ async function answer(
     const sources = { header: idempotencyKey, rawBody: raw };
     result = await replayOf(route, { caller, operations }, sources, error);
   }
+  const json = 'json' in result ? result.json : JSON.stringify(result.body);
+  exchange.json = json;
   sendJson(
     request,
     response,
     result.status ?? route.successStatus ?? 200,
-    'json' in result ? result.json : JSON.stringify(result.body),
+    json,
     result.headers ? { ...headers, ...result.headers } : headers,
   );
 }
@@ -268,14 +333,15 @@ async function answerMcp(
   shedder: LoadShedder,
   request: Request,
   response: Response,
-  headers: AnswerHeaders,
+  exchange: Exchange,
 ): Promise<void> {
   const { operations } = options;
+  const { headers } = exchange;
   const read = () => shedder.releaseWhile(readBody(request, MAX_BODY_BYTES));
   // Clients of the protocol send the key as a bearer token, not in X-Api-Key.
   const [, bearer] = /^Bearer (msg_\w+)$/.exec(headerOf(request, 'authorization') ?? '') ?? [];
   request.headers['x-api-key'] ??= bearer;
-  const { caller, rawBody } = await admission.admit(request, headers, {
+  const { caller, rawBody } = await admission.admit(request, exchange, {
     readBody: read,
     isWebhookRegistration: false,
   });
@@ -285,12 +351,13 @@ async function answerMcp(
     sendJson(request, response, 405, JSON.stringify({ jsonrpc: '2.0', id: null, error }), headers);
     return;
   }
-  const body = parseJsonBody(request, rawBody ?? (await read()));
+  exchange.rawBody = rawBody ?? (await read());
+  const body = parseJsonBody(request, exchange.rawBody);
   // Refuse batches. Otherwise one request, which counts once against the rate limit, could send any number of messages.
   if (Array.isArray(body)) throw validationError([{ path: '', message: 'Send one message a request.' }]);
   const protocol = await import('./mcp/mcp-server.ts');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const refusalOf = (error: unknown) => refusedFor(options, error, requestIdOf(request));
+  const refusalOf = (error: unknown) => refusedFor(options, error, exchange.requestId);
   const note: RouteCallContext['note'] = (operation) =>
     options.authenticator.noteRequest(caller, operation, addressOf(request));
   await protocol.answerMcp({ operations, note, caller, refusalOf }, request, response, body);

@@ -11,6 +11,7 @@ import type { Routing } from '../domain/ports/routing.ts';
 import type { AgreedClock } from '../domain/ports/system.ts';
 import type { HoldGate } from '../domain/recovery/hold-gate.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
+import type { RequestLog } from '../domain/requests/request-log.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { ExpireMessages } from './expiry/expire-messages.ts';
 import type { ImportContacts } from './imports/import-contacts.ts';
@@ -40,6 +41,7 @@ const REFUSALS_MS = 1_000;
 const ADOPTION_MS = 10_000;
 const KEY_USES_MS = 2_000;
 const SECURITY_MS = 1_000;
+const REQUEST_LOG_MS = 1_000;
 const HEALTH_MS = 5_000;
 /**
  * Interval in ms at which balances are read. A balance changes with each message, but providers limit how often they
@@ -74,6 +76,7 @@ interface WorkParts {
   rateLimiter: RateLimiter;
   points: PointBudget;
   security: SecurityWatch;
+  requestLog: RequestLog;
   outcomes: SubmitOutcomes;
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
@@ -85,6 +88,7 @@ interface WorkParts {
   sweeps: ExpireMessages;
   retention: Retention;
   forgetOldEvents: () => Promise<unknown>;
+  forgetOldRequests: () => Promise<unknown>;
   forgetNumberCounts: () => Promise<unknown>;
   clock: AgreedClock & {
     /** Describes the difference of the clocks in a sentence. Undefined if they agree. */
@@ -106,6 +110,10 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
   const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
   const flushUses = () =>
     authenticator.flushUses().catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
+  const flushRequests = () =>
+    parts.requestLog
+      .flush()
+      .catch((error: unknown) => logger.warn({ err: error }, 'entries of the request log are lost'));
   const securityEvents = repeat('security events', SECURITY_MS, logger, () => parts.security.flush());
   const endSecurityEvents = async () => {
     await securityEvents.stop();
@@ -117,6 +125,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
   await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
   const always = [
     keyUses,
+    repeat('request log', REQUEST_LOG_MS, logger, () => parts.requestLog.flush()),
     repeat('hold', HOLD_MS, logger, () => parts.holdGate.refresh()),
     repeat('refusals', REFUSALS_MS, logger, () => parts.refusals.settle()),
     repeat('delivery reports on disk', SPOOLED_REPORTS_MS, logger, () => reports.replay()),
@@ -127,6 +136,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
     async stop(timeoutMs) {
       await Promise.all([work?.stop(timeoutMs), ...always.map((task) => task.stop())]);
       await flushUses();
+      await flushRequests();
       await endSecurityEvents();
     },
   };
@@ -229,6 +239,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       logger,
       ifClocksAgree(() => authenticator.forgetOldRequests()),
     ),
+    repeat('old requests', SWEEPS_MS, logger, ifClocksAgree(parts.forgetOldRequests)),
     repeat('old counts of numbers', KEY_REQUESTS_MS, logger, ifClocksAgree(parts.forgetNumberCounts)),
   ];
   return {

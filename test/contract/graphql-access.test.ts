@@ -95,6 +95,13 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'plan.set',
     document: 'mutation { setPlan(input: { name: "", perMinute: 1, webhooksPerMinute: 1 }) { name } }',
   },
+  requests: { by: 'request.list', document: '{ requests { nodes { id } } }' },
+  request: { by: 'request.find', document: `{ request(id: "${NOBODY}") { id } }` },
+  requestLogging: { by: 'request.logging', document: '{ requestLogging { fullBodiesUntil } }' },
+  setRequestLogging: {
+    by: 'request.setLogging',
+    document: 'mutation { setRequestLogging(fullBodies: false) { fullBodiesUntil } }',
+  },
   suppressions: { by: 'suppression.slice', document: '{ suppressions { nodes { id } } }' },
   suppress: {
     by: 'suppression.add',

@@ -51,6 +51,11 @@ export class KeyRefused extends DomainError {
     this.reason = reason;
     this.credentials = credentials;
   }
+
+  /** True if the request showed the secret of a key that was revoked or has expired. */
+  get hasEnded(): boolean {
+    return this.reason === 'revoked' || this.reason === 'expired';
+  }
 }
 
 const invalidKey = (reason: string, credentials?: ApiKeyCredentials) =>

@@ -4,7 +4,7 @@ import type { User } from '../accounts/user.ts';
 import type { ApiKey } from '../api-keys/api-key.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
 import { withMaskedUrls } from '../audit/audit-operations.ts';
-import { ACCOUNT_ROLES, accountIdOf, type Caller, visibilityOf } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, type Caller, refusal, visibilityOf } from '../caller.ts';
 import type { Contact } from '../contacts/contact.ts';
 import type { ContactImport } from '../contacts/contact-import.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -14,6 +14,8 @@ import type { Message } from '../messages/message.ts';
 import { operation } from '../operation.ts';
 import { SLICE_MAX } from '../paging.ts';
 import type { ObjectKind } from '../ports/object-store.ts';
+import type { ApiRequest } from '../requests/api-request.ts';
+import { READ_REQUESTS } from '../requests/request-operations.ts';
 import { isUuid } from '../uuid.ts';
 import type { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';
 import { shownWebhook } from '../webhooks/webhook-operations.ts';
@@ -29,6 +31,7 @@ interface ObjectsByKind {
   contactImport: ContactImport;
   device: Device;
   auditEntry: AuditEntry;
+  request: ApiRequest;
 }
 /** An object with its kind. */
 export type FoundObject = {
@@ -60,6 +63,8 @@ export function objectOperations({ stores }: Pick<Dependencies, 'stores'>) {
     async auditEntry(caller, ids) {
       return (await stores.audit.findMany(accountIdOf(caller), ids)).map(withMaskedUrls);
     },
+    request: async (caller, ids) =>
+      refusal(READ_REQUESTS, caller) ? [] : stores.requests.findMany(accountIdOf(caller), ids),
   };
   const read = async <Kind extends ObjectKind>(caller: Caller, kind: Kind, ids: readonly string[]) =>
     (await readers[kind](caller, ids)).map((object) => ({ kind, object }) as unknown as FoundObject);

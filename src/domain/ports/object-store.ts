@@ -10,6 +10,7 @@ export const OBJECT_KINDS = [
   'contactImport',
   'device',
   'auditEntry',
+  'request',
 ] as const;
 export type ObjectKind = (typeof OBJECT_KINDS)[number];
 

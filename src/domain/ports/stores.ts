@@ -35,6 +35,7 @@ import type {
   UserStore,
 } from './people-stores.ts';
 import type { ReportStore } from './report-stores.ts';
+import type { RequestStore } from './request-store.ts';
 import type { ProviderHealthStore } from './routing.ts';
 import type { SendLimitStore } from './send-limit-store.ts';
 import type { SingleSignOnStore } from './single-sign-on.ts';
@@ -61,6 +62,7 @@ export interface Stores {
   readonly sendLimits: SendLimitStore;
   readonly suppressions: SuppressionStore;
   readonly objects: ObjectStore;
+  readonly requests: RequestStore;
   readonly messages: MessageStore;
   readonly contacts: ContactStore;
   readonly contactImports: ContactImportStore;

@@ -6,6 +6,7 @@ import {
   ENVIRONMENTS,
   type Environment,
   listedVisibility,
+  refusal,
 } from '../caller.ts';
 import type { contactOperations } from '../contacts/contact-operations.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -16,6 +17,7 @@ import type { messageListOperations } from '../messages/message-list-operations.
 import { parseMsisdn } from '../messages/msisdn.ts';
 import { type FoundObject, idOf, type objectOperations } from '../objects/object-operations.ts';
 import { operation } from '../operation.ts';
+import { READ_REQUESTS } from '../requests/request-operations.ts';
 import { isUuid } from '../uuid.ts';
 
 const SEARCH_MIN_LENGTH = 2;
@@ -25,6 +27,8 @@ const MOST_OF_A_KIND = 5;
 /** A page with all webhooks or keys of an account, to compare their names. An account has at most this many of each. */
 const ALL = { page: 1, limit: 1_000 } as const;
 const KEY_ID = /^[a-z0-9_-]{8,64}$/i;
+/** The form of the request ids of clients (R4). Shorter texts are rather a part of a name. */
+const REQUEST_ID = /^[A-Za-z0-9._-]{6,64}$/;
 
 interface Searched {
   readonly text: string;
@@ -63,6 +67,15 @@ export function searchOperations(
   const byId = async (caller: Caller, { text }: Searched): Promise<FoundObject[]> => {
     if (!isUuid(text) && !KEY_ID.test(text)) return [];
     return [...(await objects.find.run(caller, { ids: [text] })).values()];
+  };
+
+  /** Returns the newest requests with this request id, which is that of the header `X-Request-Id` (R415). */
+  const requestsWith = async (caller: Caller, { text, environment }: Searched): Promise<FoundObject[]> => {
+    if (!REQUEST_ID.test(text) || refusal(READ_REQUESTS, caller)) return [];
+    const filter = { requestId: text, environment };
+    const range = { limit: MOST_OF_A_KIND, after: undefined };
+    const found = await stores.requests.slice(accountIdOf(caller), filter, range);
+    return found.map((object) => ({ kind: 'request', object }));
   };
 
   /** Returns the newest messages to one address. An index finds them, so it also finds very old messages. */
@@ -137,7 +150,7 @@ export function searchOperations(
 
   return {
     /**
-     * Finds messages, deliveries, contacts, keys, webhooks and people by an id, a phone number, an email address or a
+     * Finds messages, deliveries, requests, contacts, keys, webhooks and people by an id, a phone number, an email address or a
      * text (R340). Throws `validation_error` for a text that is too short or too long.
      */
     find: operation(
@@ -151,7 +164,7 @@ export function searchOperations(
         const meaning = meaningOf(asked.text);
         switch (meaning.kind) {
           case 'id':
-            return byId(caller, asked);
+            return inOrder([byId(caller, asked), requestsWith(caller, asked)]);
           case 'number':
             return inOrder([
               messagesTo(caller, asked, ['sms', 'whatsapp'], meaning.address),
@@ -166,6 +179,7 @@ export function searchOperations(
           case 'text':
             return inOrder([
               byId(caller, asked),
+              requestsWith(caller, asked),
               named(caller, asked),
               contactsWith(caller, asked),
               messagesWith(caller, asked),

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { bucketOfClient, type DefaultLimits, rateRefusal } from '../../domain/accounts/budgets.ts';
+import type { ApiKey } from '../../domain/api-keys/api-key.ts';
 import {
   type AuthenticatedKey,
   type Authenticator,
@@ -20,6 +21,14 @@ export interface RouteAccess {
   /** Reads the body, up to the route's size limit. Throws `payload_too_large`. */
   readonly readBody: () => Promise<Buffer>;
   readonly isWebhookRegistration: boolean;
+}
+
+/** What is known of a request while it is handled. */
+export interface Seen {
+  /** The headers of the answer. */
+  readonly headers: AnswerHeaders;
+  /** The key, once the request has shown its secret. */
+  key: ApiKey | undefined;
 }
 
 interface Admitted {
@@ -54,14 +63,16 @@ export class Admission {
   }
 
   /**
-   * Authenticates the request and counts it. Throws `unauthorized`, `forbidden` or `rate_limit_exceeded`, and
+   * Authenticates the request and counts it. Sets `seen.key` also if the request is refused later. Throws `unauthorized`, `forbidden` or `rate_limit_exceeded`, and
    * `payload_too_large` if a signed body is too large.
    */
-  async admit(request: Request, headers: AnswerHeaders, route: RouteAccess): Promise<Admitted> {
+  async admit(request: Request, seen: Seen, route: RouteAccess): Promise<Admitted> {
+    const { headers } = seen;
     let authenticated: AuthenticatedKey;
     let rawBody: Buffer | undefined;
     try {
       authenticated = await this.#authenticator.authenticate(headerOf(request, 'x-api-key'));
+      seen.key = authenticated.key;
       if (authenticated.key.enableHmac) {
         rawBody = await this.#authenticator.checkSignature(authenticated, {
           method: request.method,
@@ -73,7 +84,10 @@ export class Admission {
       }
       this.#authenticator.checkAddress(authenticated, () => clientAddressOf(request));
     } catch (error) {
-      if (error instanceof KeyRefused) this.#note(error, request);
+      if (error instanceof KeyRefused) {
+        this.#note(error, request);
+        if (error.hasEnded) seen.key = error.credentials?.key;
+      }
       // Count the request by IP address. A client that does not know the key's secrets must not use up the key's
       // budget.
       if (error instanceof DomainError) await this.countByAddress(request, headers);

@@ -26,6 +26,7 @@ import { PgProviderHealthStore } from '../stores/provider-health.store.ts';
 import { PgRecipientListStore } from '../stores/recipient-list.store.ts';
 import { PgRefundStore } from '../stores/refund.store.ts';
 import { PgReportStore } from '../stores/report.store.ts';
+import { PgRequestStore } from '../stores/request.store.ts';
 import { PgRetentionStore } from '../stores/retention.store.ts';
 import { PgSecondFactorStore } from '../stores/second-factor.store.ts';
 import { PgSendLimitStore } from '../stores/send-limit.store.ts';
@@ -69,6 +70,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     sendLimits: new PgSendLimitStore(sql),
     suppressions: new PgSuppressionStore(sql),
     objects: new PgObjectStore(sql),
+    requests: new PgRequestStore(sql),
     messages: new PgMessageStore(sql),
     contacts: new PgContactStore(sql),
     contactImports: new PgContactImportStore(sql),

@@ -12,6 +12,7 @@ const TABLES: Readonly<Record<Exclude<ObjectKind, 'account' | 'apiKey'>, string>
   contactImport: 'contact_imports WHERE',
   device: 'devices WHERE',
   auditEntry: 'audit_entries WHERE',
+  request: 'api_requests WHERE',
 };
 /** Looks for each id in the primary key of each table. */
 const KINDS = statement(

@@ -71,6 +71,10 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: 'changed the plan of account' };
     case 'account.setRetention':
       return { verb: 'changed how long texts are kept in account' };
+    case 'account.setRequestLogging':
+      return after?.fullBodies === true
+        ? { verb: 'turned on the logging of whole bodies of requests for a day in account' }
+        : { verb: 'ended the logging of whole bodies of requests in account' };
     case 'account.setSecurityPolicy':
       return { verb: 'changed the security policy of account' };
     case 'secondFactor.add':
