@@ -178,6 +178,43 @@ CREATE TRIGGER count_rows_delete_old AFTER DELETE ON api_keys REFERENCING OLD TA
 CREATE TRIGGER count_rows_insert_new AFTER INSERT ON api_keys REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('1');
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF key_id ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
 
+CREATE TABLE api_request_days (
+  day date NOT NULL,
+  requests bigint NOT NULL,
+  CONSTRAINT api_request_days_pkey PRIMARY KEY (day)
+);
+CREATE UNIQUE INDEX api_request_days_pkey ON api_request_days USING btree (day);
+
+CREATE TABLE api_requests (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  message_id uuid,
+  at timestamp with time zone NOT NULL,
+  status integer NOT NULL,
+  duration_ms integer NOT NULL,
+  request_bytes integer NOT NULL,
+  skipped_before integer NOT NULL,
+  environment text NOT NULL,
+  key_id text NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL,
+  error_code text,
+  address text NOT NULL,
+  request_id text NOT NULL,
+  idempotency_key text,
+  request_body text,
+  response_body text,
+  full_request_body text,
+  full_response_body text,
+  CONSTRAINT api_requests_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
+  CONSTRAINT api_requests_pkey PRIMARY KEY (id)
+);
+CREATE INDEX api_requests_full ON api_requests USING btree (id) WHERE ((full_request_body IS NOT NULL) OR (full_response_body IS NOT NULL));
+CREATE INDEX api_requests_message ON api_requests USING btree (message_id) WHERE (message_id IS NOT NULL);
+CREATE INDEX api_requests_newest ON api_requests USING btree (account_id, id);
+CREATE UNIQUE INDEX api_requests_pkey ON api_requests USING btree (id);
+CREATE INDEX api_requests_request_id ON api_requests USING btree (account_id, request_id);
+
 CREATE TABLE audit_entries (
   id uuid NOT NULL,
   account_id uuid,
@@ -756,6 +793,15 @@ CREATE TABLE report_spools (
   CONSTRAINT report_spools_pkey PRIMARY KEY (spool)
 ) WITH (fillfactor=50);
 CREATE UNIQUE INDEX report_spools_pkey ON report_spools USING btree (spool);
+
+CREATE TABLE request_logging (
+  account_id uuid NOT NULL,
+  full_from timestamp with time zone NOT NULL,
+  full_until timestamp with time zone NOT NULL,
+  CONSTRAINT request_logging_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT request_logging_pkey PRIMARY KEY (account_id)
+);
+CREATE UNIQUE INDEX request_logging_pkey ON request_logging USING btree (account_id);
 
 CREATE TABLE retention_waiting (
   message_id uuid NOT NULL,

@@ -104,39 +104,52 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a key is rotated with an overlap, then revoked after a confirmation', async () => {
-    const { key, keyId } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
-    const { page, faults } = await browser.open({ person: account, path: `/api-keys/${keyId}` });
-    await page.getByLabel('The old key still works').selectOption('3600');
-    await page.getByRole('button', { name: 'Rotate' }).click();
-    const next = await page.getByRole('figure', { name: 'API key' }).locator('code').innerText();
-    await page.getByRole('button', { name: 'I have copied it' }).click();
-    await page.waitForURL(`**/console/api-keys/${next.split('_')[1]}`);
-    expect([await statusOf(key), await statusOf(next)]).toEqual([200, 200]);
+  inBrowser(
+    'a key is rotated with an overlap, stands below its successor, and the new one is revoked',
+    async () => {
+      const { key, keyId } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+      const { page, faults } = await browser.open({ person: account, path: `/api-keys/${keyId}` });
+      await page.getByLabel('The old key still works').selectOption('3600');
+      await page.getByRole('button', { name: 'Rotate' }).click();
+      const next = await page.getByRole('figure', { name: 'API key' }).locator('code').innerText();
+      await page.getByRole('button', { name: 'I have copied it' }).click();
+      await page.waitForURL(`**/console/api-keys/${next.split('_')[1]}`);
+      expect([await statusOf(key), await statusOf(next)]).toEqual([200, 200]);
+      const nextId = next.split('_')[1] ?? '';
+      await page.getByRole('definition').getByRole('link', { name: keyId }).waitFor();
+      await page.getByRole('link', { name: 'API keys', exact: true }).click();
+      await page.getByRole('row').filter({ hasText: nextId }).waitFor();
+      const rows = await page.getByRole('row').allInnerTexts();
+      const after = rows[rows.findIndex((row) => row.includes(nextId)) + 1];
+      expect(after).toContain(keyId);
+      expect(after).toMatch(/replaced by the key above[\s\S]*ends in (59 minutes|1 hour)/);
+      await expectAccessible(page);
+      await page.goto(`${gateway.url}/console/api-keys/${nextId}`);
 
-    await page.getByRole('button', { name: 'Revoke' }).click();
-    const dialog = page.getByRole('dialog', { name: /^Revoke/ });
-    await dialog.getByText('refused from their next request on').waitFor();
-    await expectAccessible(page);
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
-    await eventually(async () => (await page.evaluate('document.activeElement.textContent')) === 'Revoke');
-    expect(await statusOf(next)).toBe(200);
-    await page.keyboard.press('Enter');
-    const revoking = await holdAnswers(page, 'RevokeApiKey');
-    await dialog.getByRole('button', { name: 'Revoke for good' }).click();
-    await revoking.held;
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('Escape');
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
-    expect(await dialog.isVisible()).toBe(true);
-    revoking.release();
-    await dialog.waitFor({ state: 'detached' });
-    await page.getByText('Revoked').first().waitFor();
-    expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);
-    expect(await statusOf(next)).toBe(401);
-    expect(faults).toEqual([]);
-  });
+      await page.getByRole('button', { name: 'Revoke' }).click();
+      const dialog = page.getByRole('dialog', { name: /^Revoke/ });
+      await dialog.getByText('refused from their next request on').waitFor();
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      await eventually(async () => (await page.evaluate('document.activeElement.textContent')) === 'Revoke');
+      expect(await statusOf(next)).toBe(200);
+      await page.keyboard.press('Enter');
+      const revoking = await holdAnswers(page, 'RevokeApiKey');
+      await dialog.getByRole('button', { name: 'Revoke for good' }).click();
+      await revoking.held;
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Escape');
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      expect(await dialog.isVisible()).toBe(true);
+      revoking.release();
+      await dialog.waitFor({ state: 'detached' });
+      await page.getByText('Revoked').first().waitFor();
+      expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);
+      expect(await statusOf(next)).toBe(401);
+      expect(faults).toEqual([]);
+    },
+  );
 
   inBrowser('a leaked key is revoked with the keys it made, which the confirmation lists', async () => {
     const root = await gateway.createKey(account.accountId, {});

@@ -443,7 +443,9 @@ describe('accounts cannot see each other (R224)', () => {
     });
     ids.factor = (await ask('{ factors { id } }')).factors[0].id;
     ids.user = (await inviteMember(gateway, other, 'VIEWER')).id;
-    ids.key = (await gateway.createKey(theirs.accountId, {})).keyId;
+    const { key, keyId } = await gateway.createKey(theirs.accountId, {});
+    ids.key = keyId;
+    await gateway.call('GET', '/account', { key });
     const register = `mutation ($url: String!) {
       registerWebhook(input: { url: $url, events: ["sms.sent"] }) { webhook { id } } }`;
     ids.webhook = (await ask(register, { url })).registerWebhook.webhook.id;
@@ -466,6 +468,9 @@ describe('accounts cannot see each other (R224)', () => {
       });
       return found.message.deliveries[0]?.id as string | undefined;
     });
+    ids.request = await eventually(
+      async () => (await ask('{ requests { nodes { id } } }')).requests.nodes[0]?.id as string | undefined,
+    );
   });
   afterAll(async () => {
     await gateway?.stop();
@@ -485,6 +490,7 @@ describe('accounts cannot see each other (R224)', () => {
       `mutation { createApiKey(input: { accountId: "${ids.account}", name: "k", scopes: [SEND_SMS], environment: SANDBOX }) { key } }`,
     'message.id': () => `{ message(id: "${ids.message}") { content } }`,
     'explainMessage.id': () => `{ explainMessage(id: "${ids.message}") { summary } }`,
+    'request.id': () => `{ request(id: "${ids.request}") { path } }`,
     'apiKey.id': () => `{ apiKey(id: "${ids.key}") { name } }`,
     'webhook.id': () => `{ webhook(id: "${ids.webhook}") { url } }`,
     'webhookDelivery.id': () => `{ webhookDelivery(id: "${ids.delivery}") { payload } }`,
@@ -528,6 +534,8 @@ describe('accounts cannot see each other (R224)', () => {
   const FILTERS: Record<string, () => string> = {
     'messages.filter.apiKeyId': () =>
       `{ messages(filter: { apiKeyId: "${ids.key}" }) { nodes { id } totalCount } }`,
+    'requests.filter.apiKeyId': () =>
+      `{ requests(filter: { apiKeyId: "${ids.key}" }) { nodes { id } totalCount } }`,
     'recipients.filter.apiKeyId': () =>
       `{ recipients(filter: { apiKeyId: "${ids.key}" }) { nodes { to } totalCount } }`,
     'webhookDeliveries.filter.webhookId': () =>

@@ -247,6 +247,7 @@ describe('the request log', () => {
 
   it('needs a step-up to keep bodies whole (R416)', async () => {
     await sql.query(`UPDATE sessions SET verified_at = now() - interval '11 minutes'`);
+    await sql.query(`SELECT pg_notify('gateway_changes', 'session *')`);
     const answer = await graphql(
       gateway,
       'mutation { setRequestLogging(fullBodies: true) { fullBodiesUntil } }',

@@ -63,19 +63,19 @@ export type UpdateApiKeyInput = {
   readonly scopes?: ReadonlyArray<Scope> | null | undefined;
 };
 
-export type KeyRowFragment = { readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null };
+export type KeyRowFragment = { readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly replacedBy: { readonly keyId: string, readonly name: string } | null };
 
 export type ApiKeysQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ApiKeysQuery = { readonly apiKeys: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null }> | null };
+export type ApiKeysQuery = { readonly apiKeys: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly replacedBy: { readonly keyId: string, readonly name: string } | null }> | null };
 
 export type ApiKeyDetailQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ApiKeyDetailQuery = { readonly apiKey: { readonly enableHmac: boolean, readonly ipAllowlist: ReadonlyArray<string>, readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly rateLimit: { readonly perMinute: number | null, readonly perSecond: number | null }, readonly descendants: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly expiresAt: string | null, readonly revokedAt: string | null }>, readonly scopeUse: ReadonlyArray<{ readonly scope: Scope, readonly lastUsedAt: string | null }> } | null };
+export type ApiKeyDetailQuery = { readonly apiKey: { readonly enableHmac: boolean, readonly ipAllowlist: ReadonlyArray<string>, readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly replaces: { readonly keyId: string, readonly name: string } | null, readonly rateLimit: { readonly perMinute: number | null, readonly perSecond: number | null }, readonly descendants: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly expiresAt: string | null, readonly revokedAt: string | null }>, readonly scopeUse: ReadonlyArray<{ readonly scope: Scope, readonly lastUsedAt: string | null }>, readonly replacedBy: { readonly keyId: string, readonly name: string } | null } | null };
 
 export type CreateApiKeyMutationVariables = Exact<{
   input: CreateApiKeyInput;
@@ -132,12 +132,12 @@ export type TakeScopeAwayMutation = { readonly updateApiKeys: { readonly changes
 
 export const ApiKeys: Document<ApiKeysQuery, ApiKeysQueryVariables> = {
   name: 'ApiKeys',
-  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt}query ApiKeys{apiKeys{...KeyRow}}",
+  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt replacedBy{keyId name}}query ApiKeys{apiKeys{...KeyRow}}",
 };
 
 export const ApiKeyDetail: Document<ApiKeyDetailQuery, ApiKeyDetailQueryVariables> = {
   name: 'ApiKeyDetail',
-  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt}query ApiKeyDetail($id:ID!){apiKey(id:$id){...KeyRow enableHmac ipAllowlist rateLimit{perMinute perSecond}descendants{keyId name expiresAt revokedAt}scopeUse{scope lastUsedAt}}}",
+  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt replacedBy{keyId name}}query ApiKeyDetail($id:ID!){apiKey(id:$id){...KeyRow replaces{keyId name}enableHmac ipAllowlist rateLimit{perMinute perSecond}descendants{keyId name expiresAt revokedAt}scopeUse{scope lastUsedAt}}}",
 };
 
 export const CreateApiKey: Document<CreateApiKeyMutation, CreateApiKeyMutationVariables> = {

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useParams } from 'wouter';
+import { Link, useParams } from 'wouter';
 import { formatName, formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
@@ -84,8 +84,18 @@ function factsOf(key: Key): Parameters<typeof KeyValues>[0]['items'] {
     ['Last used', <Time key="used" at={key.lastUsedAt} />],
     ['Created', <Time key="created" at={key.createdAt} />],
     ['Ends', <Time key="ends" at={key.expiresAt} />],
+    ...(key.replacedBy ? [['Replaced by', <KeyLink key="successor" to={key.replacedBy} />] as const] : []),
+    ...(key.replaces ? [['Replaces', <KeyLink key="predecessor" to={key.replaces} />] as const] : []),
     ...(key.revokedAt ? [['Revoked', <Time key="revoked" at={key.revokedAt} />] as const] : []),
   ];
+}
+
+function KeyLink({ to: { keyId, name } }: { to: NonNullable<Key['replaces']> }) {
+  return (
+    <Link href={`/api-keys/${keyId}`}>
+      {name} <code>{keyId}</code>
+    </Link>
+  );
 }
 
 function Edit({ of: key }: { of: Key }) {

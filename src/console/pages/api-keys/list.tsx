@@ -8,17 +8,29 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { ApiKeys, type KeyRowFragment } from './api-keys.generated.ts';
+import { type GroupedKey, groupedKeys } from './grouped-keys.ts';
 import { statusOf } from './key-rules.ts';
 import { UnusedScopes } from './unused-scopes.tsx';
 
-const COLUMNS: readonly Column<KeyRowFragment>[] = [
-  { header: 'Name', cell: ({ name }) => name },
+const COLUMNS: readonly Column<GroupedKey>[] = [
+  { header: 'Name', cell: (key) => <Name of={key} /> },
   { header: 'Status', cell: (key) => <Status of={key} />, isWhole: true },
   { header: 'Environment', cell: ({ environment }) => <Badge status={environment} /> },
   { header: 'Scopes', cell: ({ scopes }) => scopes.map(formatName).join(', ') },
   { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
   { header: 'Key id', cell: ({ keyId }) => <code>{keyId}</code> },
 ];
+
+/** The name of a key. A key that was replaced stands below its successor, so that both are seen together. */
+function Name({ of: { name, isReplaced } }: { of: GroupedKey }) {
+  if (!isReplaced) return name;
+  return (
+    <>
+      <span aria-hidden="true">↳ </span>
+      {name} <span className="quiet">(replaced by the key above)</span>
+    </>
+  );
+}
 
 /** The state of a key, and when it ends if that is set. */
 function Status({ of: key }: { of: KeyRowFragment }) {
@@ -61,9 +73,9 @@ export default function ApiKeysPage() {
             </EmptyState>
           ) : (
             <DataTable
-              caption="The newest first; revoked and expired ones too"
+              caption="The newest first; revoked and expired ones too. A rotated key stands below the one that replaced it"
               columns={COLUMNS}
-              rows={apiKeys}
+              rows={groupedKeys(apiKeys)}
               keyOf={({ keyId }) => keyId}
               hrefOf={({ keyId }) => `/api-keys/${keyId}`}
             />

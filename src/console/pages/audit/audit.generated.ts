@@ -43,6 +43,7 @@ export type AuditLogQuery = { readonly auditLog: { readonly totalCount: number, 
       , readonly target: { readonly id: string, readonly node:
           | { readonly __typename: 'Account' }
           | { readonly __typename: 'ApiKey', readonly name: string }
+          | { readonly __typename: 'ApiRequest' }
           | { readonly __typename: 'AuditEntry' }
           | { readonly __typename: 'Contact' }
           | { readonly __typename: 'ContactImport' }

@@ -72,6 +72,17 @@ export function resultOf(found: Found): Result | undefined {
         status: found.isActive ? 'ACTIVE' : 'DISABLED',
         href: inEnvironment(`/webhooks/${found.id}`, found.environment),
       };
+    case 'ApiRequest':
+      return {
+        id: found.id,
+        kind: 'Request',
+        title: `${found.method} ${found.path}`,
+        detail: found.requestId,
+        status: found.errorCode === null ? 'SUCCESS' : 'FAILED',
+        words: String(found.httpStatus),
+        at: found.at,
+        href: `/requests?request=${found.id}`,
+      };
     case 'User':
       return {
         id: found.id,

@@ -70,6 +70,7 @@ export type SearchQueryVariables = Exact<{
 export type SearchQuery = { readonly search: ReadonlyArray<
     | { readonly __typename: 'Account', readonly id: string }
     | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string, readonly environment: Environment, readonly revokedAt: string | null, readonly expiresAt: string | null, readonly id: string }
+    | { readonly __typename: 'ApiRequest', readonly method: string, readonly path: string, readonly requestId: string, readonly errorCode: string | null, readonly at: string, readonly id: string, readonly httpStatus: number }
     | { readonly __typename: 'AuditEntry', readonly id: string }
     | { readonly __typename: 'Contact', readonly phone: string | null, readonly environment: Environment, readonly id: string, readonly contactName: string | null, readonly contactEmail: string | null }
     | { readonly __typename: 'ContactImport', readonly id: string }
@@ -82,5 +83,5 @@ export type SearchQuery = { readonly search: ReadonlyArray<
 
 export const Search: Document<SearchQuery, SearchQueryVariables> = {
   name: 'Search',
-  text: "query Search($text:String!){search(text:$text){__typename id ...on Message{channel environment to content status createdAt recipientCounts{delivered failed pending sent}}...on WebhookDelivery{event deliveryStatus:status createdAt webhook{url}}...on Contact{contactName:name phone contactEmail:email environment}...on ApiKey{keyId name environment revokedAt expiresAt}...on Webhook{url environment isActive description}...on User{email role}}}",
+  text: "query Search($text:String!){search(text:$text){__typename id ...on Message{channel environment to content status createdAt recipientCounts{delivered failed pending sent}}...on WebhookDelivery{event deliveryStatus:status createdAt webhook{url}}...on Contact{contactName:name phone contactEmail:email environment}...on ApiKey{keyId name environment revokedAt expiresAt}...on Webhook{url environment isActive description}...on ApiRequest{method path requestId httpStatus:status errorCode at}...on User{email role}}}",
 };

@@ -1,0 +1,187 @@
+import { useState } from 'react';
+import { useSearchParams } from 'wouter';
+import { formatAbsolute, formatNumber } from '../../lib/format.ts';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Can, usePermission } from '../../lib/session.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import type { Column } from '../../ui/data-table.tsx';
+import { Field, Select } from '../../ui/field.tsx';
+import { Filters, useFilter, useTimeFilter } from '../../ui/filters.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
+import { useAfter } from '../../ui/pager.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { OPENED, RequestDrawer, RequestStatus } from './request-view.tsx';
+import {
+  type RequestFilter,
+  RequestKeys,
+  type RequestRowFragment,
+  Requests,
+  SetRequestLogging,
+  type StatusClass,
+} from './requests.generated.ts';
+
+const ANY = { value: '', label: 'Any' };
+const OUTCOMES: Readonly<Record<StatusClass, string>> = {
+  SUCCESS: 'Succeeded',
+  CLIENT_ERROR: 'Refused (4xx)',
+  SERVER_ERROR: 'Failed here (5xx)',
+};
+const ENVIRONMENTS = { PRODUCTION: 'Production', SANDBOX: 'Sandbox' } as const;
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE'];
+
+const optionsOf = (names: Readonly<Record<string, string>>) => [
+  ANY,
+  ...Object.entries(names).map(([value, label]) => ({ value, label })),
+];
+const knownIn = <Name extends string>(names: Readonly<Record<Name, string>>, text: string | null) =>
+  text !== null && text in names ? (text as Name) : null;
+
+/** The requests of the account's API keys in the last 7 days. A row opens in a drawer. */
+export default function RequestsPage() {
+  const filter: RequestFilter = {
+    statusClass: knownIn(OUTCOMES, useFilter('statusClass')),
+    errorCode: useFilter('errorCode'),
+    method: useFilter('method'),
+    pathPrefix: useFilter('path'),
+    apiKeyId: useFilter('key'),
+    requestId: useFilter('requestId'),
+    idempotencyKey: useFilter('idempotencyKey'),
+    environment: knownIn(ENVIRONMENTS, useFilter('environment')),
+    since: useTimeFilter('since'),
+    until: useTimeFilter('until'),
+  };
+  const query = useApiQuery(Requests, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
+  const hrefOf = useRowHref();
+  return (
+    <>
+      <PageHeader title="Requests">
+        <Can run="request.setLogging">
+          <WholeBodies until={query.data?.requestLogging.fullBodiesUntil ?? null} />
+        </Can>
+      </PageHeader>
+      <RequestFilters />
+      <Loaded query={query}>
+        {({ requests, requestLogging }) => (
+          <>
+            {requestLogging.fullBodiesUntil !== null && (
+              <Notice tone="warn">
+                Bodies are kept whole until {formatAbsolute(new Date(requestLogging.fullBodiesUntil))}: texts
+                and numbers of your recipients are in this log. Each is erased after a day.
+              </Notice>
+            )}
+            <PagedTable
+              of={requests}
+              caption="The newest first, of the last 7 days"
+              columns={COLUMNS}
+              keyOf={({ id }) => id}
+              hrefOf={hrefOf}
+              empty={
+                <EmptyState title="No requests in the last 7 days">
+                  <p>Requests of your programs appear here about a second after their answer.</p>
+                </EmptyState>
+              }
+            />
+          </>
+        )}
+      </Loaded>
+      <RequestDrawer />
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<RequestRowFragment>[] = [
+  {
+    header: 'Request',
+    cell: ({ method, path }) => (
+      <code>
+        {method} {path}
+      </code>
+    ),
+  },
+  { header: 'Answer', cell: (row) => <RequestStatus of={row} />, isWhole: true },
+  { header: 'Duration', cell: ({ durationMs }) => `${formatNumber(durationMs)} ms`, isNumber: true },
+  { header: 'Key', cell: ({ apiKey }) => apiKey?.name ?? <span className="quiet">unknown</span> },
+  { header: 'Environment', cell: ({ environment }) => <Badge status={environment} /> },
+  { header: 'When', cell: (row) => <When of={row} />, isWhole: true },
+];
+
+function When({ of: { at, skippedBefore } }: { of: RequestRowFragment }) {
+  return (
+    <>
+      <Time at={at} />
+      {skippedBefore > 0 && (
+        <div className="field-hint">{formatNumber(skippedBefore)} alike before it were not kept</div>
+      )}
+    </>
+  );
+}
+
+function RequestFilters() {
+  const mayListKeys = usePermission('apiKey.list');
+  const keys = useApiQuery(RequestKeys, {}, { isEnabled: mayListKeys }).data?.apiKeys ?? [];
+  return (
+    // The options of the keys come later than the form. The React key makes it follow the URL again.
+    <Filters key={keys.length} label="Filter the requests">
+      <Select name="statusClass" label="Outcome" options={optionsOf(OUTCOMES)} />
+      <Select
+        name="method"
+        label="Method"
+        options={[ANY, ...METHODS.map((method) => ({ value: method, label: method }))]}
+      />
+      <Select
+        name="key"
+        label="Key"
+        options={[ANY, ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
+      />
+      <Select name="environment" label="Environment" options={optionsOf(ENVIRONMENTS)} />
+      <Field name="path" label="Path begins with" placeholder="/api/v1/developers/sms" />
+      <Field name="errorCode" label="Error code" placeholder="invalid_phone_number" />
+      <Field name="requestId" label="Request id" placeholder="X-Request-Id" />
+      <Field name="idempotencyKey" label="Idempotency key" />
+      <Field name="since" label="From" type="datetime-local" />
+      <Field name="until" label="To" type="datetime-local" />
+    </Filters>
+  );
+}
+
+/** Returns a function that makes the URL of this list with the drawer of a request open. */
+function useRowHref(): (row: { readonly id: string }) => string {
+  const [params] = useSearchParams();
+  return ({ id }) => {
+    const next = new URLSearchParams(params);
+    next.set(OPENED, id);
+    return `/requests?${next}`;
+  };
+}
+
+/** Turns the logging of whole bodies on for a day, or off. */
+function WholeBodies({ until }: { until: string | null }) {
+  const [isAsked, setIsAsked] = useState(false);
+  const set = useApiMutation(SetRequestLogging, { refetches: [Requests] });
+  if (until !== null) {
+    return (
+      <Button isBusy={set.isPending} onClick={() => set.mutate({ fullBodies: false })}>
+        Mask bodies again
+      </Button>
+    );
+  }
+  return (
+    <>
+      <Button onClick={() => setIsAsked(true)}>Keep whole bodies for a day</Button>
+      {isAsked && (
+        <ConfirmDialog
+          title="Keep whole bodies for a day?"
+          consequence="Texts, phone numbers and addresses of the requests of the next 24 hours can then be read here by developers, admins and owners. Keys and secrets stay masked. Each whole body is erased after a day. The audit log keeps who turned it on."
+          confirmLabel="Keep whole bodies"
+          onConfirm={() => set.mutateAsync({ fullBodies: true })}
+          onClose={() => setIsAsked(false)}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,149 @@
+import type { ReactNode } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import { formatAbsolute, formatNumber } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { KeyValues, Time } from '../../ui/values.tsx';
+import { RequestDetail, type RequestDetailQuery, type RequestRowFragment } from './requests.generated.ts';
+
+type Detail = NonNullable<RequestDetailQuery['request']>;
+
+/** The query parameter that names the request in the drawer. */
+export const OPENED = 'request';
+
+/** Shows the HTTP status of an answer on the colour of its class, and the code of the error. */
+export function RequestStatus({ of: { status, errorCode } }: { of: RequestRowFragment }) {
+  const tone = status < 400 ? 'SUCCESS' : status < 500 ? 'PENDING' : 'FAILED';
+  return (
+    <span className="row">
+      <Badge status={tone}>{status}</Badge>
+      {errorCode !== null && <code>{errorCode}</code>}
+    </span>
+  );
+}
+
+/** The request that the URL names, in a drawer beside the list. The browser's back button closes the drawer. */
+export function RequestDrawer() {
+  const [params, setParams] = useSearchParams();
+  const id = params.get(OPENED);
+  if (id === null) return null;
+  const close = () => {
+    const next = new URLSearchParams(params);
+    next.delete(OPENED);
+    setParams(next);
+  };
+  return (
+    <Dialog title="Request" look="drawer" onClose={close}>
+      <RequestView key={id} id={id} />
+    </Dialog>
+  );
+}
+
+function RequestView({ id }: { id: string }) {
+  const query = useApiQuery(RequestDetail, { id });
+  return (
+    <Loaded query={query}>
+      {({ request }) => (
+        <>
+          <p>
+            <code>
+              {request.method} {request.path}
+            </code>
+          </p>
+          <RequestStatus of={request} />
+          {request.errorCode !== null && (
+            <p>
+              <a href={`/docs/errors/${request.errorCode}`}>What {request.errorCode} means, and what to do</a>
+            </p>
+          )}
+          <KeyValues items={factsOf(request)} />
+          <Body title="Body of the request" text={request.requestBody} of={request}>
+            {request.requestBytes === 0
+              ? 'It had no body, or was refused before its body was read.'
+              : `Its ${formatNumber(request.requestBytes)} bytes are not kept: more than 16 KiB, or no JSON.`}
+          </Body>
+          <Body title="Body of the answer" text={request.responseBody} of={request}>
+            It is not kept: more than 16 KiB.
+          </Body>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Body({
+  title,
+  text,
+  of: { isFull },
+  children,
+}: {
+  title: string;
+  text: string | null;
+  of: Detail;
+  /** Said if the body is not kept. */
+  children: ReactNode;
+}) {
+  return (
+    <section className="stack" aria-label={title}>
+      <h3>{title}</h3>
+      {text === null ? (
+        <p className="quiet">{children}</p>
+      ) : (
+        <>
+          <CodeBlock text={JSON.stringify(JSON.parse(text), null, 2)} label={title.toLowerCase()} />
+          <p className="field-hint">
+            {isFull ? 'Whole, but for keys and secrets.' : 'Texts and numbers are masked.'}
+          </p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function factsOf(request: Detail): readonly (readonly [string, ReactNode])[] {
+  const { apiKey, messageId, idempotencyKey, skippedBefore, at } = request;
+  return [
+    ['When', <When key="when" at={at} />],
+    ['Duration', `${formatNumber(request.durationMs)} ms`],
+    [
+      'Key',
+      apiKey ? (
+        <Link key="key" href={`/api-keys/${apiKey.keyId}`}>
+          {apiKey.name}
+        </Link>
+      ) : (
+        'unknown'
+      ),
+    ],
+    ['Environment', <Badge key="environment" status={request.environment} />],
+    ['Address', <code key="address">{request.address}</code>],
+    ['Request id', <code key="id">{request.requestId}</code>],
+    ...(idempotencyKey === null
+      ? []
+      : [['Idempotency key', <code key="idempotency">{idempotencyKey}</code>] as const]),
+    ...(messageId === null
+      ? []
+      : [
+          [
+            'Message',
+            <Link key="message" href={`/messages/${messageId}`}>
+              The message that it sent
+            </Link>,
+          ] as const,
+        ]),
+    ...(skippedBefore === 0
+      ? []
+      : [['Not kept', `${formatNumber(skippedBefore)} requests with the same outcome before it`] as const]),
+  ];
+}
+
+function When({ at }: { at: string }) {
+  return (
+    <>
+      <Time at={at} /> <span className="quiet">{formatAbsolute(new Date(at))}</span>
+    </>
+  );
+}
