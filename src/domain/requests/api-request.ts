@@ -4,7 +4,6 @@
  */
 import type { Environment } from '../caller.ts';
 
-export const REQUEST_METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH'] as const;
 export const STATUS_CLASSES = ['success', 'client_error', 'server_error'] as const;
 export type StatusClass = (typeof STATUS_CLASSES)[number];
 

@@ -32,7 +32,7 @@ interface Noted extends AnsweredRequest {
 /** Largest number of requests that a process holds in memory, between two writes or while the database is away. */
 const PENDING_MAX = 1_000;
 /** Number of requests that the log takes on one day in UTC, of all accounts and processes (R417). */
-export const REQUESTS_A_DAY = 250_000;
+const REQUESTS_A_DAY = 250_000;
 /** Longest idempotency key that is stored. A send refuses a longer one. */
 const IDEMPOTENCY_KEY_MAX_LENGTH = 64;
 
