@@ -28,6 +28,7 @@ const OWNER_PAGES = [
   '/api-keys/new',
   '/webhooks',
   '/webhooks/new',
+  '/requests',
   '/usage',
   '/ledger',
   '/prices',
