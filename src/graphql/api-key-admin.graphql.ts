@@ -98,6 +98,9 @@ class ApiKeyPermissionsType {
   simpleResolvers: true,
 })
 class UserErrorType {
+  @Field(() => Int, { description: 'Place of the item in its list, from 0.' })
+  index!: number;
+
   @Field(() => String, { description: 'Path of the item from the argument, such as `keyIds.2`.' })
   path!: string;
 
@@ -169,7 +172,9 @@ class UpdatedApiKeysType {
   @Field(() => [ApiKeyChangeType], { description: 'The keys that were changed, by `keyId`.' })
   changes!: readonly (ApiKeyChange & { readonly apiKey: ApiKey })[];
 
-  @Field(() => [UserErrorType], { description: 'The keys that were left as they are.' })
+  @Field(() => [UserErrorType], {
+    description: 'The keys that were left as they are, in the order of `keyIds`.',
+  })
   userErrors!: readonly ItemError[];
 }
 

@@ -6,6 +6,7 @@ import {
   type GraphQLArgument,
   type GraphQLNamedType,
   type GraphQLSchema,
+  getNamedType,
   isEnumType,
   isInputObjectType,
   isIntrospectionType,
@@ -107,6 +108,24 @@ describe('the schema of the GraphQL API (R236)', () => {
     const retyped = buildSchema(released.replace('balance: Float!', 'balance: String'));
     expect(findBreakingChanges(buildSchema(released), removed)).toHaveLength(1);
     expect(findBreakingChanges(buildSchema(released), retyped)).toHaveLength(1);
+  });
+
+  it('each mutation of a list of ids tells of each item that it left, by its place (R277)', () => {
+    const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
+    const bulk = mutations.filter(({ args }) => args.some(({ type }) => String(type).startsWith('[ID')));
+    expect(bulk.map(({ name }) => name)).toEqual(['updateApiKeys']);
+    for (const { type } of bulk) {
+      const payload = getNamedType(type);
+      const errors = isObjectType(payload) ? payload.getFields().userErrors : undefined;
+      expect(String(errors?.type)).toBe('[UserError!]!');
+    }
+    const error = schema.getType('UserError');
+    expect(isObjectType(error) && Object.keys(error.getFields()).sort()).toEqual([
+      'code',
+      'index',
+      'message',
+      'path',
+    ]);
   });
 
   it('describes every type, field, argument and enum value', () => {

@@ -40,6 +40,8 @@ export interface ApiKeyChange {
 }
 /** Why one item of a list was not changed. */
 export interface ItemError {
+  /** The item's place in the list, from 0. */
+  readonly index: number;
   /** The item's path in the input, such as `keyIds.2`. */
   readonly path: string;
   readonly code: ErrorCode;
@@ -171,10 +173,12 @@ export function apiKeyBulkOperations(deps: Dependencies, all: readonly Named[]) 
             } catch (error) {
               if (!(error instanceof DomainError) || ENDS_ALL.has(error.code)) throw error;
               const { code, message } = error;
-              userErrors.push({ path: `keyIds.${places.get(keyId)}`, code, message });
+              const index = places.get(keyId) ?? 0;
+              userErrors.push({ index, path: `keyIds.${index}`, code, message });
             }
           }
           changes.sort((left, right) => (left.after.keyId < right.after.keyId ? -1 : 1));
+          userErrors.sort((left, right) => left.index - right.index);
           return { changes, userErrors };
         });
       },
