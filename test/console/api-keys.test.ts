@@ -73,6 +73,38 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('production is asked about once, for a new key and for a key that is turned to it', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
+    const question = page.getByRole('dialog', { name: 'Open production to “live”?' });
+    await page.getByLabel('Name').fill('live');
+    await page.getByLabel('Send SMS', { exact: true }).check();
+    await page.getByLabel('Environment').selectOption('PRODUCTION');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await question.getByText(/act in production: Send SMS\. .* to the balance, UGX\s[\d,]+ now/).waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Cancel' }).click();
+    await question.waitFor({ state: 'detached' });
+    expect(await sql.query("SELECT FROM api_keys WHERE name = 'live'")).toEqual([]);
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await question.getByRole('button', { name: 'Create for production' }).click();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: 'live' }).waitFor();
+
+    const { keyId } = await gateway.createKey(account.accountId, {
+      scopes: ['SEND_SMS'],
+      environment: 'sandbox',
+    });
+    await page.goto(`${gateway.url}/console/api-keys/${keyId}`);
+    const form = page.getByRole('form', { name: 'Change the key' });
+    await form.getByLabel('Environment').selectOption('PRODUCTION');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Open production' }).click();
+    await page.getByText('Saved; it holds from the next request on.').waitFor();
+    const environments = await sql.query('SELECT environment FROM api_keys WHERE key_id = $1', [keyId]);
+    expect(environments).toEqual([{ environment: 'production' }]);
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('a signed key shows its signing secret; a change by keyboard can be undone', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
     await page.getByLabel('Name').fill('signed');

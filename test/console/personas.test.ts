@@ -65,10 +65,11 @@ describe('what people come to the console for', () => {
     await drawer.waitFor({ state: 'detached' });
     await page.goForward();
 
-    await drawer.getByRole('link', { name: 'Resend to the 2 that failed' }).click(); // 1
-    const form = page.getByRole('form', { name: 'Send an SMS' });
-    expect(await form.getByLabel('To', { exact: true }).inputValue()).toBe(`${REFUSED}, +256701120001`);
-    await form.getByRole('button', { name: 'Send', exact: true }).click(); // 2
+    await drawer.getByRole('button', { name: 'Resend to the 2 that failed' }).click(); // 1
+    const question = page.getByRole('dialog', { name: 'Send again to 2 recipients?' });
+    await question.getByText('2 recipients, UGX 60, leaves UGX 99,910.').waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Send to 2 recipients' }).click(); // 2
     await page.getByRole('heading', { name: `SMS to ${REFUSED} and 1 more` }).waitFor();
     expect(faults).toEqual([]);
   });

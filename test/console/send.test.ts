@@ -96,11 +96,15 @@ describe('sending from the console', () => {
 
       await form.getByRole('button', { name: 'Send', exact: true }).focus();
       await page.keyboard.press('Enter');
+      const confirm = page.getByRole('dialog').getByRole('button', { name: 'Send to 2 recipients' });
+      await confirm.focus();
+      await page.keyboard.press('Enter');
       await form.getByText('The sender ID must be 1 to 11').waitFor();
       await hasFocus(page, 'from');
       expect(await form.getByLabel('Message').inputValue()).toBe('Hello from the console');
       await form.getByLabel('Sender').fill('ACME');
       await form.getByRole('button', { name: 'Send', exact: true }).dblclick();
+      await confirm.dblclick();
       await page.getByRole('heading', { name: 'SMS to +256700123456 and 1 more' }).waitFor();
       await page.getByText('2 delivered').waitFor();
       await page.getByRole('banner').getByText('UGX 99,940').waitFor();
@@ -108,6 +112,35 @@ describe('sending from the console', () => {
       expect(faults).toEqual([]);
     },
   );
+
+  inBrowser('many recipients are asked about once, with the cost and what it leaves', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: PATH });
+    const form = smsForm(page);
+    await form.getByLabel('To', { exact: true }).fill('0700123456, 0771234567, 0700123456');
+    await form.getByLabel('Message').fill('To both');
+    const question = page.getByRole('dialog', { name: 'Send to 2 recipients?' });
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    await question.getByText('2 recipients, UGX 60, leaves UGX 99,940.').waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Cancel' }).click();
+    await question.waitFor({ state: 'detached' });
+    expect(await history(account.key)).toHaveLength(0);
+    expect(await form.getByLabel('Message').inputValue()).toBe('To both');
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    await question.getByRole('button', { name: 'Send to 2 recipients' }).click();
+    await page.getByText('2 delivered').waitFor();
+    expect(await history(account.key)).toHaveLength(1);
+
+    await page.goto(`${gateway.url}/console/messages/send?channel=email`);
+    const email = page.getByRole('form', { name: 'Send an email' });
+    await email.getByLabel('To', { exact: true }).fill('ann@example.com, ben@example.com');
+    await email.getByLabel('Subject').fill('Hello');
+    await email.getByLabel('Text', { exact: true }).fill('To both');
+    await email.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Send to 2 recipients?' }).getByText('leaves UGX').waitFor();
+    expect(faults).toEqual([]);
+  });
 
   inBrowser(
     'too low a balance is reported before sending, and refused without losing the input',

@@ -8,6 +8,8 @@ export interface Question {
   readonly title: string;
   readonly consequence: ReactNode;
   readonly confirmLabel: string;
+  /** Look of the button that confirms. Default: `danger`, for what destroys something. */
+  readonly look?: 'danger' | 'primary';
   readonly onConfirm: () => Promise<unknown>;
 }
 
@@ -19,6 +21,7 @@ export function ConfirmDialog({
   title,
   consequence,
   confirmLabel,
+  look = 'danger',
   onConfirm,
   onClose,
 }: Question & { readonly onClose: () => void }) {
@@ -42,7 +45,7 @@ export function ConfirmDialog({
       {fault && <Notice tone="bad">{fault}</Notice>}
       <DialogActions>
         <Button onClick={() => isBusy || onClose()}>Cancel</Button>
-        <Button look="danger" isBusy={isBusy} onClick={confirm}>
+        <Button look={look} isBusy={isBusy} onClick={confirm}>
           {confirmLabel}
         </Button>
       </DialogActions>

@@ -14,13 +14,17 @@ interface Slice<Row> {
   readonly totalCount: number;
 }
 
-/** Exports all rows of a Relay list as CSV. It loads page by page, shows the progress and can be cancelled. */
+/**
+ * Exports the rows of a Relay list as CSV, at most `most` of them. It loads page by page, shows the progress and can be
+ * cancelled. It says so if the file does not have all rows.
+ */
 export function CsvExport<Row>({
   children,
   fileName,
   header,
   cellsOf,
   sliceAfter,
+  most = Number.POSITIVE_INFINITY,
 }: {
   children: ReactNode;
   fileName: string;
@@ -28,9 +32,11 @@ export function CsvExport<Row>({
   cellsOf: (row: Row) => readonly Cell[];
   /** Loads the page of rows after the cursor `after`. Null means the first page. */
   sliceAfter: (after: string | null, signal: AbortSignal) => Promise<Slice<Row>>;
+  most?: number;
 }) {
   const [progress, setProgress] = useState<{ readonly done: number; readonly total: number }>();
   const [fault, setFault] = useState<string>();
+  const [cutAt, setCutAt] = useState<number>();
   const ending = useRef<AbortController>(undefined);
   const start = useRef<HTMLButtonElement>(null);
   const cancel = useRef<HTMLButtonElement>(null);
@@ -40,6 +46,7 @@ export function CsvExport<Row>({
     const canceling = new AbortController();
     ending.current = canceling;
     setFault(undefined);
+    setCutAt(undefined);
     setProgress({ done: 0, total: 0 });
     try {
       const lines = [BOM, csvLine(header)];
@@ -49,6 +56,10 @@ export function CsvExport<Row>({
         for (const row of nodes) lines.push(csvLine(cellsOf(row)));
         setProgress({ done: lines.length - 2, total: totalCount });
         after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
+        if (after !== null && lines.length - 2 >= most) {
+          setCutAt(lines.length - 2);
+          break;
+        }
       } while (after !== null && !canceling.signal.aborted);
       if (!canceling.signal.aborted) download(fileName, 'text/csv', lines);
     } catch (error) {
@@ -79,6 +90,12 @@ export function CsvExport<Row>({
             Cancel
           </Button>
         </div>
+      )}
+      {cutAt !== undefined && (
+        <Notice tone="warn">
+          The file has the first {formatNumber(cutAt)} rows, the most of an export. Narrow the filters for the
+          rest.
+        </Notice>
       )}
       {fault && <Notice tone="bad">{fault} Nothing was downloaded.</Notice>}
     </>

@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
@@ -11,6 +12,7 @@ import { OperatedAccount } from '../operator/operator.generated.ts';
 import { ApiKeys, CreateApiKey } from './api-keys.generated.ts';
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
 import { NewKeyDialog } from './new-key-dialog.tsx';
+import { ProductionDialog } from './production-dialog.tsx';
 
 /** Creates an API key and shows it once. Operators create it for the account whose id is in the URL. */
 export default function CreateApiKeyPage() {
@@ -58,17 +60,19 @@ function CreateKey({
   const [, navigate] = useLocation();
   const create = useApiMutation(CreateApiKey, { refetches: [ApiKeys] });
   const created = create.data?.createApiKey;
+  const [asked, setAsked] = useState<Parameters<typeof create.mutate>[0]['input']>();
   return (
     <>
       <PageHeader title={owner === undefined ? 'New API key' : `New API key for ${owner}`} />
       <Form
         label="New API key"
         error={create.error}
-        onSubmit={(values) =>
-          create.mutate({
-            input: { ...keyPropertiesOf(values), enableHmac: values.has('enableHmac'), accountId },
-          })
-        }
+        onSubmit={(values) => {
+          const input = { ...keyPropertiesOf(values), enableHmac: values.has('enableHmac'), accountId };
+          if (input.environment === 'PRODUCTION' && input.name !== '' && input.scopes.length > 0)
+            setAsked(input);
+          else create.mutate({ input });
+        }}
       >
         <KeyFields />
         <Checkbox
@@ -83,6 +87,15 @@ function CreateKey({
           <ButtonLink href={back}>Cancel</ButtonLink>
         </div>
       </Form>
+      {asked && (
+        <ProductionDialog
+          name={asked.name}
+          scopes={asked.scopes}
+          confirmLabel="Create for production"
+          onConfirm={async () => create.mutate({ input: asked })}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
       {created && <NewKeyDialog created={created} onClose={() => navigate(pageOf(created.apiKey.keyId))} />}
     </>
   );

@@ -23,6 +23,7 @@ import {
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
 import { countOfKeys, KeyNames, livingOf } from './key-names.tsx';
 import { statusOf, useMayManage } from './key-rules.ts';
+import { ProductionDialog } from './production-dialog.tsx';
 import { RotateForm } from './rotate-form.tsx';
 import { ScopeUse } from './scope-use.tsx';
 
@@ -102,6 +103,7 @@ function Edit({ of: key }: { of: Key }) {
   const toast = useToast();
   const update = useApiMutation(UpdateApiKey, { refetches: [ApiKeyDetail, ApiKeys] });
   const [undone, setUndone] = useState(0);
+  const [asked, setAsked] = useState<ReturnType<typeof keyPropertiesOf>>();
   const save = async (input: ReturnType<typeof keyPropertiesOf>) => {
     await update.mutateAsync({ keyId: key.keyId, input }).then(
       () => {
@@ -128,7 +130,11 @@ function Edit({ of: key }: { of: Key }) {
         key={undone}
         label="Change the key"
         error={update.error}
-        onSubmit={(values) => save(keyPropertiesOf(values, key))}
+        onSubmit={(values) => {
+          const input = keyPropertiesOf(values, key);
+          if (input.environment === 'PRODUCTION' && key.environment !== 'PRODUCTION') setAsked(input);
+          else void save(input);
+        }}
       >
         <KeyFields of={key} />
         <div className="row">
@@ -137,6 +143,15 @@ function Edit({ of: key }: { of: Key }) {
           </Button>
         </div>
       </Form>
+      {asked && (
+        <ProductionDialog
+          name={asked.name}
+          scopes={asked.scopes}
+          confirmLabel="Open production"
+          onConfirm={async () => void save(asked)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
     </section>
   );
 }

@@ -5,6 +5,7 @@ import { Field, TextArea } from '../../ui/field.tsx';
 import { linesOf, textOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { AttachmentsField, attachmentsOf } from './attachments.tsx';
+import { channelBill } from './bill.ts';
 import { ChannelPrice } from './price.tsx';
 import { listOf, RecipientsField, useUnderstood } from './recipients-field.tsx';
 import { type Again, listIn, ofChannel, textIn } from './resend.ts';
@@ -29,6 +30,9 @@ export function EmailForm({ again }: { again: Again | undefined }) {
           noun="recipient"
         />
       )}
+      billOf={async () =>
+        understood.valid.length > 1 ? channelBill('EMAIL', understood.valid.length) : undefined
+      }
       send={async (values, common) => {
         const given = (name: string) => textOf(values, name) || null;
         const result = await send.mutateAsync({

@@ -3,7 +3,13 @@ import { useLocation, useSearchParams } from 'wouter';
 import { isoOf } from '../../lib/local-time.ts';
 import { presetSpan } from '../../lib/spans.ts';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, STATUS_NAMES } from './message-text.ts';
-import type { Channel, Environment, MessageFilter, MessageStatus } from './messages.generated.ts';
+import type {
+  Channel,
+  Environment,
+  MessageFilter,
+  MessageStatus,
+  RecipientFilter,
+} from './messages.generated.ts';
 
 export const PAGE_SIZES = [20, 50, 100] as const;
 
@@ -45,9 +51,11 @@ export function useListState() {
   return useMemo(() => {
     const at = new URLSearchParams(text);
     const state = Object.fromEntries(NAMES.map((name) => [name, at.get(name) ?? ''])) as unknown as ListState;
+    const status = knownIn<MessageStatus>(STATUS_NAMES, state.status);
     const filter: MessageFilter = {
       channel: listOf(knownIn<Channel>(CHANNEL_NAMES, state.channel)),
-      status: listOf(knownIn<MessageStatus>(STATUS_NAMES, state.status)),
+      // A message that failed for one recipient only is found under Failed, too.
+      ...(status === 'FAILED' ? { recipientStatus: status } : { status: listOf(status) }),
       environment: knownIn<Environment>(ENVIRONMENT_NAMES, state.environment),
       apiKeyId: state.key || undefined,
       sender: state.sender || undefined,
@@ -67,6 +75,24 @@ export function useListState() {
       },
     };
   }, [text, path, navigate]);
+}
+
+/**
+ * Returns the filter of recipients if the person searches for a whole address: a phone number in any spelling, or an
+ * email address. The rows are then recipients. Otherwise undefined.
+ */
+export function recipientFilterOf({
+  search,
+  recipientStatus,
+  ...rest
+}: MessageFilter): RecipientFilter | undefined {
+  const text = search ?? '';
+  const digits = text.replaceAll(/[\s().-]/g, '');
+  const isAddress = /^\+?\d{9,15}$/.test(digits) || /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text);
+  if (!isAddress) return undefined;
+  const status = recipientStatus ? [recipientStatus] : rest.status;
+  const { channel, environment, apiKeyId, sender, from, to } = rest;
+  return { address: text, status, channel, environment, apiKeyId, sender, from, to };
 }
 
 /** Returns the bounds of the chosen period, or those that were typed. */

@@ -1,62 +1,35 @@
 import { formatNumber } from '../../lib/format.ts';
 import { refetch, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
-import { Badge } from '../../ui/badge.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Pager, useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded, Loading } from '../../ui/states.tsx';
-import { Money, Time } from '../../ui/values.tsx';
+import { ColumnMenu, columnsOf, MESSAGE_COLUMNS, useColumnChoice } from './columns.tsx';
+import { MessageExport } from './export.tsx';
 import { ListFilters } from './list-filters.tsx';
-import { useListState } from './list-state.ts';
+import { recipientFilterOf, useListState } from './list-state.ts';
 import { MOST_COUNTED, useLiveRows } from './live-list.ts';
 import { MessageDrawer, useDrawerHref } from './message-drawer.tsx';
-import { CHANNEL_NAMES, whom } from './message-text.ts';
-import {
-  type MessageFilter,
-  type MessageRowFragment,
-  Messages,
-  MessagesCount,
-  type MessagesQuery,
-} from './messages.generated.ts';
-import { StatusBadge } from './status-badge.tsx';
+import { type MessageFilter, Messages, MessagesCount, type MessagesQuery } from './messages.generated.ts';
+import { RecipientRows } from './recipient-rows.tsx';
+import { SavedViews } from './saved-views.tsx';
 import './messages.css';
 
-const COLUMNS: readonly Column<MessageRowFragment>[] = [
-  { header: 'To', cell: ({ to }) => <span className="message-to">{whom(to)}</span> },
-  { header: 'Message', cell: ({ content }) => <span className="message-preview">{content || '–'}</span> },
-  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
-  { header: 'Status', cell: (message) => <StatusOf message={message} /> },
-  {
-    header: 'Cost',
-    cell: ({ cost, currency }) => <Money amount={cost} currency={currency} />,
-    isNumber: true,
-  },
-  { header: 'Accepted', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
-];
-
-function StatusOf({ message }: { message: MessageRowFragment }) {
-  return (
-    <span className="message-status">
-      <StatusBadge of={message} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
-      {message.status === 'PENDING' && message.scheduledFor && (
-        <span className="quiet">
-          due <Time at={message.scheduledFor} />
-        </span>
-      )}
-    </span>
-  );
-}
-
-/** The list of the account's messages, newest first, with filters, search and live updates. */
+/**
+ * The list of the account's messages, newest first, with filters, search and live updates. If the search is a whole
+ * number or email address, the rows are its recipients instead.
+ */
 export default function MessagesPage() {
   const { state, filter, first, isFiltered, change } = useListState();
-  const after = useAfter();
-  const messages = useApiQuery(Messages, { first, after, filter }, { keepsLast: true });
+  const recipients = recipientFilterOf(filter);
+  const rows = <MessageRows filter={filter} first={first} isFiltered={isFiltered} />;
   return (
     <>
       <PageHeader title="Messages">
+        <SavedViews />
+        <ColumnMenu />
         <Can
           run="message.sendSms"
           otherwise={<span className="quiet">Your role can read messages, not send them.</span>}
@@ -67,18 +40,38 @@ export default function MessagesPage() {
         </Can>
       </PageHeader>
       <ListFilters state={state} isFiltered={isFiltered} onChange={change} />
-      <Loaded query={messages}>
-        {({ messages: page }) => (
-          <Rows
-            page={page}
-            filter={filter}
-            isFiltered={isFiltered}
-            isFirst={after === null}
-            isLoaded={!messages.isPlaceholderData}
-          />
-        )}
-      </Loaded>
+      {recipients ? (
+        <RecipientRows filter={recipients} first={first} empty={<NoRows isFiltered />} otherwise={rows} />
+      ) : (
+        rows
+      )}
     </>
+  );
+}
+
+function MessageRows({
+  filter,
+  first,
+  isFiltered,
+}: {
+  filter: MessageFilter;
+  first: number;
+  isFiltered: boolean;
+}) {
+  const after = useAfter();
+  const messages = useApiQuery(Messages, { first, after, filter }, { keepsLast: true });
+  return (
+    <Loaded query={messages}>
+      {({ messages: page }) => (
+        <Rows
+          page={page}
+          filter={filter}
+          isFiltered={isFiltered}
+          isFirst={after === null}
+          isLoaded={!messages.isPlaceholderData}
+        />
+      )}
+    </Loaded>
   );
 }
 
@@ -97,6 +90,7 @@ function Rows({
 }) {
   const { rows, newCount } = useLiveRows(page.nodes, filter, { isFirst, isLoaded });
   const drawerOf = useDrawerHref();
+  const [chosen] = useColumnChoice();
   const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
   // Rows of the old filter stay until the new rows arrive. Meanwhile the count is hidden, because it would not match
   // them.
@@ -115,15 +109,18 @@ function Rows({
       {rows.length === 0 ? (
         <NoRows isFiltered={isFiltered} />
       ) : (
-        <DataTable
-          caption={`${total}the newest first`}
-          columns={COLUMNS}
-          rows={rows}
-          keyOf={({ id }) => id}
-          hrefOf={drawerOf}
-        />
+        <div className="message-rows">
+          <DataTable
+            caption={`${total}the newest first`}
+            columns={columnsOf(MESSAGE_COLUMNS, chosen)}
+            rows={rows}
+            keyOf={({ id }) => id}
+            hrefOf={drawerOf}
+          />
+        </div>
       )}
       <Pager pageInfo={page.pageInfo} />
+      {rows.length > 0 && <MessageExport filter={filter} total={count} />}
       <MessageDrawer />
     </>
   );

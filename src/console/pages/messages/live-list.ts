@@ -19,6 +19,12 @@ export const MOST_COUNTED = 999;
 /** Order of the statuses. A live change applies only if its rank is higher, because a status only moves forward. */
 const RANK = { PENDING: 0, SENT: 1, DELIVERED: 2, FAILED: 2 } as const;
 
+/** True if a new message may be in the list. One that fails for some recipients only is seen after a reload. */
+function isOfStatus(status: Row['status'], { status: asked, recipientStatus }: MessageFilter): boolean {
+  const wanted = recipientStatus ? [recipientStatus] : asked;
+  return !wanted || wanted.includes(status);
+}
+
 /**
  * Returns the rows of a page with live changes, and the number of messages that arrived since the page was loaded. New
  * messages are only counted, not inserted: rows must not move while somebody reads them.
@@ -34,7 +40,7 @@ export function useLiveRows(
   const ids = new Set(rows.map(({ id }) => id));
   const newest = rows[0]?.createdAt ?? '';
   const isNew = ({ id, createdAt, status }: Change) =>
-    page.isFirst && !ids.has(id) && createdAt >= newest && (!filter.status || filter.status.includes(status));
+    page.isFirst && !ids.has(id) && createdAt >= newest && isOfStatus(status, filter);
 
   const show = useEffectEvent(() => {
     timer.current = undefined;
@@ -50,7 +56,7 @@ export function useLiveRows(
   useEffect(() => () => clearTimeout(timer.current), []);
   // The subscription has no status filter: a message that changes to another status stays on the page and must be
   // updated.
-  const { status: _, ...told } = filter;
+  const { status: _, recipientStatus: __, ...told } = filter;
   useLive(MessagesLive, { filter: told }, ({ messageUpdated }) => {
     waiting.current.set(messageUpdated.id, messageUpdated);
     timer.current ??= setTimeout(() => show(), SHOW_EVERY_MS);

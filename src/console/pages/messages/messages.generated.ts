@@ -115,6 +115,30 @@ export type MessageStatus =
   /** A carrier or provider has accepted it. */
   | 'SENT';
 
+/** Conditions on recipients. All that are given must hold. */
+export type RecipientFilter = {
+  /** The whole address, such as a phone number in any form that a send accepts. */
+  readonly address?: string | null | undefined;
+  /** The `keyId` of the API key that sent the message. */
+  readonly apiKeyId?: string | null | undefined;
+  /** The channel, or one of several. */
+  readonly channel?: ReadonlyArray<Channel> | null | undefined;
+  /** The environment. */
+  readonly environment?: Environment | null | undefined;
+  /** Code of the error of the recipient. */
+  readonly errorCode?: string | null | undefined;
+  /** Earliest time of acceptance, inclusive. */
+  readonly from?: string | null | undefined;
+  /** The carrier or provider that accepted or refused the recipient. */
+  readonly provider?: string | null | undefined;
+  /** The sender of the message. */
+  readonly sender?: string | null | undefined;
+  /** The status of the recipient, or one of several. */
+  readonly status?: ReadonlyArray<MessageStatus> | null | undefined;
+  /** Latest time of acceptance, inclusive. */
+  readonly to?: string | null | undefined;
+};
+
 /** A reason for a status. */
 export type StatusReason =
   /** The message was sent, but no delivery report came within 72 hours. */
@@ -122,7 +146,7 @@ export type StatusReason =
   /** A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more. */
   | 'REFUND_PENDING';
 
-export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } };
+export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } };
 
 export type MessagesQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -131,7 +155,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type MessagesCountQueryVariables = Exact<{
   filter?: MessageFilter | null | undefined;
@@ -139,6 +163,17 @@ export type MessagesCountQueryVariables = Exact<{
 
 
 export type MessagesCountQuery = { readonly messages: { readonly totalCount: number } | null };
+
+export type RecipientRowFragment = { readonly to: string, readonly status: MessageStatus, readonly cost: number, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly error: { readonly code: string, readonly message: string } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly content: string, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null } };
+
+export type MessageRecipientsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  filter?: RecipientFilter | null | undefined;
+}>;
+
+
+export type MessageRecipientsQuery = { readonly recipients: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly cost: number, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly error: { readonly code: string, readonly message: string } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly content: string, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type MessageKeysQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -157,7 +192,7 @@ export type MessageDetailQueryVariables = Exact<{
 }>;
 
 
-export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly from: string, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }>, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } } | null };
+export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }>, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } } | null };
 
 export type MessageHistoryQueryVariables = Exact<{
   id: string;
@@ -203,12 +238,17 @@ export type MessageReasonQuery = { readonly explainMessage: { readonly causes: R
 
 export const Messages: Document<MessagesQuery, MessagesQueryVariables> = {
   name: 'Messages',
-  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
+  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
 };
 
 export const MessagesCount: Document<MessagesCountQuery, MessagesCountQueryVariables> = {
   name: 'MessagesCount',
   text: "query MessagesCount($filter:MessageFilter){messages(first:1 filter:$filter){totalCount}}",
+};
+
+export const MessageRecipients: Document<MessageRecipientsQuery, MessageRecipientsQueryVariables> = {
+  name: 'MessageRecipients',
+  text: "fragment RecipientRow on Recipient{to status cost refunded error{code message}sentAt deliveredAt failedAt message{id channel environment content currency createdAt scheduledFor from apiKey{keyId name}}}query MessageRecipients($first:Int$after:String$filter:RecipientFilter){recipients(first:$first after:$after filter:$filter){nodes{...RecipientRow}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const MessageKeys: Document<MessageKeysQuery, MessageKeysQueryVariables> = {
@@ -223,7 +263,7 @@ export const MessagesLive: Document<MessagesLiveSubscription, MessagesLiveSubscr
 
 export const MessageDetail: Document<MessageDetailQuery, MessageDetailQueryVariables> = {
   name: 'MessageDetail',
-  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor recipientCounts{delivered failed pending sent}}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid from payload statusReason apiKey{keyId name}metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt}}}",
+  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid payload statusReason metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt}}}",
 };
 
 export const MessageHistory: Document<MessageHistoryQuery, MessageHistoryQueryVariables> = {

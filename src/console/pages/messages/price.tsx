@@ -1,9 +1,9 @@
 import { type ReactNode, useMemo } from 'react';
-import { fromMinor, toMinor } from '../../../domain/money/money.ts';
-import { Tariff } from '../../../domain/money/tariff.ts';
+import { fromMinor } from '../../../domain/money/money.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Notice } from '../../ui/notice.tsx';
 import { KeyValues, Money } from '../../ui/values.tsx';
+import { tariffOf } from './bill.ts';
 import { counted } from './message-text.ts';
 import { type Channel, type Environment, Prices } from './send.generated.ts';
 
@@ -84,12 +84,7 @@ export function ChannelPrice({
   noun: string;
 }) {
   const { data } = useApiQuery(Prices, {});
-  const tariff = useMemo(
-    () =>
-      data &&
-      new Tariff(data.prices.map((row) => ({ ...row, amountMinor: toMinor(row.amount, row.currency) }))),
-    [data],
-  );
+  const tariff = useMemo(() => data && tariffOf(data), [data]);
   if (!data || !tariff) return null;
   const { balance, currency } = data.account;
   const unitMinor = tariff.unitPrice(currency, channel, destination);

@@ -1,10 +1,10 @@
 import { CircleAlert, CircleCheck, Clock } from 'lucide-react';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
-import { ButtonLink } from '../../ui/button.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { counted, type Message } from './message-text.ts';
 import { MessageReason } from './messages.generated.ts';
+import { ResendFailed } from './resend-failed.tsx';
 
 /** Why a message is as it is, in plain words, and what can be done. It comes first on the page of a message. */
 export function Reason({ of: message }: { of: Message }) {
@@ -41,11 +41,7 @@ export function Reason({ of: message }: { of: Message }) {
         {failed > 0 && message.channel !== 'PUSH' && message.content !== '' && (
           <Can run="message.sendSms">
             <div className="row">
-              <ButtonLink href={`/messages/send?from=${message.id}&only=failed`}>
-                {failed === 1
-                  ? 'Resend to the one that failed'
-                  : `Resend to the ${failed.toLocaleString('en')} that failed`}
-              </ButtonLink>
+              <ResendFailed of={message} />
             </div>
           </Can>
         )}

@@ -6,9 +6,11 @@ import { request } from '../../lib/request.ts';
 import { SendKeys } from '../../lib/send-keys.ts';
 import { Session } from '../../lib/session.generated.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Form, textOf, timeOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { type Bill, billWords, recipientsText } from './bill.ts';
 import { Messages, MessagesCount } from './messages.generated.ts';
 import { type Environment, NewestMessage } from './send.generated.ts';
 
@@ -69,6 +71,7 @@ export function SendForm({
   send,
   environment: given = 'PRODUCTION',
   price,
+  billOf,
   fieldNames = {},
   explain,
   children,
@@ -79,6 +82,12 @@ export function SendForm({
   environment?: Environment | undefined;
   /** Renders the price for the chosen environment. */
   price: (environment: Environment) => ReactNode;
+  /**
+   * Returns what the message costs if it goes to more than one recipient. The person then confirms it once. Returns
+   * undefined for one recipient. If it rejects, the message is sent without a question, so that the API says what is
+   * wrong.
+   */
+  billOf?: () => Promise<Bill | undefined>;
   /** The form's field name for an API path, where the two differ. */
   fieldNames?: Readonly<Record<string, string>>;
   /** Renders an explanation of an error in addition to its message. */
@@ -94,9 +103,21 @@ export function SendForm({
   const [environment, setEnvironment] = useState(given);
   const [fault, setFault] = useState<Error>();
   const [isBusy, setIsBusy] = useState(false);
+  const [asked, setAsked] = useState<{ readonly bill: Bill; readonly values: FormData }>();
   // A ref, because a second click can come before the state `isBusy` is rendered.
   const isSending = useRef(false);
+  /** Asks for a confirmation of what many recipients cost, or sends at once. */
   const submit = async (values: FormData) => {
+    if (isSending.current) return;
+    isSending.current = true;
+    setIsBusy(true);
+    const bill = environment === 'PRODUCTION' ? await billOf?.().catch(() => undefined) : undefined;
+    isSending.current = false;
+    setIsBusy(false);
+    if (bill && bill.recipients > 1 && bill.cost <= bill.balance) setAsked({ bill, values });
+    else await sendNow(values);
+  };
+  const sendNow = async (values: FormData) => {
     if (isSending.current) return;
     isSending.current = true;
     setIsBusy(true);
@@ -122,51 +143,64 @@ export function SendForm({
     }
   };
   return (
-    <Form label={label} error={fault ?? null} onSubmit={(values) => void submit(values)}>
-      {fault instanceof ApiError && explain?.(fault)}
-      {fault instanceof ApiError && fault.isLostConnection && (
-        <Notice tone="warn">
-          The message may have gone out all the same. Sent again unchanged it goes out once; once you change
-          it, it is another message beside the first.
-        </Notice>
-      )}
-      {earlierId && (
-        <Notice tone="bad">
-          Nothing was sent: this idempotency key was used before.{' '}
-          <Link href={`/messages/${earlierId}`}>This is the message that it sent.</Link>
-        </Notice>
-      )}
-      {children}
-      <Select
-        name="environment"
-        label="Environment"
-        options={ENVIRONMENTS}
-        value={environment}
-        onChange={(event) => setEnvironment(event.currentTarget.value as Environment)}
-      />
-      <Field
-        name="scheduledFor"
-        label="Send at"
-        type="datetime-local"
-        hint="In your time zone, at most 30 days ahead. Empty: now."
-      />
-      <details className="message-more">
-        <summary>Idempotency key</summary>
-        <Field
-          name="idempotencyKey"
-          label="Key of this send"
-          hint="Whatever is sent with the same key within 24 hours is sent once. Empty: the form makes one of its own."
-          autoComplete="off"
-          maxLength={64}
+    <>
+      <Form label={label} error={fault ?? null} onSubmit={(values) => void submit(values)}>
+        {fault instanceof ApiError && explain?.(fault)}
+        {fault instanceof ApiError && fault.isLostConnection && (
+          <Notice tone="warn">
+            The message may have gone out all the same. Sent again unchanged it goes out once; once you change
+            it, it is another message beside the first.
+          </Notice>
+        )}
+        {earlierId && (
+          <Notice tone="bad">
+            Nothing was sent: this idempotency key was used before.{' '}
+            <Link href={`/messages/${earlierId}`}>This is the message that it sent.</Link>
+          </Notice>
+        )}
+        {children}
+        <Select
+          name="environment"
+          label="Environment"
+          options={ENVIRONMENTS}
+          value={environment}
+          onChange={(event) => setEnvironment(event.currentTarget.value as Environment)}
         />
-      </details>
-      {price(environment)}
-      <div className="row">
-        <Button type="submit" look="primary" isBusy={isBusy}>
-          {environment === 'SANDBOX' ? 'Send in the sandbox' : 'Send'}
-        </Button>
-        <ButtonLink href="/messages">Cancel</ButtonLink>
-      </div>
-    </Form>
+        <Field
+          name="scheduledFor"
+          label="Send at"
+          type="datetime-local"
+          hint="In your time zone, at most 30 days ahead. Empty: now."
+        />
+        <details className="message-more">
+          <summary>Idempotency key</summary>
+          <Field
+            name="idempotencyKey"
+            label="Key of this send"
+            hint="Whatever is sent with the same key within 24 hours is sent once. Empty: the form makes one of its own."
+            autoComplete="off"
+            maxLength={64}
+          />
+        </details>
+        {price(environment)}
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={isBusy}>
+            {environment === 'SANDBOX' ? 'Send in the sandbox' : 'Send'}
+          </Button>
+          <ButtonLink href="/messages">Cancel</ButtonLink>
+        </div>
+      </Form>
+      {asked && (
+        <ConfirmDialog
+          title={`Send to ${recipientsText(asked.bill)}?`}
+          consequence={billWords(asked.bill)}
+          confirmLabel={`Send to ${recipientsText(asked.bill)}`}
+          look="primary"
+          // The dialog closes at once, so that the form can focus a field with an error.
+          onConfirm={async () => void sendNow(asked.values)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
   );
 }

@@ -3,6 +3,7 @@ import { parseRecipients } from '../../../domain/messages/msisdn.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Field, TextArea } from '../../ui/field.tsx';
 import { textOf } from '../../ui/form.tsx';
+import { smsBill } from './bill.ts';
 import { counted } from './message-text.ts';
 import { PriceCard, PriceFrame } from './price.tsx';
 import { listOf, RecipientsField, useUnderstood } from './recipients-field.tsx';
@@ -32,6 +33,7 @@ export function SmsForm({ again }: { again: Again | undefined }) {
           isReady={understood.valid.length > 0 && message !== ''}
         />
       )}
+      billOf={async () => (understood.valid.length > 1 ? smsBill(listOf(to), message) : undefined)}
       send={async (values, common) => {
         const from = textOf(values, 'from') || null;
         const result = await send.mutateAsync({ input: { ...common, to: listOf(to), message, from } });

@@ -1,0 +1,45 @@
+import { fromMinor, toMinor } from '../../../domain/money/money.ts';
+import { Tariff } from '../../../domain/money/tariff.ts';
+import { formatMoney } from '../../lib/format.ts';
+import { request } from '../../lib/request.ts';
+import { counted } from './message-text.ts';
+import { type Channel, EstimateSms, Prices, type PricesQuery } from './send.generated.ts';
+
+/** What a message costs, before it is sent. Amounts are in units of the currency. */
+export interface Bill {
+  readonly recipients: number;
+  readonly cost: number;
+  readonly currency: string;
+  /** The balance before the message. */
+  readonly balance: number;
+}
+
+export const recipientsText = ({ recipients }: Bill) => counted(recipients, 'recipient');
+
+/** Says what a message costs: `107 recipients, UGX 6,420, leaves UGX 377,650`. */
+export function billWords(bill: Bill): string {
+  const { cost, balance, currency } = bill;
+  const left = formatMoney(balance - cost, currency);
+  return `${recipientsText(bill)}, ${formatMoney(cost, currency)}, leaves ${left}.`;
+}
+
+/** Asks the gateway what an SMS costs. Rejects with `ApiError`. */
+export async function smsBill(to: string, message: string): Promise<Bill> {
+  const { estimateSms } = await request(EstimateSms, { input: { to, message } });
+  const { recipientsProcessed: recipients, cost, currency, balance } = estimateSms;
+  return { recipients, cost, currency, balance };
+}
+
+/** Asks for the prices, and calculates what a message costs whose price does not depend on its text. */
+export async function channelBill(channel: Channel, recipients: number): Promise<Bill | undefined> {
+  const data = await request(Prices, {});
+  const { balance, currency } = data.account;
+  const unitMinor = tariffOf(data).unitPrice(currency, channel, '');
+  if (unitMinor === undefined) return undefined;
+  return { recipients, cost: fromMinor(unitMinor * recipients, currency), currency, balance };
+}
+
+/** Returns the price list as the domain calculates with it. */
+export function tariffOf({ prices }: { readonly prices: NonNullable<PricesQuery['prices']> }): Tariff {
+  return new Tariff(prices.map((row) => ({ ...row, amountMinor: toMinor(row.amount, row.currency) })));
+}
