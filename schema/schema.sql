@@ -641,6 +641,23 @@ CREATE TABLE messages_with_failures (
 );
 CREATE UNIQUE INDEX messages_with_failures_pkey ON messages_with_failures USING btree (account_id, channel, seq);
 
+CREATE TABLE operator_resets (
+  id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  kind text NOT NULL,
+  requested_by uuid NOT NULL,
+  requested_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  part_sealed text,
+  CONSTRAINT operator_resets_check CHECK (((kind = 'password'::text) = (part_sealed IS NOT NULL))),
+  CONSTRAINT operator_resets_kind_check CHECK ((kind = ANY (ARRAY['factors'::text, 'password'::text]))),
+  CONSTRAINT operator_resets_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES users(id),
+  CONSTRAINT operator_resets_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT operator_resets_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX operator_resets_person ON operator_resets USING btree (user_id, kind);
+CREATE UNIQUE INDEX operator_resets_pkey ON operator_resets USING btree (id);
+
 CREATE TABLE passkey_challenges (
   challenge_hash bytea NOT NULL,
   user_id uuid,

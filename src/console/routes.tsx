@@ -92,6 +92,13 @@ export const ROUTES: readonly PageRoute[] = [
     () => import('./pages/operator/create-account.tsx'),
   ),
   operatorPage('/accounts/:id', 'Account', 'account.topUp', () => import('./pages/operator/account.tsx')),
+  operatorPage(
+    '/operators',
+    'Operators',
+    'operator.list',
+    () => import('./pages/operators/operators.tsx'),
+    'Platform',
+  ),
   operatorPage('/plans', 'Plans', 'plan.list', () => import('./pages/operator/plans.tsx'), 'Platform'),
   operatorPage(
     '/providers',

@@ -28,6 +28,7 @@ import { whatsAppOperations } from './messages/whatsapp-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
 import { objectOperations } from './objects/object-operations.ts';
 import { accessTokenOperations } from './people/access-token-operations.ts';
+import { operatorResetOperations } from './people/operator-reset-operations.ts';
 import { secondFactorOperations } from './people/second-factor-operations.ts';
 import { sessionOperations } from './people/session-operations.ts';
 import { singleSignOnOperations } from './people/single-sign-on-operations.ts';
@@ -83,6 +84,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     audit: auditOperations(deps),
     recovery: recoveryOperations(deps),
     secondFactors: secondFactorOperations(deps),
+    operatorResets: operatorResetOperations(deps),
     personSessions: sessionOperations(deps),
     singleSignOn: singleSignOnOperations(deps),
   };

@@ -12,6 +12,7 @@ import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../domain/messa
 import { CHANNELS, MESSAGE_STATUSES, PURPOSES, STATUS_REASONS } from '../domain/messages/message.ts';
 import { MESSAGE_ORDERS } from '../domain/messages/message-list-operations.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
+import { OPERATOR_RESET_KINDS } from '../domain/people/operator-reset.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { STATUS_CLASSES } from '../domain/requests/api-request.ts';
@@ -202,6 +203,15 @@ export const RoleEnum = enumOf(
     VIEWER: 'Reads.',
     OPERATOR: 'Runs the platform and belongs to no account.',
     OPERATOR_READONLY: 'Reads what an operator reads.',
+  },
+);
+export const OperatorResetKindEnum = enumOf(
+  'OperatorResetKind',
+  "What is reset of an operator's sign-in.",
+  OPERATOR_RESET_KINDS,
+  {
+    factors: 'The second factors are removed.',
+    password: 'The password is replaced by a one-time password.',
   },
 );
 export const ImportStateEnum = enumOf('ImportState', 'The state of an import.', IMPORT_STATES, {

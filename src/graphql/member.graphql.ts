@@ -291,7 +291,7 @@ export class MemberResolver {
 
   @Mutation(() => InvitedMember, {
     description:
-      'Replaces a lost password by a one-time password and ends the sessions of the person. For operators.',
+      'Replaces a lost password by a one-time password and ends the sessions of the person. For operators, who call `requestOperatorReset` for one another.',
     canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })

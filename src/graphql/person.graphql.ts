@@ -205,7 +205,7 @@ export class PersonResolver {
 
   @Mutation(() => UserType, {
     description:
-      'Removes the second factors of a person who has lost them, and ends their sessions: for owners, those of other members; for operators, those of members.',
+      'Removes the second factors of a person who has lost them, and ends their sessions: for owners, those of other members; for operators, those of members. For an operator: `requestOperatorReset`.',
     canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })

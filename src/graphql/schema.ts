@@ -30,6 +30,7 @@ import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
 import { printErrors, withErrorsDirective } from './mutation-errors.ts';
 import { NodeResolver } from './node.graphql.ts';
+import { OperatorResetResolver } from './operator-reset.graphql.ts';
 import { PersonResolver } from './person.graphql.ts';
 import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
@@ -68,6 +69,7 @@ export function createSchema(): GraphQLSchema {
       LedgerResolver,
       MemberResolver,
       PersonResolver,
+      OperatorResetResolver,
       SingleSignOnResolver,
       ApiKeyResolver,
       ApiKeyAdminResolver,

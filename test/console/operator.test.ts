@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import {
   type ConsoleBrowser,
   clickAgain,
@@ -36,6 +37,11 @@ describe("the operator's pages of the console", () => {
     await gateway?.stop();
   });
 
+  const added = async (email: string) => {
+    const system = { kind: 'system', name: 'test' } as const;
+    const { user, password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });
+    return { id: user.id, email, password };
+  };
   const accountOf = async (id: string) => {
     const query = 'query ($id: ID!) { account(id: $id) { balance plan { name } retention { contentDays } } }';
     return (await graphql(gateway, query, { token, variables: { id } })).body.data.account;
@@ -80,6 +86,61 @@ describe("the operator's pages of the console", () => {
     await page.getByRole('link', { name: account.email }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'The shop' }).waitFor();
     expect([...faults, ...owner.faults]).toEqual([]);
+  });
+
+  inBrowser(
+    'two operators together give a third one a new password, of which each sees a half (R400)',
+    async () => {
+      const [second, lost] = [await added('second@platform.example'), await added('lost@platform.example')];
+      /** Returns the half of the password that a dialog shows, and closes the dialog. */
+      const halfIn = async (page: Page, which: string) => {
+        const dialog = page.getByRole('dialog', { name: `The ${which} half of a password of ${lost.email}` });
+        const half = await dialog
+          .getByRole('figure', { name: 'half of the password' })
+          .locator('code')
+          .innerText();
+        await expectAccessible(page);
+        await dialog.getByRole('button', { name: 'I have copied it' }).press('Enter');
+        return half;
+      };
+
+      const { page, faults } = await browser.open({ person: operator, path: '/operators' });
+      await page.getByText('This is you').waitFor();
+      await expectAccessible(page);
+      await page.getByRole('button', { name: `Reset password of ${lost.email}` }).press('Enter');
+      await page.getByRole('button', { name: 'Request', exact: true }).press('Enter');
+      const first = await halfIn(page, 'first');
+      await page.getByRole('cell', { name: 'password', exact: true }).waitFor();
+      // The requester cannot confirm.
+      await page.getByRole('button', { name: `Refuse the request for ${lost.email}` }).waitFor();
+      expect(await page.getByRole('button', { name: `Confirm the request for ${lost.email}` }).count()).toBe(
+        0,
+      );
+
+      const other = await browser.open({ person: second, path: '/operators' });
+      await other.page.getByRole('button', { name: `Confirm the request for ${lost.email}` }).press('Enter');
+      await other.page.getByText(`${operator.email} requested it.`).waitFor();
+      await other.page.getByRole('button', { name: 'Confirm it' }).press('Enter');
+      const half = await halfIn(other.page, 'second');
+      await other.page.getByText('Requests that wait for a second operator').waitFor({ state: 'detached' });
+
+      const third = await browser.open();
+      await signInHere(third.page, { email: lost.email, password: `${first}${half}` });
+      await third.page.getByRole('navigation', { name: 'Pages' }).waitFor();
+      expect([...faults, ...other.faults, ...third.faults]).toEqual([]);
+    },
+  );
+
+  inBrowser('an operator refuses the reset of their own second factors (R400)', async () => {
+    const [person] = [await added('kept@platform.example'), await added('third@platform.example')];
+    const query = 'mutation ($id: ID!) { requestOperatorReset(userId: $id, kind: FACTORS) { reset { id } } }';
+    await graphql(gateway, query, { token, variables: { id: person.id } });
+    const { page, faults } = await browser.open({ person, path: '/operators' });
+    await page.getByRole('button', { name: `Refuse the request for ${person.email}` }).press('Enter');
+    await page.getByRole('button', { name: 'Refuse it' }).press('Enter');
+    await page.getByText('The request is refused. Nothing has changed.').waitFor();
+    await page.getByText('Requests that wait for a second operator').waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
   });
 
   inBrowser('a key is made for an account on its page, and shown once', async () => {

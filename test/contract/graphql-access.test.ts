@@ -90,6 +90,20 @@ const ASKED: Record<string, { by: string; document: string }> = {
   },
   providers: { by: 'provider.health', document: '{ providers { name } }' },
   recovery: { by: 'recovery.hold', document: '{ recovery { hold { text } } }' },
+  operators: { by: 'operator.list', document: '{ operators { id } }' },
+  operatorResets: { by: 'operatorReset.list', document: '{ operatorResets { id } }' },
+  requestOperatorReset: {
+    by: 'operatorReset.request',
+    document: `mutation { requestOperatorReset(userId: "${NOBODY}", kind: FACTORS) { passwordPart } }`,
+  },
+  confirmOperatorReset: {
+    by: 'operatorReset.confirm',
+    document: `mutation { confirmOperatorReset(id: "${NOBODY}") { passwordPart } }`,
+  },
+  refuseOperatorReset: {
+    by: 'operatorReset.refuse',
+    document: `mutation { refuseOperatorReset(id: "${NOBODY}") }`,
+  },
   plans: { by: 'plan.list', document: '{ plans { name } }' },
   setPlan: {
     by: 'plan.set',
@@ -557,6 +571,9 @@ describe('accounts cannot see each other (R224)', () => {
     'setAccountPlan.accountId',
     'setRateLimit.keyId',
     'resetUserPassword.accountId',
+    'requestOperatorReset.userId',
+    'confirmOperatorReset.id',
+    'refuseOperatorReset.id',
   ];
 
   it('every argument that takes an id is tried', () => {

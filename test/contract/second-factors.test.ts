@@ -259,7 +259,7 @@ describe('second factors', () => {
       expect((await trySignIn(member)).body.errors).toBeUndefined();
     });
 
-    it('of an operator are reset on the command line only: no operator takes over another (R251)', async () => {
+    it('of an operator are not reset by one operator alone, but on the command line (R251)', async () => {
       const operator = await signInOperator(gateway);
       const { user } = await gateway.parts.operations.accounts.createOperator.run(
         { kind: 'system', name: 'test' },

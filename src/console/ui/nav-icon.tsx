@@ -17,6 +17,7 @@ import {
   SlidersHorizontal,
   Smartphone,
   Tag,
+  UserCog,
   Users,
   Webhook,
 } from 'lucide-react';
@@ -48,6 +49,7 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/plans': SlidersHorizontal,
   '/providers': Radio,
   '/key-limits': CircleGauge,
+  '/operators': UserCog,
 };
 
 /** The icon of a page in the navigation menu. */

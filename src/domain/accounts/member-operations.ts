@@ -128,7 +128,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         const found = selectPerson(await stores.users.withEmail(input.email), input.accountId?.toLowerCase());
         if (caller.kind === 'operator' && found.accountId === null && found.id !== caller.userId) {
           throw forbidden(
-            'The password of an operator is reset on the command line: npm run cli -- user password.',
+            'Two operators reset the password of another one: call requestOperatorReset. Or use the command line: npm run cli -- user password.',
           );
         }
         const { password, hash } = await oneTimePassword(deps, found.email);

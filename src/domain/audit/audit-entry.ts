@@ -31,6 +31,7 @@ const KIND_BY_NOUN: Readonly<Record<string, AuditTargetKind>> = {
   webhook: 'webhook',
   member: 'user',
   operator: 'user',
+  operatorReset: 'user',
   secondFactor: 'user',
   session: 'user',
   plan: 'plan',

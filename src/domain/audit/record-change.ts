@@ -6,7 +6,7 @@ import type { Clock, Ids } from '../ports/system.ts';
  * Actions that change how people sign in. Their audit entries also hold the IP address and the device of the request.
  */
 const OF_SIGN_IN =
-  /^(secondFactor|session|accessToken|operator)\.|^member\.(invite|accept)$|^account\.(setSecurityPolicy|.*SingleSignOn.*)$/;
+  /^(secondFactor|session|accessToken|operator|operatorReset)\.|^member\.(invite|accept)$|^account\.(setSecurityPolicy|.*SingleSignOn.*)$/;
 
 /**
  * Appends the audit entry of a change, in the same transaction as the change, and announces it to the account's live

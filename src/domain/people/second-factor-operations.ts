@@ -5,10 +5,9 @@ import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { ALL_IDS } from '../ports/changes.ts';
 import type { PasskeyJson } from '../ports/passkeys.ts';
-import type { Tx } from '../ports/stores.ts';
 import { issueRecoveryCodes, type RecoveryCodes } from './recovery-codes.ts';
+import { endSessions, removeAllFactors } from './remove-factors.ts';
 import { FACTORS_MAX, mustHaveFactor, type SecondFactor } from './second-factor.ts';
 import { startNewPasskey, takeNewPasskey } from './take-passkey.ts';
 
@@ -30,14 +29,7 @@ const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor']
 
 /** Operations on a person's second factors (R250), and on lost ones of other people (R251). */
 export function secondFactorOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets, totp, mailer, settings } = deps;
-
-  /** Ends the person's other sessions and open challenges, because they began with the old factors. */
-  async function endOthers(tx: Tx, userId: string, sessionHash?: Buffer): Promise<void> {
-    await tx.sessions.removeOf(userId, sessionHash);
-    await tx.secondFactors.removeChallengesOf(userId);
-    tx.announce('session', ALL_IDS);
-  }
+  const { stores, uow, clock, ids, secrets, totp, settings } = deps;
 
   async function personOf(caller: Caller): Promise<User> {
     const found = await stores.users.find(userIdOf(caller));
@@ -117,7 +109,7 @@ export function secondFactorOperations(deps: Dependencies) {
           }
           await tx.secondFactors.confirm(begun.factor.id, now);
           await tx.secondFactors.recordUse(begun.factor.id, step, now);
-          await endOthers(tx, userId, sessionHash);
+          await endSessions(tx, userId, sessionHash);
           await recordChange(tx, deps, caller, {
             accountId,
             action: 'secondFactor.add',
@@ -168,7 +160,7 @@ export function secondFactorOperations(deps: Dependencies) {
           const factor: SecondFactor = { id: ids.uuid(), userId, kind: 'passkey', name, ...times };
           if (!(await tx.secondFactors.insertPasskey(factor, credential)))
             throw validationError([{ path: 'passkey', message: 'is added already' }]);
-          await endOthers(tx, userId, sessionHash);
+          await endSessions(tx, userId, sessionHash);
           await recordChange(tx, deps, caller, {
             accountId,
             action: 'secondFactor.add',
@@ -230,7 +222,7 @@ export function secondFactorOperations(deps: Dependencies) {
           }
           await tx.secondFactors.remove([found.factor.id]);
           if (factors.length === 1) await tx.secondFactors.replaceRecoveryCodes(userId, []);
-          await endOthers(tx, userId, sessionHash);
+          await endSessions(tx, userId, sessionHash);
           await recordChange(tx, deps, caller, {
             accountId,
             action: 'secondFactor.remove',
@@ -243,8 +235,7 @@ export function secondFactorOperations(deps: Dependencies) {
 
     /**
      * Removes all second factors of a person and ends the person's sessions. An owner may do this for other members of
-     * the account, an operator for any member. For an operator it is possible only on the command line, so that no
-     * operator can take over another operator's sign-in.
+     * the account, an operator for any member. For an operator, two others do it together (R400), or the command line.
      */
     reset: operation(
       'secondFactor.reset',
@@ -258,25 +249,12 @@ export function secondFactorOperations(deps: Dependencies) {
           throw forbidden('Remove your own second factor with removeFactor, or use a recovery code.');
         if (caller.kind === 'operator' && user.accountId === null) {
           throw forbidden(
-            'The second factor of an operator is reset on the command line: npm run cli -- user reset-factors.',
+            'Two operators reset the factors of another one: call requestOperatorReset. Or use the command line: npm run cli -- user reset-factors.',
           );
         }
         await uow.run(async (tx) => {
           await refuseStaleRole(tx, caller);
-          const factors = await tx.secondFactors.lock(user.id);
-          await tx.secondFactors.remove(factors.map(({ factor }) => factor.id));
-          await tx.secondFactors.replaceRecoveryCodes(user.id, []);
-          await endOthers(tx, user.id);
-          await recordChange(tx, deps, caller, {
-            accountId: user.accountId,
-            action: 'secondFactor.reset',
-            target: user.id,
-          });
-          if (!mailer.isConfigured) return;
-          const at = clock.now();
-          const until = new Date(at.getTime() + RESET_MAIL_MS).toISOString();
-          const data = { kind: 'factors_reset', userId, at: at.toISOString(), until } as const;
-          await tx.jobs.enqueue([{ queue: 'person-mail', routeKey: 'person-mail', data }]);
+          await removeAllFactors(tx, deps, caller, user);
         });
         return user;
       },
@@ -285,8 +263,6 @@ export function secondFactorOperations(deps: Dependencies) {
 }
 
 const NAME_MAX_LENGTH = 50;
-/** A mail about removed factors must not be sent later than this after the removal, in ms. */
-const RESET_MAIL_MS = 24 * 3_600_000;
 
 function checkName(name: string): void {
   if (name.trim() !== '' && name.length <= NAME_MAX_LENGTH) return;

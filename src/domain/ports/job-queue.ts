@@ -6,6 +6,7 @@
  * that a slow carrier or endpoint does not take all slots.
  */
 import type { Outgoing } from '../messages/message.ts';
+import type { OperatorResetKind } from '../people/operator-reset.ts';
 import type { DueAtEndpoint } from './webhook-stores.ts';
 
 /**
@@ -56,6 +57,16 @@ export type PersonMailJob =
   | { readonly kind: 'link'; readonly userId: string; readonly address: string; readonly until: string }
   /** Somebody else removed the person's second factors. `at` is in ISO 8601. */
   | { readonly kind: 'factors_reset'; readonly userId: string; readonly at: string; readonly until: string }
+  /** An operator asked to reset the sign-in of the person, who is an operator. A second operator must confirm it. */
+  | {
+      readonly kind: 'reset_requested';
+      readonly userId: string;
+      readonly of: OperatorResetKind;
+      readonly by: string;
+      readonly until: string;
+    }
+  /** Two operators replaced the person's password. `at` is in ISO 8601. */
+  | { readonly kind: 'password_reset'; readonly userId: string; readonly at: string; readonly until: string }
   /** Somebody signed in as the person from a new device. `at` is in ISO 8601. */
   | {
       readonly kind: 'new_device';

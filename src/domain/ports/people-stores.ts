@@ -2,6 +2,7 @@ import type { PersonFacts, User } from '../accounts/user.ts';
 import type { Role } from '../caller.ts';
 import type { AccessToken, KnownToken } from '../people/access-token.ts';
 import type { MailLinkKind } from '../people/mail-link.ts';
+import type { OperatorReset } from '../people/operator-reset.ts';
 import type { SecondFactor } from '../people/second-factor.ts';
 import type { PasskeyCredential } from './passkeys.ts';
 
@@ -36,6 +37,8 @@ export interface UserStore {
   findMany(ids: readonly string[], accountId: string | undefined): Promise<readonly User[]>;
   /** Returns the role of a person, or `removed`. Undefined for an unknown id. */
   roleOf(id: string): Promise<Role | 'removed' | undefined>;
+  /** Returns the operators, by email address. Leaves out those whom their identity provider has removed (R358). */
+  operators(): Promise<readonly User[]>;
   /** Returns the people of an account, by email address. */
   members(accountId: string): Promise<readonly User[]>;
   /** Locks the people of an account, so that concurrent changes cannot leave it without an owner. */
@@ -192,6 +195,24 @@ export interface MailLinkStore {
   ): Promise<{ user: User; passwordHash: string } | undefined>;
   remove(tokenHash: Buffer): Promise<void>;
   forgetEnded(now: Date): Promise<void>;
+}
+
+/** Stores pending requests to reset the sign-in of an operator (R400). */
+export interface OperatorResetStore {
+  /** Stores a request. Returns false if the same reset of the person is pending. Deletes expired requests. */
+  insert(reset: OperatorReset, partSealed: string | null): Promise<boolean>;
+  /** Returns the requests that have not expired at `now`, oldest first. */
+  list(now: Date): Promise<readonly OperatorReset[]>;
+  /**
+   * Returns a request, and the sealed part of the new password that the requester was shown. Undefined if the request
+   * has ended.
+   */
+  find(
+    id: string,
+    now: Date,
+  ): Promise<{ readonly reset: OperatorReset; readonly partSealed: string | null } | undefined>;
+  /** Removes a request, so that it ends only once. Returns false if it has ended. */
+  remove(id: string, now: Date): Promise<boolean>;
 }
 
 export interface AccessTokenStore {

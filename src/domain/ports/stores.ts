@@ -29,6 +29,7 @@ import type {
   AccessTokenStore,
   KnownDeviceStore,
   MailLinkStore,
+  OperatorResetStore,
   SecondFactorStore,
   SessionStore,
   SignInFailureStore,
@@ -54,6 +55,7 @@ export interface Stores {
   readonly secondFactors: SecondFactorStore;
   readonly accessTokens: AccessTokenStore;
   readonly mailLinks: MailLinkStore;
+  readonly operatorResets: OperatorResetStore;
   readonly knownDevices: KnownDeviceStore;
   readonly singleSignOn: SingleSignOnStore;
   readonly plans: PlanStore;

@@ -20,6 +20,7 @@ import { PgLedgerCheckStore } from '../stores/ledger-check.store.ts';
 import { PgMailLinkStore } from '../stores/mail-link.store.ts';
 import { PgMessageListStore, PgMessageStore } from '../stores/message.store.ts';
 import { PgObjectStore } from '../stores/object.store.ts';
+import { PgOperatorResetStore } from '../stores/operator-reset.store.ts';
 import { PgPlanStore } from '../stores/plan.store.ts';
 import { PgPriceStore } from '../stores/price.store.ts';
 import { PgProviderHealthStore } from '../stores/provider-health.store.ts';
@@ -62,6 +63,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     secondFactors: new PgSecondFactorStore(sql),
     accessTokens: new PgAccessTokenStore(sql),
     mailLinks: new PgMailLinkStore(sql),
+    operatorResets: new PgOperatorResetStore(sql),
     knownDevices: new PgKnownDeviceStore(sql),
     singleSignOn: new PgSingleSignOnStore(sql),
     plans: new PgPlanStore(sql),

@@ -95,6 +95,13 @@ const BY_PASSWORD = statement(
      AND ($3::uuid[] IS NULL OR id = ANY($3)) AND id <> ALL($4::uuid[])
    ORDER BY invited_at IS NOT NULL, accepted_at NULLS LAST, invited_at, id LIMIT 1`,
 );
+const OPERATORS = statement(
+  'users-operators',
+  `SELECT ${USER_COLUMNS.join(', ')} FROM users WHERE account_id IS NULL AND ${presentIn('users')}
+     AND NOT EXISTS (SELECT FROM single_sign_on_identities i
+       WHERE i.user_id = users.id AND i.manages_role AND i.ended_at IS NOT NULL)
+   ORDER BY email, id`,
+);
 const FORGET_EXPIRED = statement(
   'users-forget-expired',
   `UPDATE users SET removed_at = now() WHERE account_id = $1 AND removed_at IS NULL AND NOT (${presentIn('users')})`,
@@ -175,6 +182,11 @@ export class PgUserStore implements UserStore {
       .where({ id })
       .first('role', 'removed_at');
     return row?.removed_at ? 'removed' : row?.role;
+  }
+
+  async operators(): Promise<readonly User[]> {
+    const rows = await this.#sql.query<UserRow>(OPERATORS, []);
+    return rows.map(mapUser);
   }
 
   async members(accountId: string): Promise<readonly User[]> {

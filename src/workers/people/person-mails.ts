@@ -46,6 +46,8 @@ export class PersonMails {
     } else if (data.kind === 'lost_password') await this.#split(data);
     else if (data.kind === 'link') await this.#mailLink(data, signal);
     else if (data.kind === 'factors_reset') await this.#mailReset(data, signal);
+    else if (data.kind === 'reset_requested') await this.#mailResetRequest(data, signal);
+    else if (data.kind === 'password_reset') await this.#mailPasswordReset(data, signal);
     else await this.#mailNewDevice(data, signal);
   }
 
@@ -94,6 +96,33 @@ export class PersonMails {
         `The second factors of ${email} were removed by somebody else, at ${timeOf(new Date(at))}, and your sessions have ended.`,
         'If you asked for it, sign in and add another one.',
         `If not, change your password at once and tell who runs the gateway: ${this.#parts.publicUrl()}/console/`,
+      ],
+    }));
+  }
+
+  #mailResetRequest(
+    { userId, of, by, until }: PersonMailJob & { kind: 'reset_requested' },
+    signal: AbortSignal,
+  ) {
+    const { serviceName, publicUrl } = this.#parts;
+    const what = of === 'factors' ? 'remove the second factors' : 'replace the password';
+    return this.#notify(userId, until, signal, ({ email }) => ({
+      subject: `Somebody asks to reset your sign-in at ${serviceName}`,
+      lines: [
+        `The operator ${by} asked to ${what} of ${email}. It happens when a second operator confirms it, until ${timeOf(new Date(until))}.`,
+        'If you asked for it, there is nothing to do.',
+        `If not, sign in and refuse it: ${publicUrl()}/console/operators`,
+      ],
+    }));
+  }
+
+  #mailPasswordReset({ userId, at, until }: PersonMailJob & { kind: 'password_reset' }, signal: AbortSignal) {
+    return this.#notify(userId, until, signal, ({ email }) => ({
+      subject: `Your password at ${this.#parts.serviceName} was replaced`,
+      lines: [
+        `Two operators replaced the password of ${email} by a one-time password, at ${timeOf(new Date(at))}, and your sessions have ended.`,
+        'If you asked for it, get one part of the password from each of them, and sign in.',
+        'If not, tell who runs the gateway at once.',
       ],
     }));
   }

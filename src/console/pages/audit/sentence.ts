@@ -83,6 +83,10 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: 'removed a second factor of' };
     case 'secondFactor.reset':
       return { verb: 'reset the second factors of' };
+    case 'operatorReset.request':
+      return { verb: `requested to reset the ${textOf(after?.kind)} of` };
+    case 'operatorReset.refuse':
+      return { verb: `refused to reset the ${textOf(after?.kind)} of` };
     case 'accessToken.create':
       return { verb: 'created an access token for' };
     case 'accessToken.revoke':
