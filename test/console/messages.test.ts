@@ -276,9 +276,10 @@ describe('messages in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a message is sent again from a filled form, as a new message', async () => {
+  inBrowser('a message is sent again from a filled form, as a new one of its purpose (R376)', async () => {
     const account = await gateway.createAccount();
-    const id = await sendSms(account.key, { to: '+256700123456', message: 'Once more', from: 'ACME' });
+    const body = { to: '+256700123456', message: 'Once more', from: 'ACME', purpose: 'marketing' };
+    const id = await sendSms(account.key, body);
     const { page, faults } = await browser.open({ person: account, path: `/messages/${id}` });
     await page.getByRole('link', { name: 'Resend' }).click();
     const form = page.getByRole('form', { name: 'Send an SMS' });
@@ -293,6 +294,8 @@ describe('messages in the console', () => {
       'Once more',
       'Once more',
     ]);
+    const again = `/developers/messages/${history.body.data[0].id}`;
+    expect((await gateway.call('GET', again, { key: account.key })).body.purpose).toBe('marketing');
     expect(faults).toEqual([]);
   });
 

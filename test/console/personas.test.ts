@@ -18,7 +18,8 @@ describe('what people come to the console for', () => {
   beforeAll(async () => {
     gateway = await startTestGateway();
     account = await gateway.createAccount();
-    const body = { to: `+256700120009,${REFUSED},+256701120001`, message: 'Your parcel is here' };
+    const to = `+256700120009,${REFUSED},+256701120001`;
+    const body = { to, message: 'Your parcel is here', purpose: 'marketing' };
     const { id } = (await gateway.call('POST', '/developers/sms', { key: account.key, body })).body;
     await eventually(async () => {
       const answer = await gateway.call('GET', `/developers/messages/${id}`, { key: account.key });
@@ -71,6 +72,9 @@ describe('what people come to the console for', () => {
     await expectAccessible(page);
     await question.getByRole('button', { name: 'Send to 2 recipients' }).click(); // 2
     await page.getByRole('heading', { name: `SMS to ${REFUSED} and 1 more` }).waitFor();
+    const [again] = (await gateway.call('GET', '/developers/sms/history', { key: account.key })).body.data;
+    const sent = await gateway.call('GET', `/developers/messages/${again.id}`, { key: account.key });
+    expect(sent.body).toMatchObject({ content: 'Your parcel is here', purpose: 'marketing' });
     expect(faults).toEqual([]);
   });
 

@@ -63,8 +63,8 @@ export class Admission {
   }
 
   /**
-   * Authenticates the request and counts it. Sets `seen.key` also if the request is refused later. Throws `unauthorized`, `forbidden` or `rate_limit_exceeded`, and
-   * `payload_too_large` if a signed body is too large.
+   * Authenticates the request and counts it. Sets `seen.key` also if the request is refused later. Throws
+   * `unauthorized`, `forbidden` or `rate_limit_exceeded`, and `payload_too_large` if a signed body is too large.
    */
   async admit(request: Request, seen: Seen, route: RouteAccess): Promise<Admitted> {
     const { headers } = seen;

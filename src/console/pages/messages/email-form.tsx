@@ -22,6 +22,7 @@ export function EmailForm({ again }: { again: Again | undefined }) {
     <SendForm
       label="Send an email"
       environment={before?.environment}
+      purpose={before?.purpose}
       price={(environment) => (
         <ChannelPrice
           channel="EMAIL"

@@ -115,6 +115,15 @@ export type MessageStatus =
   /** A carrier or provider has accepted it. */
   | 'SENT';
 
+/** What a message is for. */
+export type Purpose =
+  /** An offer. People who opted out do not get it. */
+  | 'MARKETING'
+  /** A code for signing in or confirming. */
+  | 'OTP'
+  /** An answer to what the recipient did, such as a receipt. */
+  | 'TRANSACTIONAL';
+
 /** Conditions on recipients. All that are given must hold. */
 export type RecipientFilter = {
   /** The whole address, such as a phone number in any form that a send accepts. */
@@ -146,7 +155,7 @@ export type StatusReason =
   /** A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more. */
   | 'REFUND_PENDING';
 
-export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } };
+export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } };
 
 export type MessagesQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -155,7 +164,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type MessagesCountQueryVariables = Exact<{
   filter?: MessageFilter | null | undefined;
@@ -192,7 +201,7 @@ export type MessageDetailQueryVariables = Exact<{
 }>;
 
 
-export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }>, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } } | null };
+export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }>, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } } | null };
 
 export type MessageHistoryQueryVariables = Exact<{
   id: string;
@@ -238,7 +247,7 @@ export type MessageReasonQuery = { readonly explainMessage: { readonly causes: R
 
 export const Messages: Document<MessagesQuery, MessagesQueryVariables> = {
   name: 'Messages',
-  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
+  text: "fragment MessageRow on Message{id channel environment purpose to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
 };
 
 export const MessagesCount: Document<MessagesCountQuery, MessagesCountQueryVariables> = {
@@ -263,7 +272,7 @@ export const MessagesLive: Document<MessagesLiveSubscription, MessagesLiveSubscr
 
 export const MessageDetail: Document<MessageDetailQuery, MessageDetailQueryVariables> = {
   name: 'MessageDetail',
-  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid payload statusReason metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt}}}",
+  text: "fragment MessageRow on Message{id channel environment purpose to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid payload statusReason metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt}}}",
 };
 
 export const MessageHistory: Document<MessageHistoryQuery, MessageHistoryQueryVariables> = {

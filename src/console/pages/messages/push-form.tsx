@@ -30,6 +30,7 @@ export function PushForm({ again }: { again: Again | undefined }) {
     <SendForm
       label="Send a push notification"
       environment={before?.environment}
+      purpose={before?.purpose}
       price={(environment) => (
         <ChannelPrice channel="PUSH" environment={environment} count={undefined} noun="device" />
       )}

@@ -46,9 +46,9 @@ function ResendSms({ of: message, label }: { of: Message; label: string }) {
     }
   };
   const sendAgain = async () => {
-    const { content, environment, from } = message;
+    const { content, environment, purpose, from } = message;
     const idempotencyKey = keys.keyOf(`${message.id} ${to}`);
-    const input = { to, message: content, from, environment, scheduledFor: null, idempotencyKey };
+    const input = { to, message: content, from, environment, purpose, scheduledFor: null, idempotencyKey };
     const { sendSms } = await send.mutateAsync({ input });
     void refetch(Messages, MessagesCount, Session);
     navigate(`/messages/${sendSms.id}`);

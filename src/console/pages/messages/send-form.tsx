@@ -11,6 +11,7 @@ import { Field, Select } from '../../ui/field.tsx';
 import { Form, textOf, timeOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { type Bill, billWords, recipientsText } from './bill.ts';
+import type { Message } from './message-text.ts';
 import { Messages, MessagesCount } from './messages.generated.ts';
 import { type Environment, NewestMessage } from './send.generated.ts';
 
@@ -22,6 +23,8 @@ const ENVIRONMENTS = [
 /** The fields that every channel sends. */
 export interface SendCommon {
   readonly environment: Environment;
+  /** Undefined: the default of the API. */
+  readonly purpose: Message['purpose'] | undefined;
   readonly scheduledFor: string | null;
   readonly idempotencyKey: string;
 }
@@ -70,6 +73,7 @@ export function SendForm({
   label,
   send,
   environment: given = 'PRODUCTION',
+  purpose,
   price,
   billOf,
   fieldNames = {},
@@ -80,6 +84,8 @@ export function SendForm({
   /** Sends the message. Rejects with `ApiError` on failure. */
   send: (values: FormData, common: SendCommon) => Promise<Sent>;
   environment?: Environment | undefined;
+  /** Purpose of the earlier message, which a message that is sent again keeps (R376). */
+  purpose?: Message['purpose'] | undefined;
   /** Renders the price for the chosen environment. */
   price: (environment: Environment) => ReactNode;
   /**
@@ -129,6 +135,7 @@ export function SendForm({
       if (ownKey !== '' && !newestBefore.has(content)) newestBefore.set(content, await newestAtMs());
       const { id, createdAt } = await send(values, {
         environment,
+        purpose,
         scheduledFor: timeOf(values, 'scheduledFor'),
         idempotencyKey: ownKey || keys.keyOf(content),
       });

@@ -25,6 +25,7 @@ export function SmsForm({ again }: { again: Again | undefined }) {
     <SendForm
       label="Send an SMS"
       environment={before?.environment}
+      purpose={before?.purpose}
       price={(environment) => (
         <Estimate
           to={listOf(to)}

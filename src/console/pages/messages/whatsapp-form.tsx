@@ -41,6 +41,7 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
     <SendForm
       label="Send a WhatsApp message"
       environment={before?.environment}
+      purpose={before?.purpose}
       fieldNames={FIELD_NAMES}
       explain={({ code }) =>
         code === 'SESSION_WINDOW_CLOSED' && <WindowClosed onTemplate={() => setType('TEMPLATE')} />
