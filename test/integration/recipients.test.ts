@@ -7,6 +7,7 @@ import type { MessageStatus } from '../../src/domain/messages/message.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { PgMessageStore } from '../../src/storage/stores/message.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { explainDatabase, recordPlans } from '../support/plans.ts';
 
 describe('stored recipients', () => {
@@ -38,6 +39,13 @@ describe('stored recipients', () => {
   });
 
   const rows = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows;
+
+  /** Returns 1 if the message is on the list of messages with failures, else 0. */
+  async function listed(id: string): Promise<number> {
+    const found =
+      'SELECT FROM messages_with_failures f JOIN messages m USING (account_id, channel, seq) WHERE m.id = $1';
+    return (await rows(found, [id])).length;
+  }
 
   /** Stores a message with this many pending recipients. */
   async function message(recipients: number): Promise<string> {
@@ -92,13 +100,6 @@ describe('stored recipients', () => {
   });
 
   it('that failed put their message on a list, earlier ones by a migration (R410)', async () => {
-    const listed = async (id: string) =>
-      (
-        await rows(
-          'SELECT FROM messages_with_failures f JOIN messages m USING (account_id, channel, seq) WHERE m.id = $1',
-          [id],
-        )
-      ).length;
     const id = await message(3);
     await move(id, 0, 'pending', 'sent');
     expect(await listed(id)).toBe(0);
@@ -116,6 +117,31 @@ describe('stored recipients', () => {
         'SELECT FROM messages_with_failures f LEFT JOIN messages m USING (account_id, channel, seq) WHERE m.id IS NULL',
       ),
     ).toEqual([]);
+  });
+
+  it('that failed earlier are listed after the transactions that write recipients here, whatever other databases do (R410)', async () => {
+    const id = await message(2);
+    const elsewhere = new pg.Client({ ...database.connection, database: 'postgres' });
+    await elsewhere.connect();
+    await elsewhere.query('BEGIN');
+    await elsewhere.query('SELECT pg_current_xact_id()');
+    await rows('BEGIN');
+    // The failure of a process with the trigger of before 0125.
+    await rows('SET LOCAL session_replication_role = replica');
+    await rows(
+      `UPDATE recipients SET status = 'failed', failed_at = now(), error_code = 'rejected' WHERE message_id = $1 AND position = 0`,
+      [id],
+    );
+    const added = addEarlierFailures(knex);
+    const asks = `SELECT FROM pg_stat_activity WHERE datname = $1 AND query LIKE '%AND virtualtransaction = ANY%'
+      AND pid <> pg_backend_pid()`;
+    await eventually(
+      async () => (await elsewhere.query(asks, [database.connection.database])).rows.length > 0,
+    );
+    await rows('COMMIT');
+    await added;
+    await elsewhere.end();
+    expect(await listed(id)).toBe(1);
   });
 
   it('that wait for a retry have one for each hand-over, and only the job of the next hand-over finds them', async () => {
