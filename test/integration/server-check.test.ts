@@ -78,7 +78,7 @@ describe('behind a connection pool (R214)', () => {
     expect(sent.status).toBe(200);
     const { diagnostics } = gateway.parts;
     expect(await diagnostics.settingsNotHeld()).toEqual([]);
-    expect(await diagnostics.hearsNotifications()).toBe(true);
+    await eventually(() => diagnostics.hearsNotifications());
   });
 
   const idle = { gives: ['newest', 'oldest'], warm: [0, 1, 2, 3] } as const;
