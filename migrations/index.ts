@@ -20,6 +20,7 @@ import * as operatorResets from './0120_operator_resets.ts';
 import * as messagesWithFailures from './0125_messages_with_failures.ts';
 import * as earlierFailures from './0126_earlier_failures.ts';
 import * as requestLog from './0130_request_log.ts';
+import * as senders from './0140_senders.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -62,4 +63,5 @@ export const migrations: readonly Migration[] = [
     config: earlierFailures.config,
   },
   { name: '0130_request_log', up: requestLog.up, down: requestLog.down },
+  { name: '0140_senders', up: senders.up, down: senders.down },
 ];

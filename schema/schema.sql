@@ -902,6 +902,38 @@ CREATE INDEX send_limits_account ON send_limits USING btree (account_id);
 CREATE UNIQUE INDEX send_limits_key ON send_limits USING btree (key_id) WHERE (key_id IS NOT NULL);
 CREATE UNIQUE INDEX send_limits_pkey ON send_limits USING btree (id);
 
+CREATE TABLE senders (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  reviewed_at timestamp with time zone,
+  verified_at timestamp with time zone,
+  checked_at timestamp with time zone,
+  environment text NOT NULL,
+  channel text NOT NULL,
+  status text NOT NULL,
+  name text NOT NULL,
+  look text NOT NULL,
+  purposes text[] NOT NULL,
+  use_case text,
+  company text,
+  note text,
+  token text,
+  registrations jsonb NOT NULL DEFAULT '[]'::jsonb,
+  found jsonb NOT NULL DEFAULT '{}'::jsonb,
+  CONSTRAINT senders_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text]))),
+  CONSTRAINT senders_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
+  CONSTRAINT senders_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text]))),
+  CONSTRAINT senders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT senders_pkey PRIMARY KEY (id),
+  CONSTRAINT senders_account_id_environment_channel_look_key UNIQUE (account_id, environment, channel, look)
+);
+CREATE UNIQUE INDEX senders_account_id_environment_channel_look_key ON senders USING btree (account_id, environment, channel, look);
+CREATE INDEX senders_approved ON senders USING btree (channel, look) WHERE ((status = 'approved'::text) AND (environment = 'production'::text));
+CREATE INDEX senders_newest ON senders USING btree (account_id, environment, id);
+CREATE INDEX senders_of_all ON senders USING btree (environment, id);
+CREATE UNIQUE INDEX senders_pkey ON senders USING btree (id);
+
 CREATE TABLE sessions (
   token_hash bytea NOT NULL,
   user_id uuid NOT NULL,

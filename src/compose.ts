@@ -28,9 +28,11 @@ import { keepSignedHead } from './domain/audit/signed-head.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { DryRuns } from './domain/dry-run.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
+import { parseMailbox } from './domain/messages/email-address.ts';
 import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
 import { PasswordLinks } from './domain/people/password-links.ts';
+import { domainOf } from './domain/people/single-sign-on.ts';
 import { SingleSignOnSignIn } from './domain/people/single-sign-on-sign-in.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
 import type { ContactImportJob } from './domain/ports/job-queue.ts';
@@ -43,6 +45,7 @@ import { settleCopy } from './domain/recovery/settle-copy.ts';
 import { RefusalMonitor } from './domain/refusal-monitor.ts';
 import { RequestLog } from './domain/requests/request-log.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
+import type { MailRecords } from './domain/senders/sender.ts';
 import { PrometheusMeasurements } from './http/measurements.ts';
 import { Readiness } from './http/readiness.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
@@ -144,6 +147,15 @@ function dkimOf({ dkim }: Config): DkimSigning | undefined {
   } catch (error) {
     throw new ConfigError(`DKIM_KEY cannot be used: ${error instanceof Error ? error.message : error}.`);
   }
+}
+
+/** Returns what the domains of accounts need in their DNS, so that mails of this gateway pass. */
+function mailRecordsOf({ emailFrom }: Config, dkim: DkimSigning | undefined): MailRecords {
+  const domain = domainOf(parseMailbox(emailFrom)?.address ?? '');
+  return {
+    dkim: dkim && { selector: dkim.keySelector, record: dkim.record },
+    spfDomain: domain.includes('.') ? domain : undefined,
+  };
 }
 
 function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Logger, now: () => Date) {
@@ -347,6 +359,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       defaultSenderId: config.defaultSenderId,
       keyRate: config.rateLimits,
       emailFrom: config.emailFrom,
+      requiresApprovedSenders: config.requiresApprovedSenders,
+      mailRecords: mailRecordsOf(config, dkim),
       vapidPublicKey: push.vapidPublicKey,
       secondFactorPolicy: config.secondFactorPolicy,
       restrictsOneTimePasswords: config.restrictsOneTimePasswords,

@@ -70,6 +70,7 @@ const variables = z.object({
     .string()
     .refine((text) => parseSenderId(text) !== undefined, { error: 'must be 1 to 11 letters or digits' })
     .default('SERVICE'),
+  SENDER_POLICY: z.enum(['open', 'approved'], { error: 'must be open or approved' }).optional(),
   RATE_LIMIT_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(100),
   RATE_LIMIT_PER_SECOND: whole(0, RATE_LIMIT_MAX).default(0),
   RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(20),
@@ -260,6 +261,8 @@ function fromVariables(values: z.output<typeof variables>) {
     graphqlDocuments: values.GRAPHQL_DOCUMENTS,
     serviceName: values.SERVICE_NAME,
     defaultSenderId: values.DEFAULT_SENDER_ID,
+    /** True if accounts send under approved names only. That is the default in production. */
+    requiresApprovedSenders: (values.SENDER_POLICY ?? (isProduction ? 'approved' : 'open')) === 'approved',
     rateLimits: {
       perMinute: values.RATE_LIMIT_PER_MINUTE,
       perSecond: values.RATE_LIMIT_PER_SECOND,
@@ -343,7 +346,7 @@ function fromVariables(values: z.output<typeof variables>) {
             clientSecret: values.OIDC_CLIENT_SECRET ?? '',
             roleClaim: values.OIDC_ROLE_CLAIM,
           },
-    /** Name servers for the TXT records of single sign-on. Empty: those of the system. */
+    /** Name servers for the TXT records of accounts' domains. Empty: those of the system. */
     dnsServers: values.DNS_SERVERS,
     /**
      * The lowest level that is logged. Undefined: the server logs from level `info`, and the command line logs nothing.

@@ -16,6 +16,7 @@ export const SCOPES = [
   'READ_CONTACTS',
   'MANAGE_CONTACTS',
   'MANAGE_WEBHOOKS',
+  'MANAGE_SENDERS',
   'FULL_ACCESS',
 ] as const;
 export type Scope = (typeof SCOPES)[number];

@@ -17,6 +17,7 @@ import type { Stores, UnitOfWork } from './ports/stores.ts';
 import type { AgreedClock, Ids, PasswordHasher, SecretBox, Totp } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
 import type { HoldGate } from './recovery/hold-gate.ts';
+import type { MailRecords } from './senders/sender.ts';
 
 /** The dependencies of the operations. compose.ts provides them. */
 export interface Dependencies {
@@ -51,6 +52,10 @@ export interface Dependencies {
     readonly keyRate: PlannedRate;
     /** Default sender of emails. */
     readonly emailFrom: string;
+    /** If true, accounts send under approved names only (SENDER_POLICY). */
+    readonly requiresApprovedSenders: boolean;
+    /** What mails of this gateway need in the DNS. */
+    readonly mailRecords: MailRecords;
     /** The VAPID key with which browsers subscribe, in base64url. Undefined if no Web Push provider is configured. */
     readonly vapidPublicKey: string | undefined;
     /** Who must have a second factor (REQUIRE_SECOND_FACTOR). */

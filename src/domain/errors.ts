@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   'unknown_template',
   'unpriced_destination',
   'destination_not_allowed',
+  'sender_not_approved',
   'all_recipients_suppressed',
   'insufficient_balance',
   'spend_limit_reached',

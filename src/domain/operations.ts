@@ -35,6 +35,7 @@ import { singleSignOnOperations } from './people/single-sign-on-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { requestOperations } from './requests/request-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
+import { senderOperations } from './senders/sender-operations.ts';
 import { suppressionOperations } from './suppressions/suppression-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryAnalyticsOperations } from './webhooks/delivery-analytics-operations.ts';
@@ -76,6 +77,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     providers: providerOperations(deps),
     prices: priceOperations(deps),
     sendLimits: sendLimitOperations(deps),
+    senders: senderOperations(deps),
     suppressions: suppressionOperations(deps),
     requests: requestOperations(deps),
     usage: usageOperations(deps),

@@ -16,6 +16,7 @@ import { OPERATOR_RESET_KINDS } from '../domain/people/operator-reset.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { STATUS_CLASSES } from '../domain/requests/api-request.ts';
+import { SENDER_CHANNELS, SENDER_RECORD_KINDS, SENDER_STATUSES } from '../domain/senders/sender.ts';
 import {
   SUPPRESSED_CHANNELS,
   SUPPRESSION_SCOPES,
@@ -77,6 +78,7 @@ export const ScopeEnum = enumOf('Scope', 'A permission of an API key.', SCOPES, 
   READ_CONTACTS: 'Read contacts.',
   MANAGE_CONTACTS: 'Read, create and change contacts.',
   MANAGE_WEBHOOKS: 'Manage webhooks and read their deliveries.',
+  MANAGE_SENDERS: 'Manage sender IDs and email domains.',
   FULL_ACCESS: 'Every scope, including scopes that are added later.',
 });
 export const StatusClassEnum = enumOf('StatusClass', 'How a request ended.', STATUS_CLASSES, {
@@ -116,6 +118,32 @@ export const SuppressionSourceEnum = enumOf(
   'Who asked for a suppression.',
   SUPPRESSION_SOURCES,
   { api: 'An API key.', person: 'A member of the account.', stop: 'The recipient, with STOP.' },
+);
+export const SenderChannelEnum = enumOf(
+  'SenderChannel',
+  'A channel whose senders are approved.',
+  SENDER_CHANNELS,
+  { sms: 'A sender ID.', email: 'A domain.' },
+);
+export const SenderStatusEnum = enumOf(
+  'SenderStatus',
+  'The state of a sender, or of its registration at a network.',
+  SENDER_STATUSES,
+  {
+    pending: 'Waits for the answer of an operator, or for the DNS record of the domain.',
+    approved: 'May be used.',
+    rejected: 'May not be used.',
+  },
+);
+export const SenderRecordKindEnum = enumOf(
+  'SenderRecordKind',
+  'What a DNS record of a domain is for.',
+  SENDER_RECORD_KINDS,
+  {
+    verification: 'Proves that the domain is yours.',
+    dkim: 'Publishes the key with which mails are signed.',
+    spf: 'Admits the mail servers of the gateway.',
+  },
 );
 export const MessageStatusEnum = enumOf(
   'MessageStatus',

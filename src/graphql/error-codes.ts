@@ -57,6 +57,7 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
   unpriced_destination: 'There is no price for the destination in the currency of the account.',
   destination_not_allowed:
     'A limit of the key, the account or the gateway excludes a recipient. `details` names both.',
+  sender_not_approved: 'The account may not send under this name. `details.approved` lists its names.',
   spend_limit_reached:
     'A send limit of the key or the account is reached. `details` says which, and when it resets.',
   all_recipients_suppressed: 'Every recipient is suppressed for this purpose.',

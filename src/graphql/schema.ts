@@ -41,6 +41,7 @@ import { MessageRequestResolver, RequestResolver } from './request.graphql.ts';
 import { SearchResolver } from './search.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { SendLimitsResolver } from './send-limits.graphql.ts';
+import { SenderResolver } from './sender.graphql.ts';
 import { SingleSignOnResolver } from './single-sign-on.graphql.ts';
 import { SuppressionResolver } from './suppression.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
@@ -85,6 +86,7 @@ export function createSchema(): GraphQLSchema {
       WebhookDeliveriesResolver,
       WebhookDeliveryResolver,
       MessageDeliveriesResolver,
+      SenderResolver,
       SuppressionResolver,
       RequestResolver,
       MessageRequestResolver,

@@ -112,7 +112,13 @@ export class SendResolver {
   @Mutation(() => MessageType, {
     description: 'Sends an SMS.',
     canDryRun: true,
-    errors: [...OF_EACH_SEND, 'invalid_phone_number', 'invalid_sender_id', 'message_too_long'],
+    errors: [
+      ...OF_EACH_SEND,
+      'invalid_phone_number',
+      'invalid_sender_id',
+      'message_too_long',
+      'sender_not_approved',
+    ],
   })
   sendSms(
     @Ctx() context: GraphqlContext,
@@ -124,7 +130,7 @@ export class SendResolver {
   @Mutation(() => MessageType, {
     description: 'Sends an email.',
     canDryRun: true,
-    errors: OF_EACH_SEND,
+    errors: [...OF_EACH_SEND, 'sender_not_approved'],
   })
   sendEmail(
     @Ctx() context: GraphqlContext,

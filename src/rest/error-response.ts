@@ -99,6 +99,11 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'A limit of the key or the account, or of this gateway, excludes a recipient; `details` has `value` and `limit`.',
   },
+  sender_not_approved: {
+    status: 400,
+    shape: 'B',
+    when: 'The account may not send under this name; `details` has `value`, `status` and `approved`.',
+  },
   all_recipients_suppressed: {
     status: 400,
     shape: 'B',

@@ -71,6 +71,7 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
         'invalid_webhook_url',
         'message_too_long',
         'no_target_devices',
+        'sender_not_approved',
         'session_window_closed',
         'unknown_template',
         'unpriced_destination',

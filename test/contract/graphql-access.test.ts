@@ -125,6 +125,22 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'suppression.remove',
     document: `mutation { removeSuppression(id: "${NOBODY}") }`,
   },
+  senders: { by: 'sender.slice', document: '{ senders { nodes { id } } }' },
+  sender: { by: 'sender.get', document: `{ sender(id: "${NOBODY}") { id } }` },
+  requestSender: {
+    by: 'sender.request',
+    document: 'mutation { requestSender(input: { channel: SMS, senderId: "?" }) { id } }',
+  },
+  verifySender: { by: 'sender.verify', document: `mutation { verifySender(id: "${NOBODY}") { id } }` },
+  removeSender: { by: 'sender.remove', document: `mutation { removeSender(id: "${NOBODY}") }` },
+  reviewSender: {
+    by: 'sender.review',
+    document: `mutation { reviewSender(id: "${NOBODY}", status: REJECTED) { id } }`,
+  },
+  setSenderRegistrations: {
+    by: 'sender.setRegistrations',
+    document: `mutation { setSenderRegistrations(id: "${NOBODY}", registrations: []) { id } }`,
+  },
   sendLimits: { by: 'account.limits', document: `{ sendLimits(accountId: "${NOBODY}") { keyId } }` },
   setKeyLimits: {
     by: 'apiKey.setLimits',
@@ -474,6 +490,8 @@ describe('accounts cannot see each other (R224)', () => {
     const suppressed =
       'mutation { suppress(input: { channel: SMS, address: "+256700000009", scope: ALL }) { id } }';
     ids.suppression = (await ask(suppressed)).suppress.id;
+    const domain = 'mutation { requestSender(input: { channel: EMAIL, domain: "own.example" }) { id } }';
+    ids.sender = (await ask(domain)).requestSender.id;
     const send = 'mutation { sendSms(input: { to: "+256700123456", message: "secret" }) { id } }';
     ids.message = (await ask(send)).sendSms.id;
     ids.delivery = await eventually(async () => {
@@ -533,6 +551,9 @@ describe('accounts cannot see each other (R224)', () => {
     'cancelMessage.id': () => `mutation { cancelMessage(id: "${ids.message}") { id } }`,
     'updateContact.id': () => `mutation { updateContact(id: "${ids.contact}", input: { name: "x" }) { id } }`,
     'removeSuppression.id': () => `mutation { removeSuppression(id: "${ids.suppression}") }`,
+    'sender.id': () => `{ sender(id: "${ids.sender}") { id } }`,
+    'verifySender.id': () => `mutation { verifySender(id: "${ids.sender}") { id } }`,
+    'removeSender.id': () => `mutation { removeSender(id: "${ids.sender}") }`,
     'removeDevice.id': () => `mutation { removeDevice(id: "${ids.device}") }`,
     'deleteContact.id': () => `mutation { deleteContact(id: "${ids.contact}") }`,
     'messageUpdated.id': () => `subscription { messageUpdated(id: "${ids.message}") { content } }`,
@@ -552,6 +573,7 @@ describe('accounts cannot see each other (R224)', () => {
       `{ requests(filter: { apiKeyId: "${ids.key}" }) { nodes { id } totalCount } }`,
     'recipients.filter.apiKeyId': () =>
       `{ recipients(filter: { apiKeyId: "${ids.key}" }) { nodes { to } totalCount } }`,
+    'senders.accountId': () => `{ senders(accountId: "${ids.account}") { nodes { id } totalCount } }`,
     'webhookDeliveries.filter.webhookId': () =>
       `{ webhookDeliveries(filter: { webhookId: "${ids.webhook}" }) { nodes { id } totalCount } }`,
     'webhookDeliveries.filter.messageId': () =>
@@ -569,6 +591,8 @@ describe('accounts cannot see each other (R224)', () => {
   const ABOVE = [
     'topUpAccount.accountId',
     'setAccountPlan.accountId',
+    'reviewSender.id',
+    'setSenderRegistrations.id',
     'setRateLimit.keyId',
     'resetUserPassword.accountId',
     'requestOperatorReset.userId',

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AnswerPart, Route, RouteExample } from '../../src/rest/define-route.ts';
 import { ERROR_RESPONSES } from '../../src/rest/error-response.ts';
 import { routes } from '../../src/rest/routes/all.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { createDocumentCheck, type OpenApi } from '../support/documented.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -32,11 +33,13 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 /** In all tests, the test gateway's `call` checks each answer against the documentation. */
 describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
   let gateway: TestGateway;
+  let names: DnsServer;
   let account: TestAccount;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   let document: OpenApi;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    names = await startDnsServer();
+    gateway = await startTestGateway({ DNS_SERVERS: names.address });
     account = await gateway.createAccount();
     receiver = await startWebhookReceiver();
     document = (await gateway.call('GET', '/openapi.json')).body;
@@ -44,6 +47,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
   afterAll(async () => {
     await gateway?.stop();
     await receiver?.stop();
+    await names?.[Symbol.asyncDispose]();
   });
 
   const answers = new Map<string, Promise<Answer>>();

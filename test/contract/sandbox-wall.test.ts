@@ -44,6 +44,7 @@ const PRODUCTION: Readonly<Record<string, string>> = {
   recipients: `SELECT r.* FROM recipients r JOIN messages m ON m.id = r.message_id AND m.environment = 'production'
     ORDER BY r.message_id, r.position`,
   suppressions: `SELECT * FROM suppressions WHERE environment = 'production' ORDER BY id`,
+  senders: `SELECT * FROM senders WHERE environment = 'production' ORDER BY id`,
   contacts: `SELECT * FROM contacts WHERE environment = 'production' ORDER BY id`,
   devices: `SELECT * FROM devices WHERE environment = 'production' ORDER BY id`,
   contact_imports: `SELECT * FROM contact_imports WHERE environment = 'production' ORDER BY id`,
@@ -107,6 +108,8 @@ describe('a sandbox key (R200)', () => {
     ids.contacts = (await done(key, 'POST', '/developers/contacts', contact)).id;
     const gone = { channel: 'email', address: 'gone@example.com', scope: 'all', reason: MARK };
     ids.suppressions = (await done(key, 'POST', '/developers/suppressions', gone)).suppression.id;
+    const name = { channel: 'email', domain: `${MARK}.example` };
+    ids.senders = (await done(key, 'POST', '/developers/senders', name)).sender.id;
     const device = { token: `${MARK}-token`, platform: 'android', userId: USER };
     ids.devices = (await done(key, 'POST', '/developers/push/devices', device)).id;
     const text = `${MARK} is told`;

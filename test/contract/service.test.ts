@@ -104,7 +104,9 @@ describe('the service as a whole', () => {
       ]),
     );
     for (const route of created) {
-      expect(route).toMatch(/^post .*\/(webhooks|keys|contacts|devices|suppressions|:keyId\/rotate)$/);
+      expect(route).toMatch(
+        /^post .*\/(webhooks|keys|contacts|devices|suppressions|senders|:keyId\/rotate)$/,
+      );
     }
   });
 

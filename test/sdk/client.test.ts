@@ -113,6 +113,16 @@ describe('the TypeScript SDK', () => {
     expect((await gateway.suppressions.remove(suppression.id)).deleted).toBe(true);
   });
 
+  it('asks for a sender, shows it, verifies it and gives it up', async () => {
+    const { sender } = await gateway.senders.request({ channel: 'email', domain: 'sdk.example' });
+    expect((await gateway.senders.list({ channel: 'email' })).data).toEqual([sender]);
+    expect((await gateway.senders.get(sender.id)).sender).toEqual(sender);
+    expect((await gateway.senders.remove(sender.id)).deleted).toBe(true);
+    // The sandbox asks no name server.
+    const trial = await sandbox.senders.request({ channel: 'email', domain: 'sdk.example' });
+    expect((await sandbox.senders.verify(trial.sender.id)).sender.status).toBe('approved');
+  });
+
   it('makes, changes, rotates and revokes keys', async () => {
     const made = await gateway.keys.create({ name: 'shop', scopes: ['SEND_SMS'], environment: 'sandbox' });
     const { keyId } = made.apiKey;

@@ -48,13 +48,17 @@ function nameAt(message: Buffer): { readonly name: string; readonly end: number 
 }
 
 function recordOf(text: string): Buffer {
-  const data = Buffer.from(text);
+  // A record holds strings of at most 255 bytes.
+  const strings = text.match(/[\s\S]{1,255}/g) ?? [''];
+  const data = Buffer.concat(
+    strings.flatMap((part) => [Buffer.from([part.length]), Buffer.from(part, 'latin1')]),
+  );
   const record = Buffer.alloc(12);
   // A pointer to the name of the question.
   record.writeUInt16BE(0xc00c, 0);
   record.writeUInt16BE(TXT, 2);
   record.writeUInt16BE(1, 4);
   record.writeUInt32BE(60, 6);
-  record.writeUInt16BE(data.length + 1, 10);
-  return Buffer.concat([record, Buffer.from([data.length]), data]);
+  record.writeUInt16BE(data.length, 10);
+  return Buffer.concat([record, data]);
 }

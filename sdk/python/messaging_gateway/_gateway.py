@@ -147,6 +147,7 @@ class Gateway:
         self.messages = resources.MessagesResource(transport)
         self.contacts = resources.ContactsResource(transport)
         self.suppressions = resources.SuppressionsResource(transport)
+        self.senders = resources.SendersResource(transport)
         self.keys = resources.KeysResource(transport)
         self.webhooks = Webhooks(transport)
         self.events = EventFeed(transport)

@@ -678,6 +678,91 @@ class SuppressionsResource:
         return self._transport.call(operation)
 
 
+class SendersResource:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        page: Union[int, Absent] = ABSENT,
+        limit: Union[int, Absent] = ABSENT,
+        channel: Union[str, Absent] = ABSENT,
+        environment: Union[str, Absent] = ABSENT,
+    ) -> Pages[types.Sender]:
+        """Names under which the account sends, the newest first.
+
+        Scope: "MANAGE_SENDERS" or "FULL_ACCESS".
+
+        page: Which page, from 1.
+        limit: Entries on a page.
+        environment: The environment to list. Default: the key's own. A sandbox key finds nothing in production.
+        """
+        operation = Operation("GET", "/developers/senders", "always")
+        given = {
+            "page": page,
+            "limit": limit,
+            "channel": channel,
+            "environment": environment,
+        }
+        return Pages(lambda query: self._transport.call(operation, query=query), given, False)
+
+    def request(
+        self,
+        *,
+        channel: str,
+        sender_id: Union[str, Absent] = ABSENT,
+        domain: Union[str, Absent] = ABSENT,
+        purposes: Union[List[str], Absent] = ABSENT,
+        use_case: Union[str, Absent] = ABSENT,
+        company: Union[str, Absent] = ABSENT,
+    ) -> types.SenderAnswer:
+        """Ask for a sender ID of SMS, or for a domain of email.
+
+        Scope: "MANAGE_SENDERS" or "FULL_ACCESS".
+
+        sender_id: For SMS: 1 to 11 letters A-Z or digits.
+        domain: For email: a domain such as "example.com".
+        purposes: What it is for. Required for SMS.
+        use_case: What you send, 1 to 500 characters. Required for SMS.
+        company: Who sends, 1 to 200 characters. Required for SMS.
+        """
+        operation = Operation("POST", "/developers/senders", "once")
+        given = {
+            "channel": channel,
+            "senderId": sender_id,
+            "domain": domain,
+            "purposes": purposes,
+            "useCase": use_case,
+            "company": company,
+        }
+        return self._transport.call(operation, body=given)
+
+    def get(self, id: str) -> types.SenderAnswer:
+        """One sender.
+
+        Scope: "MANAGE_SENDERS" or "FULL_ACCESS".
+        """
+        operation = Operation("GET", f"/developers/senders/{segment(id)}", "always")
+        return self._transport.call(operation)
+
+    def remove(self, id: str) -> types.Deleted:
+        """Give a sender up.
+
+        Scope: "MANAGE_SENDERS" or "FULL_ACCESS".
+        """
+        operation = Operation("DELETE", f"/developers/senders/{segment(id)}", "always")
+        return self._transport.call(operation)
+
+    def verify(self, id: str) -> types.SenderAnswer:
+        """Look for the DNS records of a domain now.
+
+        Scope: "MANAGE_SENDERS" or "FULL_ACCESS".
+        """
+        operation = Operation("POST", f"/developers/senders/{segment(id)}/verify", "always")
+        return self._transport.call(operation)
+
+
 class KeysResource:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -501,6 +501,61 @@ SendLimits = TypedDict(
     total=False,
 )
 
+Sender = TypedDict(
+    "Sender",
+    {
+        "id": "str",
+        "environment": "str",
+        "channel": "str",
+        "senderId": "Optional[str]",
+        "domain": "Optional[str]",
+        "status": "str",
+        "purposes": "List[str]",
+        "useCase": "Optional[str]",
+        "company": "Optional[str]",
+        "note": "Optional[str]",
+        "registrations": "List[Dict[str, Any]]",
+        "records": "List[Dict[str, Any]]",
+        "createdAt": "str",
+        "reviewedAt": "Optional[str]",
+        "verifiedAt": "Optional[str]",
+        "checkedAt": "Optional[str]",
+    },
+    total=False,
+)
+
+SenderAnswer = TypedDict(
+    "SenderAnswer",
+    {
+        "sender": "Sender",
+    },
+    total=False,
+)
+
+SenderQuery = TypedDict(
+    "SenderQuery",
+    {
+        "page": "int",
+        "limit": "int",
+        "channel": "str",
+        "environment": "str",
+    },
+    total=False,
+)
+
+SenderToRequest = TypedDict(
+    "SenderToRequest",
+    {
+        "channel": "str",
+        "senderId": "str",
+        "domain": "str",
+        "purposes": "List[str]",
+        "useCase": "str",
+        "company": "str",
+    },
+    total=False,
+)
+
 SmsDetails = TypedDict(
     "SmsDetails",
     {

@@ -176,6 +176,18 @@ class Operations(unittest.TestCase):
         self.assertEqual([one["id"] for one in gateway.suppressions.list(channel="sms")], [added["id"]])
         self.assertTrue(gateway.suppressions.remove(added["id"])["deleted"])
 
+    def test_asks_for_a_sender_verifies_it_and_gives_it_up(self):
+        gateway = client()
+        asked = gateway.senders.request(channel="email", domain="python.example")["sender"]
+        self.assertEqual([one["id"] for one in gateway.senders.list(channel="email")], [asked["id"]])
+        self.assertEqual(gateway.senders.get(asked["id"])["sender"]["domain"], "python.example")
+        self.assertTrue(gateway.senders.remove(asked["id"])["deleted"])
+        # The sandbox asks no name server.
+        key = gateway.keys.create(name="senders", scopes=["MANAGE_SENDERS"], environment="sandbox")["key"]
+        sandbox = client(key)
+        trial = sandbox.senders.request(channel="email", domain="python.example")["sender"]
+        self.assertEqual(sandbox.senders.verify(trial["id"])["sender"]["status"], "approved")
+
     def test_makes_changes_rotates_and_revokes_keys(self):
         gateway = client()
         made = gateway.keys.create(name="shop", scopes=["SEND_SMS"], environment="sandbox")

@@ -7,6 +7,7 @@ import {
   MessagesResource,
   PushDevicesResource,
   PushResource,
+  SendersResource,
   SmsResource,
   SuppressionsResource,
   WhatsappResource,
@@ -40,6 +41,7 @@ export class Gateway {
   readonly messages: MessagesResource;
   readonly contacts: ContactsResource;
   readonly suppressions: SuppressionsResource;
+  readonly senders: SendersResource;
   readonly keys: KeysResource;
   readonly webhooks: Webhooks;
   readonly events: EventFeed;
@@ -57,6 +59,7 @@ export class Gateway {
     this.messages = new MessagesResource(transport);
     this.contacts = new ContactsResource(transport);
     this.suppressions = new SuppressionsResource(transport);
+    this.senders = new SendersResource(transport);
     this.keys = new KeysResource(transport);
     this.webhooks = new Webhooks(transport);
     this.events = new EventFeed(transport);

@@ -38,6 +38,10 @@ import type {
   PushToSend,
   QueuedEvents,
   RevokedApiKey,
+  Sender,
+  SenderAnswer,
+  SenderQuery,
+  SenderToRequest,
   SmsDetails,
   SmsMessage,
   SmsQuote,
@@ -408,6 +412,62 @@ export class SuppressionsResource {
    */
   remove(id: string, options?: CallOptions): Promise<Deleted> {
     return this.#transport.call<Deleted>({ method: 'DELETE', path: `/developers/suppressions/${segment(id)}`, repeat: 'always' }, {}, options);
+  }
+}
+
+export class SendersResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Names under which the account sends, the newest first.
+   *
+   * Scope: `MANAGE_SENDERS` or `FULL_ACCESS`.
+   */
+  list(query: SenderQuery = {}, options?: CallOptions): Pages<Sender> {
+    return new Pages<Sender>(
+      (query) => this.#transport.call<Page<Sender>>({ method: 'GET', path: '/developers/senders', repeat: 'always' }, { query }, options),
+      query,
+    );
+  }
+
+  /**
+   * Ask for a sender ID of SMS, or for a domain of email.
+   *
+   * Scope: `MANAGE_SENDERS` or `FULL_ACCESS`.
+   */
+  request(body: SenderToRequest, options?: CallOptions): Promise<SenderAnswer> {
+    return this.#transport.call<SenderAnswer>({ method: 'POST', path: '/developers/senders', repeat: 'once' }, { body }, options);
+  }
+
+  /**
+   * One sender.
+   *
+   * Scope: `MANAGE_SENDERS` or `FULL_ACCESS`.
+   */
+  get(id: string, options?: CallOptions): Promise<SenderAnswer> {
+    return this.#transport.call<SenderAnswer>({ method: 'GET', path: `/developers/senders/${segment(id)}`, repeat: 'always' }, {}, options);
+  }
+
+  /**
+   * Give a sender up.
+   *
+   * Scope: `MANAGE_SENDERS` or `FULL_ACCESS`.
+   */
+  remove(id: string, options?: CallOptions): Promise<Deleted> {
+    return this.#transport.call<Deleted>({ method: 'DELETE', path: `/developers/senders/${segment(id)}`, repeat: 'always' }, {}, options);
+  }
+
+  /**
+   * Look for the DNS records of a domain now.
+   *
+   * Scope: `MANAGE_SENDERS` or `FULL_ACCESS`.
+   */
+  verify(id: string, options?: CallOptions): Promise<SenderAnswer> {
+    return this.#transport.call<SenderAnswer>({ method: 'POST', path: `/developers/senders/${segment(id)}/verify`, repeat: 'always' }, {}, options);
   }
 }
 

@@ -26,7 +26,7 @@ interface components {
         readonly ApiKey: {
             readonly keyId: string;
             readonly name: string;
-            readonly scopes: readonly ("SEND_SMS" | "SEND_EMAIL" | "SEND_PUSH" | "SEND_WHATSAPP" | "READ_MESSAGES" | "READ_CONTACTS" | "MANAGE_CONTACTS" | "MANAGE_WEBHOOKS" | "FULL_ACCESS")[];
+            readonly scopes: readonly ("SEND_SMS" | "SEND_EMAIL" | "SEND_PUSH" | "SEND_WHATSAPP" | "READ_MESSAGES" | "READ_CONTACTS" | "MANAGE_CONTACTS" | "MANAGE_WEBHOOKS" | "MANAGE_SENDERS" | "FULL_ACCESS")[];
             /** @enum {string} */
             readonly environment: "production" | "sandbox";
             readonly enableHmac: boolean;
@@ -409,7 +409,7 @@ interface components {
         readonly KeyChanges: {
             readonly name?: string;
             /** @description What the key may do; case-sensitive. */
-            readonly scopes?: readonly ("SEND_SMS" | "SEND_EMAIL" | "SEND_PUSH" | "SEND_WHATSAPP" | "READ_MESSAGES" | "READ_CONTACTS" | "MANAGE_CONTACTS" | "MANAGE_WEBHOOKS" | "FULL_ACCESS")[];
+            readonly scopes?: readonly ("SEND_SMS" | "SEND_EMAIL" | "SEND_PUSH" | "SEND_WHATSAPP" | "READ_MESSAGES" | "READ_CONTACTS" | "MANAGE_CONTACTS" | "MANAGE_WEBHOOKS" | "MANAGE_SENDERS" | "FULL_ACCESS")[];
             /**
              * @description In the sandbox nothing is sent or charged.
              * @enum {string}
@@ -448,7 +448,7 @@ interface components {
         readonly KeyToCreate: {
             readonly name: string;
             /** @description What the key may do; case-sensitive. */
-            readonly scopes: readonly ("SEND_SMS" | "SEND_EMAIL" | "SEND_PUSH" | "SEND_WHATSAPP" | "READ_MESSAGES" | "READ_CONTACTS" | "MANAGE_CONTACTS" | "MANAGE_WEBHOOKS" | "FULL_ACCESS")[];
+            readonly scopes: readonly ("SEND_SMS" | "SEND_EMAIL" | "SEND_PUSH" | "SEND_WHATSAPP" | "READ_MESSAGES" | "READ_CONTACTS" | "MANAGE_CONTACTS" | "MANAGE_WEBHOOKS" | "MANAGE_SENDERS" | "FULL_ACCESS")[];
             /**
              * @description In the sandbox nothing is sent or charged.
              * @enum {string}
@@ -689,6 +689,88 @@ interface components {
                 readonly spendToday: number;
                 readonly recipientsToday: number;
             };
+        };
+        readonly Sender: {
+            readonly id: string;
+            /**
+             * @description Its environment: that of the key that created it.
+             * @enum {string}
+             */
+            readonly environment: "production" | "sandbox";
+            /** @enum {string} */
+            readonly channel: "sms" | "email";
+            /** @description The sender ID of SMS. */
+            readonly senderId: string | null;
+            /** @description The domain of email. */
+            readonly domain: string | null;
+            /**
+             * @description `pending`: waits for the operator, or for the DNS record of the domain.
+             * @enum {string}
+             */
+            readonly status: "pending" | "approved" | "rejected";
+            readonly purposes: readonly ("transactional" | "otp" | "marketing")[];
+            readonly useCase: string | null;
+            readonly company: string | null;
+            /** @description The operator's answer in words. */
+            readonly note: string | null;
+            /** @description States at networks that register sender IDs themselves. */
+            readonly registrations: readonly {
+                readonly network: string;
+                /** @enum {string} */
+                readonly status: "pending" | "approved" | "rejected";
+                readonly reference: string | null;
+            }[];
+            /** @description DNS records of a domain: as they should be, and as they are. */
+            readonly records: readonly {
+                /** @enum {string} */
+                readonly kind: "verification" | "dkim" | "spf";
+                /** @description Name of the TXT record. */
+                readonly name: string;
+                readonly expected: string;
+                /** @description What the last check found. */
+                readonly found: readonly string[];
+                readonly isRight: boolean;
+            }[];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time in UTC.
+             */
+            readonly createdAt: string;
+            readonly reviewedAt: string | null;
+            /** @description When the DNS record proved the domain. */
+            readonly verifiedAt: string | null;
+            /** @description When the DNS was asked last. */
+            readonly checkedAt: string | null;
+        };
+        readonly SenderAnswer: {
+            readonly sender: components["schemas"]["Sender"];
+        };
+        readonly SenderQuery: {
+            /** @description Which page, from 1. */
+            readonly page?: number;
+            /** @description Entries on a page. */
+            readonly limit?: number;
+            /** @enum {string} */
+            readonly channel?: "sms" | "email";
+            /**
+             * @description The environment to list. Default: the key's own. A sandbox key finds nothing in production.
+             * @enum {string}
+             */
+            readonly environment?: "production" | "sandbox";
+        };
+        readonly SenderToRequest: {
+            /** @enum {string} */
+            readonly channel: "sms" | "email";
+            /** @description For SMS: 1 to 11 letters A-Z or digits. */
+            readonly senderId?: string;
+            /** @description For email: a domain such as `example.com`. */
+            readonly domain?: string;
+            /** @description What it is for. Required for SMS. */
+            readonly purposes?: readonly ("transactional" | "otp" | "marketing")[];
+            /** @description What you send, 1 to 500 characters. Required for SMS. */
+            readonly useCase?: string;
+            /** @description Who sends, 1 to 200 characters. Required for SMS. */
+            readonly company?: string;
         };
         readonly SmsDetails: {
             readonly id: string;
@@ -1168,6 +1250,10 @@ export type PushToSend = components['schemas']['PushToSend'];
 export type QueuedEvents = components['schemas']['QueuedEvents'];
 export type RevokedApiKey = components['schemas']['RevokedApiKey'];
 export type SendLimits = components['schemas']['SendLimits'];
+export type Sender = components['schemas']['Sender'];
+export type SenderAnswer = components['schemas']['SenderAnswer'];
+export type SenderQuery = components['schemas']['SenderQuery'];
+export type SenderToRequest = components['schemas']['SenderToRequest'];
 export type SmsDetails = components['schemas']['SmsDetails'];
 export type SmsMessage = components['schemas']['SmsMessage'];
 export type SmsQuote = components['schemas']['SmsQuote'];
@@ -1211,6 +1297,7 @@ export type GatewayErrorCode =
   | 'unknown_template'
   | 'unpriced_destination'
   | 'destination_not_allowed'
+  | 'sender_not_approved'
   | 'all_recipients_suppressed'
   | 'insufficient_balance'
   | 'spend_limit_reached'

@@ -185,13 +185,14 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   /** Sends the mail in one transaction. Resolves with the recipients that were not accepted, and why. Never rejects. */
   async #transmit(
     mail: Mail,
-    { from, messageId }: EmailSubmission,
+    { from, messageId, dkimDomain }: EmailSubmission,
     recipients: readonly string[],
   ): Promise<ReadonlyMap<string, Failure>> {
     const begunAt = performance.now();
     try {
       const info = await this.#pool.sendMail({
         ...mail,
+        ...(dkimDomain === undefined ? {} : signatureOf(this.#options.dkim, dkimDomain)),
         envelope: { from: parseMailbox(from)?.address, to: [...recipients] },
         signal: AbortSignal.timeout(this.#timing.mailTimeoutMs),
       });
@@ -280,7 +281,6 @@ export class SmtpProvider implements Provider<EmailSubmission> {
 
 function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpProviderOptions) {
   const ca = options.tlsCa ?? settings.ca;
-  const { domainName, keySelector, privateKey } = options.dkim ?? {};
   return nodemailer.createTransport({
     pool: true,
     host: settings.host,
@@ -290,7 +290,7 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
     ...(settings.login ? { auth: { user: settings.login.user, pass: settings.login.password } } : {}),
     tls: { rejectUnauthorized: settings.verifiesCertificate, ...(ca === undefined ? {} : { ca }) },
     ...(settings.greeting === undefined ? {} : { name: settings.greeting }),
-    ...(domainName && keySelector && privateKey ? { dkim: { domainName, keySelector, privateKey } } : {}),
+    ...signatureOf(options.dkim, options.dkim?.domainName),
     maxConnections: CONNECTIONS,
     // nodemailer retries a mail once if it took a kept connection that the server had closed. No byte of the mail was
     // sent then.
@@ -307,4 +307,10 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
 /** Returns the outcome of a mail that was certainly not sent and may be retried later. */
 function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
+}
+
+/** Returns nodemailer's option that signs for a domain. Empty if mails are not signed. */
+function signatureOf(dkim: DkimSigning | undefined, domainName: string | undefined) {
+  if (dkim === undefined || domainName === undefined) return {};
+  return { dkim: { domainName, keySelector: dkim.keySelector, privateKey: dkim.privateKey } };
 }

@@ -59,6 +59,11 @@ const WORDS: Readonly<Record<Scope, Pick<ScopeInfo, 'title' | 'description' | 'r
     description: 'Decides where events go, with the texts in them, and reads their deliveries.',
     risk: 'high',
   },
+  MANAGE_SENDERS: {
+    title: 'Manage senders',
+    description: 'Asks for sender IDs and email domains, verifies domains, and gives senders up.',
+    risk: 'medium',
+  },
   FULL_ACCESS: {
     title: 'Full access',
     description: 'Everything, keys too, and whatever is added later.',

@@ -44,6 +44,8 @@ export interface EmailPayload {
   readonly cc: readonly string[];
   readonly bcc: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
+  /** The domain that the mail is signed for, if it is not DKIM_DOMAIN (R435). */
+  readonly dkimDomain?: string;
 }
 
 export interface EmailContent {

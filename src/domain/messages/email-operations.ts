@@ -1,3 +1,4 @@
+import type { AccountEnvironment } from '../caller.ts';
 import { checkAll, validationError } from '../errors.ts';
 import { listFault, parseAddresses } from './email-address.ts';
 import { checkEmailContent, type EmailContentInput } from './email-content.ts';
@@ -23,8 +24,11 @@ export interface EmailRequest extends EmailContentInput, SendRequest {
 export function emailOperations(context: SendContext) {
   return {
     /** Sends an email. `POST /developers/email` calls it (R23). */
-    sendEmail: sendOperation<EmailRequest>(context, 'message.sendEmail', 'email', (request, { accountId }) =>
-      priceEmail(context, request, accountId),
+    sendEmail: sendOperation<EmailRequest>(
+      context,
+      'message.sendEmail',
+      'email',
+      (request, { accountId }, environment) => priceEmail(context, request, { accountId, environment }),
     ),
   };
 }
@@ -37,7 +41,7 @@ export function emailOperations(context: SendContext) {
 async function priceEmail(
   context: SendContext,
   request: EmailRequest,
-  accountId: string,
+  owner: AccountEnvironment,
 ): Promise<PricedMessage> {
   const { content, scheduledFor, to } = checkAll({
     content: () => checkEmailContent(request, context.emailFrom),
@@ -46,7 +50,8 @@ async function priceEmail(
   });
   const { from, preview, payload, body } = content;
   const { valid, invalid, duplicatesRemoved } = to;
-  const price = await unitPriceOf(context, accountId, 'email', '');
+  const price = await unitPriceOf(context, owner.accountId, 'email', '');
+  const dkimDomain = await context.signingDomainOf(owner, from);
   // Remove recipients from cc and bcc. Each of them gets a mail of their own already.
   const seen = new Set(valid.map((address) => address.toLowerCase()));
   const copyOnly = (addresses: readonly string[]) =>
@@ -54,7 +59,12 @@ async function priceEmail(
   return {
     from,
     content: preview,
-    payload: { ...payload, cc: copyOnly(payload.cc), bcc: copyOnly(payload.bcc) },
+    payload: {
+      ...payload,
+      cc: copyOnly(payload.cc),
+      bcc: copyOnly(payload.bcc),
+      ...(dkimDomain === undefined ? {} : { dkimDomain }),
+    },
     bulk: { ...body },
     recipients: valid.map((address) => ({ address, costMinor: price.unitPriceMinor })),
     ...price,

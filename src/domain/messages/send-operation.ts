@@ -22,6 +22,8 @@ import type { Measurements } from '../ports/measurements.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import type { HoldGate } from '../recovery/hold-gate.ts';
+import { checkSender, isOwnSender, signingDomainOf } from '../senders/check-sender.ts';
+import type { SenderChannel } from '../senders/sender.ts';
 import { addressesOf, isSuppressedChannel, leaveOut } from '../suppressions/suppression.ts';
 import { truncate } from '../text.ts';
 import {
@@ -70,6 +72,15 @@ export interface SendContext {
     purpose: Purpose | undefined,
     priced: PricedMessage,
   ): Promise<KeptMessage>;
+  /** Throws `sender_not_approved` unless the account may send under this name (R432). */
+  checkSender(
+    owner: AccountEnvironment,
+    channel: SenderChannel,
+    from: string,
+    purpose: Purpose | undefined,
+  ): Promise<void>;
+  /** Returns the domain that mails from this address are signed for. Undefined: DKIM_DOMAIN (R435). */
+  signingDomainOf(owner: AccountEnvironment, from: string): Promise<string | undefined>;
   /** Returns the rows of send limits that apply to a sender (R370). */
   limitsOf(sender: AccountCaller): Promise<readonly SharedLimitRow[]>;
 }
@@ -88,6 +99,8 @@ export function createSendContext(deps: Dependencies): SendContext {
   });
   const limits = deps.createCache('account', (id) => stores.sendLimits.ofAccount(id));
   const suppressing = deps.createCache('suppressions', (id) => stores.suppressions.any(id));
+  const { settings } = deps;
+  const senders = deps.createCache('senders', (id) => stores.senders.ofAccount(id));
   return {
     budgets: deps.budgets,
     intake: deps.intake,
@@ -108,6 +121,14 @@ export function createSendContext(deps: Dependencies): SendContext {
       const kept = leaveOut(priced, purpose, suppressed);
       if (kept.recipients.length === 0) throw allSuppressed(priced.recipients.length);
       return { ...kept, purpose };
+    },
+    async checkSender(owner, channel, from, purpose = 'transactional') {
+      if (!settings.requiresApprovedSenders || isOwnSender(channel, from, settings)) return;
+      checkSender(await senders.get(owner.accountId), owner, channel, from, purpose);
+    },
+    async signingDomainOf(owner, from) {
+      if (!settings.mailRecords.dkim || isOwnSender('email', from, settings)) return undefined;
+      return signingDomainOf(await senders.get(owner.accountId), owner, from, settings.mailRecords);
     },
     limitsOf: async (sender) => {
       const rows = await limits.get(sender.accountId);
@@ -136,8 +157,8 @@ export interface SendRequest {
  * count against the member's budget (R207).
  *
  * `price` applies the rules of the channel and throws its refusals. The operation also throws `rate_limit_exceeded`,
- * `destination_not_allowed`, and the errors of `Intake.accept`. It throws `service_unavailable` if the channel has no
- * provider (R26), or while this copy of the gateway is on hold after a restore (R231).
+ * `sender_not_approved`, `destination_not_allowed`, and the errors of `Intake.accept`. It throws `service_unavailable`
+ * if the channel has no provider (R26), or while this copy of the gateway is on hold after a restore (R231).
  */
 export function sendOperation<Request extends SendRequest>(
   context: SendContext,
@@ -153,6 +174,9 @@ export function sendOperation<Request extends SendRequest>(
     const environment = environmentOf(sender, request.environment);
     const priced = await price(request, sender, environment);
     const owner = { accountId: sender.accountId, environment };
+    if (channel === 'sms' || channel === 'email') {
+      await context.checkSender(owner, channel, priced.from, request.purpose);
+    }
     const kept = await context.leaveOutSuppressed(owner, channel, request.purpose, priced);
     const limits = await context.limitsOf(sender);
     checkDestinations(limits, channel, kept.recipients);

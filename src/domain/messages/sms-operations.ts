@@ -87,6 +87,7 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
         const environment = environmentOf(sender, request.environment);
         const owner = { accountId: sender.accountId, environment };
         const asked = await price(request, sender.accountId);
+        await context.checkSender(owner, 'sms', asked.from, request.purpose);
         const priced = await context.leaveOutSuppressed(owner, 'sms', request.purpose, asked);
         checkDestinations(await context.limitsOf(sender), 'sms', priced.recipients);
         const prepared = prepareMessage(

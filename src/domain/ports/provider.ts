@@ -53,6 +53,8 @@ export interface EmailSubmission extends Submission {
   readonly cc: readonly string[];
   readonly bcc: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
+  /** The domain that the mail is signed for. Undefined: DKIM_DOMAIN. */
+  readonly dkimDomain?: string | undefined;
 }
 
 /**

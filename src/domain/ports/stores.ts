@@ -39,6 +39,7 @@ import type { ReportStore } from './report-stores.ts';
 import type { RequestStore } from './request-store.ts';
 import type { ProviderHealthStore } from './routing.ts';
 import type { SendLimitStore } from './send-limit-store.ts';
+import type { SenderStore } from './sender-store.ts';
 import type { SingleSignOnStore } from './single-sign-on.ts';
 import type { SuppressionStore } from './suppression-store.ts';
 import type { RetentionStore, SweepStore } from './sweep-stores.ts';
@@ -62,6 +63,7 @@ export interface Stores {
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
   readonly sendLimits: SendLimitStore;
+  readonly senders: SenderStore;
   readonly suppressions: SuppressionStore;
   readonly objects: ObjectStore;
   readonly requests: RequestStore;

@@ -6,6 +6,7 @@ import { eventRoutes } from './events.routes.ts';
 import { keyRoutes } from './keys.routes.ts';
 import { messageRoutes } from './messages.routes.ts';
 import { pushRoutes } from './push.routes.ts';
+import { senderRoutes } from './senders.routes.ts';
 import { suppressionRoutes } from './suppressions.routes.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.routes.ts';
 import { webhookRoutes } from './webhooks.routes.ts';
@@ -19,6 +20,7 @@ export const routes: readonly Route[] = [
   ...whatsAppRoutes,
   ...contactRoutes,
   ...suppressionRoutes,
+  ...senderRoutes,
   ...accountRoutes,
   ...keyRoutes,
   ...webhookRoutes,

@@ -74,6 +74,7 @@ export const emailRoutes: readonly Route[] = [
     errors: [
       'invalid_scheduled_time',
       'unpriced_destination',
+      'sender_not_approved',
       'all_recipients_suppressed',
       'insufficient_balance',
       'spend_limit_reached',

@@ -167,6 +167,7 @@ const SMS_REFUSALS = [
   'invalid_scheduled_time',
   'unpriced_destination',
   'destination_not_allowed',
+  'sender_not_approved',
   'all_recipients_suppressed',
 ] as const;
 

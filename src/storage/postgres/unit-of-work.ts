@@ -31,6 +31,7 @@ import { PgRequestStore } from '../stores/request.store.ts';
 import { PgRetentionStore } from '../stores/retention.store.ts';
 import { PgSecondFactorStore } from '../stores/second-factor.store.ts';
 import { PgSendLimitStore } from '../stores/send-limit.store.ts';
+import { PgSenderStore } from '../stores/sender.store.ts';
 import { PgSessionStore, PgSignInFailureStore } from '../stores/session.store.ts';
 import { PgSingleSignOnStore } from '../stores/single-sign-on.store.ts';
 import { PgSuppressionStore } from '../stores/suppression.store.ts';
@@ -70,6 +71,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),
     sendLimits: new PgSendLimitStore(sql),
+    senders: new PgSenderStore(sql),
     suppressions: new PgSuppressionStore(sql),
     objects: new PgObjectStore(sql),
     requests: new PgRequestStore(sql),

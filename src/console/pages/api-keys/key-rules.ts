@@ -11,6 +11,7 @@ export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
   READ_CONTACTS: 'Read contacts.',
   MANAGE_CONTACTS: 'Read, create, change and delete contacts.',
   MANAGE_WEBHOOKS: 'Register webhooks, and read and retry their deliveries.',
+  MANAGE_SENDERS: 'Ask for sender IDs and email domains, and verify domains.',
   FULL_ACCESS: 'Everything, also managing API keys, and what later versions add. For few programs.',
 };
 

@@ -81,6 +81,8 @@ export type Scope =
   | 'FULL_ACCESS'
   /** Read, create and change contacts. */
   | 'MANAGE_CONTACTS'
+  /** Manage sender IDs and email domains. */
+  | 'MANAGE_SENDERS'
   /** Manage webhooks and read their deliveries. */
   | 'MANAGE_WEBHOOKS'
   /** Read contacts. */

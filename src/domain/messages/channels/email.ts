@@ -19,7 +19,7 @@ export const emailRules: ChannelRules = {
   },
 
   submission(message, recipient, attempt, directory): EmailSubmission {
-    const { subject, replyTo, cc, bcc, headers } = emailPayload(message);
+    const { subject, replyTo, cc, bcc, headers, dkimDomain } = emailPayload(message);
     const isFirst = recipient.position === 0;
     return {
       messageId: message.id,
@@ -37,6 +37,7 @@ export const emailRules: ChannelRules = {
       cc: isFirst ? cc : [],
       bcc: isFirst ? bcc : [],
       headers,
+      dkimDomain,
     };
   },
 

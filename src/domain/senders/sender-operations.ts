@@ -1,0 +1,434 @@
+import { recordChange } from '../audit/record-change.ts';
+import {
+  ACCOUNT_ROLES,
+  accountEnvironmentOf,
+  type Caller,
+  type Environment,
+  listedEnvironment,
+  visibilityOf,
+} from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { checkAll, type DomainError, type FieldFault, notFound, validationError } from '../errors.ts';
+import { parseEmailAddress } from '../messages/email-address.ts';
+import { PURPOSES, type Purpose } from '../messages/message.ts';
+import { parseSenderId, SENDER_ID_MAX_LENGTH } from '../messages/sender-id.ts';
+import { operation } from '../operation.ts';
+import {
+  EMPTY_PAGE,
+  emptySlice,
+  keyRange,
+  type Page,
+  type PageRequest,
+  type Slice,
+  type SliceInput,
+  sliceOf,
+  UUID_KEY,
+} from '../paging.ts';
+import { domainOf } from '../people/single-sign-on.ts';
+import type { SenderFilter } from '../ports/sender-store.ts';
+import type { Stores } from '../ports/stores.ts';
+import { isUuid } from '../uuid.ts';
+import {
+  comparedName,
+  type FoundRecords,
+  isSpf,
+  lookOf,
+  type Registration,
+  recordsOf,
+  type Sender,
+  type SenderChannel,
+  type SenderRecord,
+  type SenderStatus,
+} from './sender.ts';
+
+const READ = { scopes: ['MANAGE_SENDERS'], roles: ACCOUNT_ROLES } as const;
+const LIST = { ...READ, operator: 'reading' } as const;
+const WRITE = { scopes: ['MANAGE_SENDERS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
+const REVIEW = { operator: true } as const;
+
+/** Most senders of an account in an environment. */
+const SENDERS_MAX = 100;
+const USE_CASE_MAX_LENGTH = 500;
+const COMPANY_MAX_LENGTH = 200;
+const NOTE_MAX_LENGTH = 500;
+const REGISTRATIONS_MAX = 20;
+const NETWORK_MAX_LENGTH = 40;
+const REFERENCE_MAX_LENGTH = 100;
+/** Most TXT records of a kind that are kept, and most characters of each. */
+const FOUND_MAX = 10;
+const RECORD_MAX_LENGTH = 1_000;
+
+/** A request for a sender. `senderId` is for SMS, `domain` for email. */
+export interface RequestSenderInput {
+  readonly channel: SenderChannel;
+  readonly senderId?: string | undefined;
+  readonly domain?: string | undefined;
+  /** Required for SMS. */
+  readonly purposes?: readonly Purpose[] | undefined;
+  readonly useCase?: string | undefined;
+  readonly company?: string | undefined;
+  readonly environment?: Environment | undefined;
+}
+export interface ListedSenders {
+  readonly environment?: Environment | undefined;
+  readonly channel?: SenderChannel | undefined;
+  readonly status?: SenderStatus | undefined;
+}
+
+/** A sender as both APIs show it. */
+export interface ShownSender extends Omit<Sender, 'name' | 'token' | 'found'> {
+  readonly senderId: string | null;
+  readonly domain: string | null;
+  readonly records: readonly SenderRecord[];
+}
+
+/** Operations on the names under which accounts send (R430 to R434). */
+export function senderOperations(deps: Dependencies) {
+  const { stores, uow, clock, ids, settings, txtRecords } = deps;
+
+  const shown = ({ name, token, found, ...sender }: Sender): ShownSender => ({
+    ...sender,
+    senderId: sender.channel === 'sms' ? name : null,
+    domain: sender.channel === 'email' ? name : null,
+    records: recordsOf({ name, token, found, channel: sender.channel }, settings.mailRecords),
+  });
+
+  /** Finds a sender that the caller may see. Operators see those of all accounts. */
+  async function seen(from: Pick<Stores, 'senders'>, caller: Caller, id: string): Promise<Sender> {
+    const find = () =>
+      caller.kind === 'operator' ? from.senders.findOfAny(id) : from.senders.find(visibilityOf(caller), id);
+    const found = isUuid(id) ? await find() : undefined;
+    if (!found) throw notFound('Sender');
+    return found;
+  }
+
+  /** Throws `validation_error` if another account has a sender that looks like this one (R433). */
+  async function refuseTaken(tx: Pick<Stores, 'senders'>, sender: Sender): Promise<void> {
+    const { accountId, channel, name, environment } = sender;
+    if (environment !== 'production') return;
+    if (await tx.senders.isTaken(accountId, channel, comparedName(channel, name))) throw taken(channel);
+  }
+
+  function filterOf(caller: Caller, input: ListedSenders & { readonly accountId?: string | undefined }) {
+    const { channel, status } = input;
+    if (caller.kind === 'operator') {
+      const { accountId, environment = 'production' } = input;
+      return accountId === undefined || isUuid(accountId)
+        ? { accountId, environment, channel, status }
+        : undefined;
+    }
+    const owner = listedEnvironment(caller, input.environment);
+    if (input.accountId !== undefined && input.accountId !== owner?.accountId) return undefined;
+    return owner && { ...owner, channel, status };
+  }
+
+  /** Reads the records of a domain from the DNS. Throws `provider_error` if no name server answers. */
+  async function ask(sender: Sender): Promise<FoundRecords> {
+    const answers = recordsOf(sender, settings.mailRecords).map(async ({ kind, name }) => {
+      const texts = await txtRecords.find(name);
+      const ofKind = kind === 'spf' ? texts.filter(isSpf) : texts;
+      return [kind, ofKind.slice(0, FOUND_MAX).map((text) => text.slice(0, RECORD_MAX_LENGTH))] as const;
+    });
+    return Object.fromEntries(await Promise.all(answers));
+  }
+
+  return {
+    /** Returns one page of the account's senders, newest first. */
+    list: operation(
+      'sender.list',
+      READ,
+      async (caller, input: ListedSenders & { readonly page: PageRequest }): Promise<Page<ShownSender>> => {
+        const filter = filterOf(caller, input);
+        if (!filter) return EMPTY_PAGE;
+        const { rows, total } = await stores.senders.page(filter, input.page);
+        return { rows: rows.map(shown), total };
+      },
+    ),
+
+    /** Returns a slice of senders, newest first. Operators see those of all accounts, or of one. */
+    slice: operation(
+      'sender.slice',
+      LIST,
+      async (
+        caller,
+        input: SliceInput & ListedSenders & { readonly accountId?: string | undefined },
+      ): Promise<Slice<ShownSender>> => {
+        const range = keyRange(input, UUID_KEY);
+        const filter: SenderFilter | undefined = filterOf(caller, input);
+        if (!filter) return emptySlice(range);
+        const rows = await stores.senders.slice(filter, range);
+        return sliceOf(
+          rows.map(shown),
+          range,
+          ({ id }) => id,
+          () => stores.senders.count(filter),
+        );
+      },
+    ),
+
+    get: operation('sender.get', LIST, async (caller, { id }: { readonly id: string }) =>
+      shown(await seen(stores, caller, id)),
+    ),
+
+    /**
+     * Asks for a sender. It is `pending` in production, and `approved` in the sandbox. Throws `validation_error` for a
+     * name that the account has, that another account has, or that looks like one of these (R433).
+     */
+    request: operation('sender.request', WRITE, async (caller, input: RequestSenderInput) => {
+      const owner = accountEnvironmentOf(caller, input.environment);
+      const isSandbox = owner.environment === 'sandbox';
+      const now = clock.now();
+      const sender: Sender = {
+        ...owner,
+        ...checkRequest(input, settings.defaultSenderId),
+        id: ids.uuid(),
+        status: isSandbox ? 'approved' : 'pending',
+        note: null,
+        registrations: [],
+        token: input.channel === 'email' ? ids.random(24).toString('base64url') : null,
+        found: {},
+        createdAt: now,
+        reviewedAt: isSandbox ? now : null,
+        verifiedAt: isSandbox && input.channel === 'email' ? now : null,
+        checkedAt: null,
+      };
+      return uow.run(async (tx) => {
+        await tx.senders.lockAll();
+        const all = await tx.senders.ofAccount(owner.accountId);
+        const own = all.filter(({ environment }) => environment === owner.environment);
+        const compared = comparedName(sender.channel, sender.name);
+        const twin = own.find(
+          ({ channel, name }) => channel === sender.channel && comparedName(channel, name) === compared,
+        );
+        if (twin)
+          throw refuseName(sender.channel, `your account has asked for ${twin.name}; delete that first`);
+        if (own.length >= SENDERS_MAX) throw refuseName(sender.channel, `at most ${SENDERS_MAX} senders`);
+        await refuseTaken(tx, sender);
+        await tx.senders.insert(sender);
+        tx.announce('senders', owner.accountId);
+        await recordChange(tx, deps, caller, {
+          accountId: owner.accountId,
+          action: 'sender.request',
+          target: sender.id,
+          after: audited(sender),
+        });
+        return shown(sender);
+      });
+    }),
+
+    /** Removes a sender. Sends under its name are refused from then on, if the policy is `approved`. */
+    remove: operation('sender.remove', WRITE, (caller, { id }: { readonly id: string }) =>
+      uow.run(async (tx) => {
+        await tx.senders.lockAll();
+        const sender = await seen(tx, caller, id);
+        await tx.senders.remove(sender.id);
+        tx.announce('senders', sender.accountId);
+        await recordChange(tx, deps, caller, {
+          accountId: sender.accountId,
+          action: 'sender.remove',
+          target: sender.id,
+          before: audited(sender),
+        });
+      }),
+    ),
+
+    /**
+     * Asks the DNS for the records of a domain now, and approves a pending domain whose verification record is there
+     * (R434). Throws `validation_error` for a sender ID, for a rejected domain, and if another account has verified
+     * the domain. Throws `provider_error` if no name server answers.
+     */
+    verify: operation('sender.verify', WRITE, async (caller, { id }: { readonly id: string }) => {
+      const sender = await seen(stores, caller, id);
+      if (sender.channel !== 'email') {
+        throw validationError([{ path: 'id', message: 'is a sender ID, which the operator approves' }]);
+      }
+      if (sender.environment === 'sandbox') return shown(sender);
+      const found = await ask(sender);
+      const proof = recordsOf({ ...sender, found }, settings.mailRecords).find(
+        ({ kind }) => kind === 'verification',
+      );
+      return uow.run(async (tx) => {
+        await tx.senders.lockAll();
+        const before = await seen(tx, caller, id);
+        const isProved = before.status === 'pending' && proof?.isRight === true;
+        if (isProved) await refuseTaken(tx, before);
+        const now = clock.now();
+        const patch = {
+          found,
+          checkedAt: now,
+          ...(isProved && { status: 'approved' as const, verifiedAt: now }),
+        };
+        await tx.senders.change(id, patch);
+        tx.announce('senders', before.accountId);
+        if (isProved) {
+          await recordChange(tx, deps, caller, {
+            accountId: before.accountId,
+            action: 'sender.verify',
+            target: id,
+            after: { domain: before.name },
+          });
+        }
+        return shown({ ...before, ...patch });
+      });
+    }),
+
+    /**
+     * Answers a request (R431). Throws `validation_error` if another account has an approved sender that looks like
+     * this one, or if a domain is not verified.
+     */
+    review: operation(
+      'sender.review',
+      REVIEW,
+      (
+        caller,
+        input: { readonly id: string; readonly status: SenderStatus; readonly note?: string | undefined },
+      ) => {
+        const { status } = input;
+        if (status === 'pending') {
+          throw validationError([{ path: 'status', message: 'must be approved or rejected' }]);
+        }
+        const note = optional('note', input.note, NOTE_MAX_LENGTH);
+        return uow.run(async (tx) => {
+          await tx.senders.lockAll();
+          const before = await seen(tx, caller, input.id);
+          if (status === 'approved') {
+            if (before.channel === 'email' && before.verifiedAt === null) {
+              throw validationError([
+                { path: 'status', message: 'the domain is not verified by its DNS record' },
+              ]);
+            }
+            await refuseTaken(tx, before);
+          }
+          const patch = { status, note, reviewedAt: clock.now() };
+          await tx.senders.change(before.id, patch);
+          tx.announce('senders', before.accountId);
+          const after = { ...before, ...patch };
+          await recordChange(tx, deps, caller, {
+            accountId: before.accountId,
+            action: 'sender.review',
+            target: before.id,
+            before: audited(before),
+            after: audited(after),
+          });
+          return shown(after);
+        });
+      },
+    ),
+
+    /** Replaces the registrations of a sender ID at networks (R431). */
+    setRegistrations: operation(
+      'sender.setRegistrations',
+      REVIEW,
+      (caller, input: { readonly id: string; readonly registrations: readonly Registration[] }) => {
+        const registrations = checkRegistrations(input.registrations);
+        return uow.run(async (tx) => {
+          await tx.senders.lockAll();
+          const before = await seen(tx, caller, input.id);
+          await tx.senders.change(before.id, { registrations });
+          await recordChange(tx, deps, caller, {
+            accountId: before.accountId,
+            action: 'sender.setRegistrations',
+            target: before.id,
+            before: { registrations: before.registrations },
+            after: { registrations },
+          });
+          return shown({ ...before, registrations });
+        });
+      },
+    ),
+  };
+}
+
+const pathOf = (channel: SenderChannel) => (channel === 'sms' ? 'senderId' : 'domain');
+const refuseName = (channel: SenderChannel, message: string): DomainError =>
+  validationError([{ path: pathOf(channel), message }]);
+const taken = (channel: SenderChannel): DomainError =>
+  refuseName(
+    channel,
+    channel === 'sms' ? 'looks like a sender ID of another account' : 'is verified by another account',
+  );
+
+/** Checks a request. Throws `validation_error` with all faults. */
+function checkRequest(input: RequestSenderInput, defaultSenderId: string) {
+  const { channel } = input;
+  const isSms = channel === 'sms';
+  return {
+    channel,
+    ...checkAll({
+      name: () => (isSms ? checkSenderId(input, defaultSenderId) : checkDomain(input)),
+      purposes: () => checkPurposes(input),
+      useCase: () => (isSms ? required : optional)('useCase', input.useCase, USE_CASE_MAX_LENGTH),
+      company: () => (isSms ? required : optional)('company', input.company, COMPANY_MAX_LENGTH),
+    }),
+  };
+}
+
+function checkSenderId({ senderId, domain }: RequestSenderInput, defaultSenderId: string): string {
+  if (domain !== undefined) throw validationError([{ path: 'domain', message: 'is for email' }]);
+  const parsed = parseSenderId(senderId ?? '');
+  if (parsed === undefined) {
+    throw refuseName('sms', `must be 1 to ${SENDER_ID_MAX_LENGTH} letters A-Z or digits`);
+  }
+  if (parsed === defaultSenderId) throw refuseName('sms', 'is the default, which every account may use');
+  if (lookOf(parsed) === lookOf(defaultSenderId)) {
+    throw refuseName('sms', `looks like ${defaultSenderId}, the default of the gateway`);
+  }
+  return parsed;
+}
+
+function checkDomain({ senderId, domain }: RequestSenderInput): string {
+  if (senderId !== undefined) throw validationError([{ path: 'senderId', message: 'is for SMS' }]);
+  // Without the check for an @, `a@b.example` would be read as b.example.
+  const address = domain?.includes('@') ? undefined : parseEmailAddress(`postmaster@${domain ?? ''}`);
+  const parsed = address === undefined ? undefined : domainOf(address);
+  if (parsed?.includes('.')) return parsed;
+  throw refuseName('email', 'must be a domain such as example.com');
+}
+
+function checkPurposes({ channel, purposes }: RequestSenderInput): readonly Purpose[] {
+  if (channel === 'email' && purposes === undefined) return PURPOSES;
+  if (purposes !== undefined && purposes.length > 0) {
+    return PURPOSES.filter((purpose) => purposes.includes(purpose));
+  }
+  throw validationError([{ path: 'purposes', message: `must have at least one of ${PURPOSES.join(', ')}` }]);
+}
+
+function required(path: string, value: string | undefined, most: number): string {
+  const text = value?.trim() ?? '';
+  if (text !== '' && text.length <= most) return text;
+  throw validationError([{ path, message: `must have 1 to ${most} characters` }]);
+}
+
+function optional(path: string, value: string | undefined, most: number): string | null {
+  return value === undefined || value.trim() === '' ? null : required(path, value, most);
+}
+
+function checkRegistrations(given: readonly Registration[]): readonly Registration[] {
+  const faults: FieldFault[] = [];
+  if (given.length > REGISTRATIONS_MAX) {
+    throw validationError([{ path: 'registrations', message: `at most ${REGISTRATIONS_MAX} networks` }]);
+  }
+  const networks = new Set<string>();
+  const checked = given.map(({ network, status, reference }, index) => {
+    const path = `registrations.${index}`;
+    const name = network.trim();
+    if (name === '' || name.length > NETWORK_MAX_LENGTH) {
+      faults.push({ path: `${path}.network`, message: `must have 1 to ${NETWORK_MAX_LENGTH} characters` });
+    }
+    if (networks.has(name)) faults.push({ path: `${path}.network`, message: 'is given twice' });
+    networks.add(name);
+    if ((reference?.length ?? 0) > REFERENCE_MAX_LENGTH) {
+      faults.push({
+        path: `${path}.reference`,
+        message: `must have at most ${REFERENCE_MAX_LENGTH} characters`,
+      });
+    }
+    return { network: name, status, reference };
+  });
+  if (faults.length > 0) throw validationError(faults);
+  return checked;
+}
+
+function audited({ channel, name, status, purposes, useCase, company, note, environment }: Sender) {
+  return { channel, name, status, purposes, useCase, company, note, environment };
+}
