@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server';
+import { ApolloServerPluginCacheControl } from '@apollo/server/plugin/cacheControl';
 import {
+  ApolloServerPluginInlineTraceDisabled,
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
+import { ApolloServerPluginDisableSuggestions } from '@apollo/server/plugin/disableSuggestions';
 import { expressMiddleware } from '@as-integrations/express5';
 import {
   type DocumentNode,
@@ -177,9 +180,14 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     validationOptions: VALIDATION,
     logger: apolloLogger(logger),
     formatError: (formatted, error) => formatError(formatted, error, faultOf),
+    // Apollo imports each default plugin that is not named here during the start. That made the start slower, and jest
+    // refuses an import that happens between two tests.
     plugins: [
       ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
+      ApolloServerPluginInlineTraceDisabled(),
+      ApolloServerPluginCacheControl(),
+      ApolloServerPluginDisableSuggestions(),
       guard(options),
     ],
   });

@@ -63,7 +63,12 @@ export interface TestDatabase {
 export async function createTestDatabase(template = TEMPLATE): Promise<TestDatabase> {
   const server = testServer();
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await onServer(server, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  // Copying files takes less than half of the time of the default, which writes each page to the WAL. Version 14 knows
+  // only the copy, and no option for it.
+  const strategy = testVersion() > OLDEST_POSTGRES ? 'STRATEGY FILE_COPY' : '';
+  await onServer(server, (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${template} ${strategy}`),
+  );
   const connection = { ...server, database: name };
   return {
     connection,
