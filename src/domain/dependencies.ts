@@ -54,13 +54,13 @@ export interface Dependencies {
     readonly emailFrom: string;
     /** If true, accounts send under approved names only (SENDER_POLICY). */
     readonly requiresApprovedSenders: boolean;
-    /** What mails of this gateway need in the DNS. */
+    /** What the DNS records of a domain must contain, so that receivers accept mails that the gateway sends from it. */
     readonly mailRecords: MailRecords;
     /** The VAPID key with which browsers subscribe, in base64url. Undefined if no Web Push provider is configured. */
     readonly vapidPublicKey: string | undefined;
     /** Who must have a second factor (REQUIRE_SECOND_FACTOR). */
     readonly secondFactorPolicy: SecondFactorPolicy;
-    /** If true, a person with a one-time password can only change the password (ONE_TIME_PASSWORDS). */
+    /** If true, a person with a one-time password may only change that password (ONE_TIME_PASSWORDS). */
     readonly restrictsOneTimePasswords: boolean;
     /** The identity provider of the operators, if there is one (OIDC_ISSUER). */
     readonly operatorProvider: OperatorProvider | undefined;

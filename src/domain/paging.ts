@@ -12,7 +12,10 @@ export interface SliceInput {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
 }
-/** Input of a list that can also be read from its end. `last` rows before the cursor `before`, or the last ones. */
+/**
+ * Input of a list that can also be read from its end. The list returns the `last` rows before the cursor `before`.
+ * Without `before`, it returns the last rows.
+ */
 export interface TwoWaySliceInput extends SliceInput {
   readonly last?: number | null | undefined;
   readonly before?: string | null | undefined;
@@ -23,8 +26,8 @@ export interface KeyRange {
   readonly after: string | undefined;
 }
 /**
- * A range of a list that can also be read from its end. If `isBackward`, the store returns the rows before `before`, the
- * nearest first, or the last row first.
+ * A range of a list that can also be read from its end. If `isBackward`, the store returns the rows before `before`,
+ * starting with the nearest one. Without `before`, it starts with the last row of the list.
  */
 export interface TwoWayRange extends KeyRange {
   readonly isBackward?: boolean;
@@ -38,8 +41,8 @@ export interface Slice<T> {
   /** Counts all rows of the list. It is called only if the total was requested. */
   readonly total: () => Promise<number>;
   /**
-   * Returns the time at which a search stopped: it did not read anything older. Undefined if it read everything. Lists
-   * that are always read completely do not have this function.
+   * Returns the time at which a search stopped. It did not read older rows. Undefined if it read all rows. Lists that
+   * are always read completely do not have this function.
    */
   readonly searchedBackTo?: () => Promise<Date | undefined>;
 }
@@ -72,8 +75,8 @@ function keyIn(
 }
 
 /**
- * Like `keyRange`, for a list that can also be read from its end. Throws `validation_error` also if both directions are
- * asked for.
+ * Like `keyRange`, for a list that can also be read from its end. Throws `validation_error` also if `input` has
+ * arguments of both directions.
  */
 export function twoWayRange(input: TwoWaySliceInput, form: RegExp): TwoWayRange {
   const { first, after, last, before } = input;
@@ -88,7 +91,7 @@ export function twoWayRange(input: TwoWaySliceInput, form: RegExp): TwoWayRange 
   return { limit, after: undefined, isBackward: true, before: key };
 }
 
-/** Builds the slice from the rows that a store returned for a range of both directions. */
+/** Builds the slice from the rows that a store returned for a `TwoWayRange`. */
 export function twoWaySliceOf<T>(
   rows: readonly T[],
   range: TwoWayRange,

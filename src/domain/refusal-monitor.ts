@@ -7,8 +7,8 @@ import type { DomainError, ErrorCode, UnavailableReason } from './errors.ts';
 import type { Logger } from './ports/logger.ts';
 
 /**
- * An outage ends after this time in ms without a refusal. Shorter gaps belong to the outage, for example if connections
- * run out again and again.
+ * An outage ends after this time in ms without a refusal. A shorter time without refusals does not end it, so a fault
+ * that returns again and again is one outage.
  */
 const QUIET_MS = 5_000;
 
@@ -70,7 +70,8 @@ export class RefusalMonitor {
   }
 
   /**
-   * Counts a refused request by its code. Logs the beginning of an outage. An error without a reason is not an outage.
+   * Counts a refused request by its error code. An error with a reason (`kind`) is part of an outage. Logs the
+   * beginning of an outage.
    */
   note(refused: DomainError): void {
     const { kind, message, code } = refused;

@@ -31,8 +31,8 @@ interface CountedSession {
 }
 
 /**
- * The session or client whose budget a query uses. Without a session it is the client's. `client` is what `clientOf`
- * returns.
+ * The session or client whose budget a query uses. Without a session, the query uses the budget of the client. `client`
+ * is what `clientOf` returns.
  */
 export interface Payer {
   readonly session: CountedSession | undefined;
@@ -48,8 +48,8 @@ const bucketOf = ({ session, client }: Payer) =>
   session ? bucketOfSession(session) : bucketOfClient(client);
 
 /**
- * Returns the error for a request that the limiter refused. Undefined if it was allowed. `what` names in the error what
- * the limit counts.
+ * Returns the error for a request that the limiter refused. Undefined if it was allowed. `what` is the text in the
+ * error that says what the limit counts.
  */
 export function rateRefusal(
   verdict: RateVerdict,

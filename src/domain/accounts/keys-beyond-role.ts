@@ -6,8 +6,8 @@ import type { Tx } from '../ports/stores.ts';
 import type { User } from './user.ts';
 
 /**
- * Revokes those keys of a person that allow more than the new role. If `role` is null, revokes all of them. R204
- * defines which keys belong to a person. Lock the account's keys before you call this.
+ * Revokes the keys of a person that allow more than the new role. If `role` is null, revokes all keys of the person.
+ * R204 defines which keys belong to a person. Lock the account's keys before you call this.
  */
 export async function revokeBeyondRole(
   tx: Tx,

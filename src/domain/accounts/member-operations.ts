@@ -293,8 +293,8 @@ function keepInvitationsFew(members: readonly User[]): void {
 }
 
 /**
- * Returns the person in the account. Without `accountId`, the only person. A pending invitation counts only if nobody
- * has accepted one.
+ * Returns the person in the account. Without `accountId`, returns the only person with the email address. A pending
+ * invitation counts only if no person has accepted an invitation.
  */
 function selectPerson(people: readonly User[], accountId: string | undefined): User {
   const named = people.filter((person) => accountId === undefined || person.accountId === accountId);

@@ -105,7 +105,7 @@ type SessionDependencies = Pick<
   readonly security: SecurityWatch;
   readonly settings: {
     readonly secondFactorPolicy: SecondFactorPolicy;
-    /** If true, a person with a one-time password can only change the password (ONE_TIME_PASSWORDS). */
+    /** If true, a person with a one-time password may only change that password (ONE_TIME_PASSWORDS). */
     readonly restrictsOneTimePasswords: boolean;
   };
 };

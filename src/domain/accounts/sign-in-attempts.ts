@@ -19,7 +19,7 @@ const FAILURES_MAX = 10;
  */
 const MAILS_MAX = { email: 5, address: 20 } as const;
 export const FAILURES_WINDOW_MS = 15 * 60_000;
-/** Number of attempts in a process that may wait for pending ones, and how often each of them may wait. */
+/** Largest number of attempts in a process that wait for pending attempts, and how often one attempt may wait. */
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
@@ -33,8 +33,9 @@ interface AttemptSubject {
 }
 
 /**
- * Which failures are removed after a right password or code. `attempt`: that of this attempt. `bucket`: also the other
- * failures of the subject. `address`: that of this attempt for the IP address only, so it still counts for the subject.
+ * Which failures are removed after a right password or code. `attempt`: the failure of this attempt. `bucket`: also all
+ * other failures of the subject. `address`: the failure of this attempt in the bucket of the IP address. The failure
+ * still counts in the bucket of the subject.
  */
 export type Forgiven = 'address' | 'attempt' | 'bucket';
 
@@ -137,8 +138,8 @@ export function forgetFailedAttempts(tx: Tx, email: string): Promise<void> {
 }
 
 /**
- * Counts a request that mails a person, whether the email address is known or not. Throws `rate_limit_exceeded` if
- * there were too many in 15 minutes for the email address or from the IP address.
+ * Counts a request that mails a person, whether the email address is known or not. Throws `rate_limit_exceeded` after
+ * too many requests in 15 minutes, for the email address or from the IP address.
  */
 export async function countMailRequest(
   tx: Tx,

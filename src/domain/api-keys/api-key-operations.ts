@@ -123,7 +123,7 @@ export function apiKeyOperations(deps: Dependencies) {
   }
 
   return {
-    /** Lists the account's keys, newest first, with the ended ones. A sandbox key sees only sandbox keys. */
+    /** Lists the account's keys, newest first. Includes keys that have ended. A sandbox key sees only sandbox keys. */
     list: operation(
       'apiKey.list',
       { scopes: [], roles: ACCOUNT_ROLES },
@@ -359,8 +359,7 @@ export interface KeyPermissions {
 }
 
 /**
- * Returns which of the operations above would accept this caller and key. It does not check whether a step-up is
- * needed.
+ * Returns the operations above that would accept this caller and key. It does not check whether a step-up is needed.
  */
 export function keyPermissions(caller: Caller, key: ApiKey, now: Date): KeyPermissions {
   const isOwn = !isDeveloper(caller) || key.createdBy === actorOf(caller);

@@ -46,8 +46,8 @@ export interface RefusedRequests extends Omit<PastKeyRequests, 'keyId' | 'addres
 type Limits = Pick<ApiKey, 'accountId' | 'keyId' | 'scopes' | 'environment' | 'ipAllowlist'>;
 
 /**
- * Returns the past requests that a key with the limits `after` would be refused and with `before` would not, most
- * frequent first. `accessOf` returns undefined for an operation that no longer exists.
+ * Returns the past requests that the limits `after` refuse and the limits `before` allow, most frequent first.
+ * `accessOf` returns undefined for an operation that no longer exists.
  */
 export function refusedRequests(
   past: readonly PastKeyRequests[],

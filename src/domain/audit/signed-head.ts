@@ -6,9 +6,9 @@ import type { Stores } from '../ports/stores.ts';
  * key. After the call, the log has a head that is signed with the current key, and this process has stored it outside
  * the database.
  *
- * If a head cannot be opened, it is not replaced, so that `audit verify` reports it. The exception is a head whose key
- * was declared lost. A missing head is not replaced if this process has stored a head of the same log: somebody may
- * have removed it.
+ * If a head cannot be decrypted, it is not replaced, so that `audit verify` reports it. The exception is a head whose
+ * key the operator declared lost. A missing head is not replaced if this process has stored a head of the same log:
+ * somebody may have removed the missing one.
  */
 export async function keepSignedHead({ audit }: Pick<Stores, 'audit'>, heads: AuditHeads): Promise<void> {
   const { logId, signed, end } = await audit.heads();

@@ -18,8 +18,8 @@ export interface SendLimits {
   /** Leading digits, without `+`, of the phone numbers that may be sent to. Null: all numbers. */
   readonly allowedPrefixes: readonly string[] | null;
   /**
-   * Leading digits of expensive numbers that may be sent to although they are premium-rate, shared-cost or satellite
-   * (R374).
+   * Leading digits of premium-rate, shared-cost and satellite numbers that may be sent to. Without an entry, messages
+   * to such numbers are refused (R374).
    */
   readonly openedPrefixes: readonly string[];
 }
@@ -45,7 +45,7 @@ export interface SharedLimitRow extends LimitRow {
   readonly sharedBy: readonly string[];
 }
 
-/** A row, and what it has counted in the current hour and day. */
+/** A row, with its counts of the current hour and day. */
 export interface LimitUse extends SharedLimitRow {
   readonly hourMinor: number;
   readonly dayMinor: number;
@@ -93,7 +93,7 @@ const startsWithAny = (number: string, prefixes: readonly string[]) =>
 
 /**
  * Throws `destination_not_allowed` if a row does not allow the prefix of a recipient (R370). Also throws it for a
- * premium-rate, shared-cost or satellite number that no row opens (R374).
+ * premium-rate, shared-cost or satellite number whose prefix is in no `openedPrefixes` (R374).
  */
 export function checkDestinations(
   rows: readonly LimitRow[],
@@ -165,7 +165,7 @@ function breachOfRow({ channel, costMinor, recipients }: Counted, row: OpenLimit
     ['recipientsPerDay', row.recipientsPerDay, dayRecipients, count, dayEndsAt],
   ] as const;
   for (const [limit, maximum, used, required, resetsAt] of sums) {
-    // A message without cost is allowed even if the limit of spend was lowered below what is already spent.
+    // Allow a message without cost, even if a lowered limit is already exceeded.
     if (maximum === null || required === 0 || used + required <= maximum) continue;
     return { row, limit, maximum, used, required, resetsAt };
   }

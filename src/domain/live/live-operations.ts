@@ -118,8 +118,8 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
     ),
 
     /**
-     * Delivers each report about a provider that says something new, at most once a second. Delivers `REFETCH` if a
-     * report is gone, for example because its process has stopped.
+     * Delivers the reports about providers that have changed, at most once a second. Delivers `REFETCH` if a report is
+     * gone, for example because its process has stopped.
      */
     providers: operation(
       'provider.watch',
@@ -198,7 +198,7 @@ async function* deliverTicks(
 ): AsyncGenerator<readonly UsageTick[]> {
   const contentOf = (tick: UsageTick) => JSON.stringify({ ...tick, at: null });
   let last = contentOf(first);
-  // Each read includes all changes so far. So changes during the pause need no read of their own.
+  // One read includes all changes so far. So several changes during a pause need only one read.
   for await (const _ of watch.changes(TICKS)) {
     const tick = await read();
     const content = contentOf(tick);

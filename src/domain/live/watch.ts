@@ -60,8 +60,8 @@ export class Watch {
   }
 
   /**
-   * Delivers the ids of changed objects at a pace, until the subscription is closed. An id waits until the subscriber
-   * asks for the next delivery, so repeated changes are delivered once.
+   * Delivers the ids of changed objects until the subscription is closed, not faster than `pace` allows. An id waits
+   * until the subscriber asks for the next delivery, so repeated changes are delivered once.
    */
   async *changes({ most, everyMs }: Pace): AsyncGenerator<Shown<readonly string[]>> {
     try {

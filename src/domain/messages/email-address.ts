@@ -11,8 +11,8 @@ export interface Mailbox {
 }
 
 /**
- * The part before the @. It excludes `!`, `%` and `|`, because old mail servers forward mail because of them. It also
- * excludes encoded words (`=?`).
+ * The part before the @. It excludes `!`, `%` and `|`: old mail servers read them as instructions to forward the mail.
+ * It also excludes encoded words (`=?`).
  */
 const LOCAL_PART = /^(?!.*=\?)[A-Za-z0-9#$&'*+/=?^_{}~-]+(\.[A-Za-z0-9#$&'*+/=?^_{}~-]+)*$/;
 const LOCAL_MAX = 64;
@@ -69,7 +69,10 @@ export function mailboxText({ name, address }: Mailbox): string {
   return `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
 }
 
-/** Limits on a list of email addresses: UTF-16 code units and elements. A longer list is refused without parsing. */
+/**
+ * Largest size of a list of email addresses, in UTF-16 code units and in elements. A longer list is refused without
+ * parsing.
+ */
 const LIST_MAX_LENGTH = 100_000;
 const LIST_MAX_ELEMENTS = 1_000;
 

@@ -7,7 +7,7 @@ import type { Message } from './message.ts';
 
 /** Longest subject, in UTF-16 code units. */
 const EMAIL_SUBJECT_MAX_LENGTH = 998;
-/** Largest number of addresses in `cc`, in `bcc`, of headers, and of attachments of one email. */
+/** Largest numbers in one email: addresses in `cc`, addresses in `bcc`, headers, and attachments. */
 const EMAIL_MAX_COPIES = 50;
 const EMAIL_MAX_HEADERS = 50;
 const EMAIL_MAX_ATTACHMENTS = 50;

@@ -96,10 +96,7 @@ const PROVIDER: Readonly<Record<Channel, string>> = {
   whatsapp: 'platform',
 };
 
-/**
- * Explains a message as of `now`. The function is pure and reads no store. So the caller adds the cost of sending
- * again.
- */
+/** Explains a message as of `now`. The function reads no store. So the caller adds the cost of sending again. */
 export function explainMessage(known: KnownOfMessage, now: Date): MessageExplanation {
   const { message, recipients } = known;
   const groups = Map.groupBy(recipients, (recipient) => causeOf(message, recipient, now));

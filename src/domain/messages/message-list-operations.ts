@@ -21,8 +21,8 @@ import { searchedDigits } from './msisdn.ts';
 
 const SEARCH_MAX_LENGTH = 100;
 /**
- * The form of a cursor. The list merges the lists of four channels, so a cursor holds a position for each channel, and
- * the channel of its message.
+ * The form of a cursor. The list merges the lists of four channels. So a cursor holds a position for each channel, and
+ * the channel of the last message.
  */
 const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}\.[0-3]$/;
 export const MESSAGE_ORDERS = ['time', 'cost'] as const;
@@ -33,7 +33,7 @@ export interface MessageListInput extends TwoWaySliceInput {
   readonly filter?: MessageListFilter | undefined;
   readonly orderBy?: MessageOrder | undefined;
 }
-/** For each channel a number: the list continues with the messages that have smaller numbers. */
+/** A number for each channel. The list continues with the messages whose numbers are smaller. */
 type Positions = ReadonlyMap<Channel, number>;
 interface MessageWithCursor {
   readonly message: Message;
@@ -209,14 +209,15 @@ function isSearch({ search, sender, errorCode, provider, recipientStatus }: Mess
   return [search, sender, errorCode, provider, unlisted].some((value) => value !== undefined && value !== '');
 }
 
-/** Returns the refusal of a search that is asked for from its end. No index finds the last of its rows. */
+/** Returns the refusal of a search that should start at the end of the list. No index finds the last matching rows. */
 export function searchFromEnd() {
   const message = 'last and before are not possible with filters that no index serves';
   return validationError([{ path: 'last', message }]);
 }
 
 /**
- * Returns the channels for which fewer rows than `limit` were found. There the list ends, or the search has stopped.
+ * Returns the channels for which fewer rows than `limit` were found. In these channels the list ends, or the search has
+ * stopped.
  */
 export function onlyEnded<Place>(
   read: ReadonlyMap<Channel, Place>,
@@ -254,8 +255,8 @@ function ownIds(caller: Caller, messages: readonly Message[]): string[] {
 }
 
 /**
- * Returns where a page starts in each channel: below these numbers. A page that is read backward starts at these
- * numbers and goes up.
+ * Returns a number for each channel. A page has the messages with smaller numbers. A page that is read backward has the
+ * messages from this number on.
  */
 function startOf(
   { isBackward, after, before }: TwoWayRange,
@@ -267,7 +268,7 @@ function startOf(
     return new Map([...counters].map(([channel, counter]) => [channel, startIn(counter)]));
   }
   const numbers = key.split('.').map(Number);
-  // The message of the cursor itself is not before the cursor.
+  // The page must not repeat the message of the cursor. So start one number above it.
   const own = isBackward ? numbers.at(-1) : undefined;
   return new Map(
     CHANNELS.map((channel, index) => [channel, (numbers[index] ?? 0) + (index === own ? 1 : 0)]),
@@ -320,7 +321,8 @@ function withCursors(
   let passed = start;
   return keys.flatMap(({ id, channel, seq }) => {
     const after = new Map([...passed, [channel, seq]]);
-    // Of a page that is read backward, the next messages are newer: the list continues with this one after them.
+    // A page that is read backward goes from old to new. After the cursor of a newer message, the list continues with
+    // this message, so its number must be below the position.
     passed = isBackward ? new Map([...passed, [channel, seq + 1]]) : after;
     const message = byId.get(id);
     return message ? [{ message, after }] : [];

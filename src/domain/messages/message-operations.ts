@@ -58,8 +58,8 @@ export function messageOperations(deps: Dependencies) {
       async (caller, input: { id: string }): Promise<MessageDetails> => {
         await cancelMessage(deps, caller, input.id);
         return detailsOf(visibilityOf(caller), input.id).catch((error) => {
-          // The cancellation is committed, and only this read has failed. A plain error would look as if the
-          // cancellation had failed.
+          // The cancellation is committed, and only this read failed. With a plain error, the client would believe that
+          // the cancellation failed.
           throw doneButUnread({ messageId: input.id }, error);
         });
       },

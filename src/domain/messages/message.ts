@@ -102,7 +102,7 @@ export interface Recipient {
    * longer be canceled (R18).
    */
   readonly isClaimed: boolean;
-  /** Number of submissions that got no answer, or an answer that asks for a retry. */
+  /** Number of submissions that the provider did not answer, or answered with a temporary error. */
   readonly attempts: number;
   /**
    * When the deferred refund of a failed recipient is due (R218). A refund is deferred if it is unknown whether a
@@ -157,8 +157,8 @@ export interface PricedMessage {
   readonly duplicatesRemoved: number;
   readonly scheduledFor: Date | null;
   /**
-   * How long after the send time a submission is still useful, in ms. If the deadline of R14 is earlier, that one
-   * applies.
+   * A submission is useless this long after the send time, in ms. If the deadline of R14 is earlier, it applies
+   * instead.
    */
   readonly maxDelayMs?: number | undefined;
 }

@@ -69,7 +69,7 @@ export function parseMsisdn(raw: string): Msisdn | undefined {
   if (number === undefined) return undefined;
   if (number.charCodeAt(0) === PLUS) {
     if (!number.startsWith(UGANDA, 1)) return parseForeign(number as Msisdn);
-    // Do not ask the library about Ugandan numbers: it would accept and drop a trunk 0 (+256 0700…), which R96 does not
+    // Do not use the library for Ugandan numbers: it would accept and drop a trunk 0 (+256 0700…), which R96 does not
     // allow.
     return number.length === 1 + UGANDA.length + UGANDAN_NATIONAL_DIGITS ? (number as Msisdn) : undefined;
   }
@@ -120,10 +120,10 @@ function possibleLengths(): ReadonlyMap<string, number> {
 }
 
 /**
- * Parses a number outside Uganda. The library decides whether it is valid. But the library also repairs numbers: it
- * drops trunk prefixes and carrier codes, and adds area codes. Only a dropped trunk 0 is accepted (+44 (0)20… is +44
- * 20…). Any other repair would send to a number that the caller did not write. In that case the number is used as given
- * if its length is possible.
+ * Parses a number outside Uganda. The phone number library decides whether the number is valid. The library also
+ * changes numbers: it drops trunk prefixes and carrier codes, and adds area codes. Only one change is accepted, a
+ * dropped trunk 0 (+44 (0)20… is +44 20…). After any other change, the message would go to a number that the caller did
+ * not write. Then the number is used as it was given, if its length is possible.
  */
 function parseForeign(number: Msisdn): Msisdn | undefined {
   const codeEnd = callingCodeEnd(number);
@@ -138,13 +138,17 @@ function parseForeign(number: Msisdn): Msisdn | undefined {
   const parsed = possibleNumber(number);
   if (parsed === undefined || parsed === number) return parsed;
   const withoutTrunk: Msisdn = `+${number.slice(1, codeEnd)}${number.slice(codeEnd + 1)}`;
-  // Accept the number without its trunk 0 only if the library does not repair the result again.
+  // Parsing a parsed number must return the same number. So accept the number without its trunk 0 only if the library
+  // leaves that number unchanged.
   if (trunkZero && parsed === withoutTrunk && possibleNumber(withoutTrunk) === withoutTrunk)
     return withoutTrunk;
   return possibleAsGiven ? number : undefined;
 }
 
-/** Returns the number as the library reads it, repairs included. Undefined if its length is not possible. */
+/**
+ * Returns the number as the library parses it, which may differ from the given one. Undefined if its length is not
+ * possible.
+ */
 function possibleNumber(number: Msisdn): Msisdn | undefined {
   const parsed = parsePhoneNumberFromString(number, { extract: false });
   return parsed?.isPossible() ? (parsed.number as Msisdn) : undefined;

@@ -1,7 +1,7 @@
 import { Metadata } from 'libphonenumber-js/max';
 import metadata from 'libphonenumber-js/max/metadata';
 
-/** Calling codes of satellite and international networks. Texts to their numbers are expensive. */
+/** Calling codes of satellite and international networks. Messages to their numbers are expensive. */
 const SATELLITE = ['870', '881', '882', '883', '979'];
 /** Calling code of international numbers whose costs the recipient shares. The library has no type for them. */
 const INTERNATIONAL_SHARED_COST = '808';

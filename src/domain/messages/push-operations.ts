@@ -20,7 +20,7 @@ export const PUSH_MAX_DEVICES = 1000;
 /** Largest number of users and devices that one request names. */
 const MAX_NAMED = 1000;
 /**
- * Shortest time in ms in which a push message may be submitted. It applies if the message's own time to live is
+ * The gateway tries to submit a push message for at least this time, in ms, even if the message's time to live is
  * shorter.
  */
 const MIN_DELAY_MS = 60_000;

@@ -13,7 +13,7 @@ import { parseMsisdn } from './msisdn.ts';
  * the recipient's position in its message.
  */
 const PLACE_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}\.[0-3]\.[0-9]{1,5}$/;
-/** A position after the last recipient of any message. */
+/** Stands for the end of a message's recipients. It is larger than the position of any recipient. */
 const AFTER_ALL = 32_767;
 
 export interface RecipientListInput extends TwoWaySliceInput {
@@ -58,7 +58,8 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
         const edges = slice.edges.map(({ cursor, node }) => ({ cursor, node: node.recipient }));
         if (filter.address !== undefined || isBackward) return { ...slice, edges };
         const ended = [...onlyEnded(read, found, range.limit)];
-        // The search also reads the message with the number of the place itself. So start one number above it.
+        // A page may continue inside the message of its place, so the search reads that message, too. Only numbers
+        // below `before` count as read. So add 1.
         const before = new Map(ended.map(([one, { seq }]) => [one, seq + 1]));
         return {
           ...slice,
@@ -66,7 +67,7 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
           searchedBackTo: () => stores.messageLists.searchStop(accountId, filter, before),
         };
 
-        /** Returns the places at that end of the list at which the page starts. */
+        /** Returns the places of the first page: at the start of the list, or at its end if `isBackward`. */
         async function end(): Promise<Places> {
           const counters = await stores.messageLists.counters(accountId);
           return new Map(
@@ -82,8 +83,8 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
 }
 
 /**
- * Returns the address in the form in which it is stored. A text that is neither a phone number nor an email address is
- * the address of a device.
+ * Returns the address in its stored form. A text that is neither a phone number nor an email address is the address of
+ * a device.
  */
 function storedForm(address: string): string {
   const parsed = address.includes('@') ? parseMailbox(address)?.address : parseMsisdn(address);
@@ -113,8 +114,8 @@ function withPlaces(
   isBackward: boolean,
 ): PlacedRecipient[] {
   let places = start;
-  // Messages of other channels that were shown before were shown with all their recipients. Read backward, they are
-  // behind the place, so the place is before them.
+  // The list shows all recipients of a message before it goes on to a message of another channel. So the place of
+  // another channel moves past its last shown message: below it, or above it if the list is read backward.
   const passedBy = ({ seq, position }: RecipientPlace) =>
     isBackward && position !== AFTER_ALL ? seq + 1 : seq;
   return found.map((recipient) => {

@@ -45,7 +45,8 @@ export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
 export const SENDER_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 
 /**
- * How far ahead a message may be scheduled, in ms. A time that has passed by at most the grace time means now (R18).
+ * How far ahead a message may be scheduled, in ms. A send time in the past is refused, unless it is past by at most
+ * `SCHEDULE_GRACE_MS`. Such a message is sent now (R18).
  */
 const SCHEDULE_AHEAD_MS = 30 * 24 * 3_600_000;
 const SCHEDULE_GRACE_MS = 60_000;
@@ -65,7 +66,9 @@ export interface SendContext {
   /** Returns the prices in force. */
   tariff(): Promise<Tariff>;
   currencyOf(accountId: string): Promise<string>;
-  /** Returns the message without the recipients that must be left alone (R378). Throws `all_recipients_suppressed`. */
+  /**
+   * Returns the message without its suppressed recipients (R378). Throws `all_recipients_suppressed` if none is left.
+   */
   leaveOutSuppressed(
     owner: AccountEnvironment,
     channel: Channel,
@@ -202,7 +205,10 @@ export function senderOf(caller: Caller): AccountCaller {
   throw forbidden('Only a key or a member of an account can send.');
 }
 
-/** Who a message is from. Both ids are null for an answer of the gateway itself. */
+/**
+ * The account, key and person that a message is from. `apiKeyId` and `userId` are both null for an answer that the
+ * gateway itself sends.
+ */
 export type SenderIds = Pick<PreparedMessage, 'accountId' | 'apiKeyId' | 'userId'>;
 
 export function senderIds(sender: AccountCaller): SenderIds {

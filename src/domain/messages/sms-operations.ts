@@ -39,7 +39,7 @@ export interface SmsRequest extends SendRequest {
   readonly scheduledFor?: string | undefined;
 }
 
-/** What an SMS would cost, and how its text and its numbers were understood (R21). */
+/** What an SMS would cost, and how the gateway read its text and its numbers (R21). */
 export interface SmsQuote {
   readonly recipientsProcessed: number;
   /** The elements of `to` that are no phone number, as the request gave them. */

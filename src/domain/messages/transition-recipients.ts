@@ -29,7 +29,7 @@ type Refund = Parameters<Tx['accounts']['credit']>[0][number];
 interface Applied {
   /** The locked messages, as they were before the changes of status. */
   readonly messages: ReadonlyMap<string, LockedMessage>;
-  /** The changes of status that were made. The others came too late. */
+  /** The changes of status that were made. The other changes came too late. */
   readonly done: ReadonlySet<RecipientMove>;
   /** Delivery reports that arrived before the sids of these moves were stored (R15). The caller applies them now. */
   readonly early: readonly KeptReport[];
@@ -194,7 +194,7 @@ function sidRows({ provider, sids, messageId, position }: RecipientMove): SidRow
   return sids.map((sid, part) => ({ provider, sid, messageId, position, part, parts }));
 }
 
-/** If several changes concern the same recipient, keeps the first. The others came too late. */
+/** If several changes concern the same recipient, keeps the first one. The others came too late. */
 function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
   const taken = new Set<string>();
   return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));

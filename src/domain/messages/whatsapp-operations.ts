@@ -61,7 +61,8 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   }
 
   /**
-   * Refuses a URL that leads into a private network (R32), although the platform and not the gateway fetches the file.
+   * Refuses a URL that leads into a private network (R32). It does so although the platform, and not the gateway,
+   * fetches the file.
    */
   async function checkMediaUrl(url: string): Promise<void> {
     try {
@@ -90,8 +91,8 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
     ),
 
     /**
-     * Records a callback of the platform. Resolves when all its reports and messages are stored, and what recipients
-     * asked for with STOP and the like is done (R379).
+     * Records a callback of the platform. Resolves when all its reports and messages are stored, and all replies such
+     * as STOP have taken effect (R379).
      */
     takeWhatsAppCallback: operation(
       'message.takeWhatsAppCallback',

@@ -17,7 +17,7 @@ import {
 import { mailNotice, removeAllFactors } from './remove-factors.ts';
 import { userIdOf } from './second-factor-operations.ts';
 
-/** What one of the two operators sees of the new password. Null for a reset of second factors. */
+/** The part of the new password that one of the two operators sees. Null for a reset of second factors. */
 interface PasswordPart {
   readonly passwordPart: string | null;
 }
@@ -30,13 +30,13 @@ const ROLE_CHANGED = 'Your role has changed. Ask again.';
 const REQUESTING = { operator: true, stepUp: true } as const;
 
 /**
- * Operations by which two operators together replace a lost password or lost second factors of another one (R400). One
- * requests the reset, another confirms it. Every operator may refuse it, the person concerned included.
+ * Operations for an operator who has lost the password or the second factors (R400). One other operator requests the
+ * reset, and a second one confirms it. Every operator may refuse it, also the person whose sign-in is reset.
  */
 export function operatorResetOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, passwords, mailer } = deps;
 
-  /** Returns those who are operators at this time by id, without those who only read. */
+  /** Returns the present operators by id. Leaves out those with the role OPERATOR_READONLY. */
   async function actingOperators(tx: Tx): Promise<ReadonlyMap<string, User>> {
     const acting = (await tx.users.operators()).filter(({ role }) => role === 'OPERATOR');
     return new Map(acting.map((user) => [user.id, user]));
@@ -57,9 +57,9 @@ export function operatorResetOperations(deps: Dependencies) {
     ),
 
     /**
-     * Requests to reset the second factors or the password of another operator, who is mailed. For a password, returns
-     * its first part. Throws `forbidden` if there is no third operator who could confirm, and `validation_error` if the
-     * same reset is pending.
+     * Requests to reset the second factors or the password of another operator, and mails that operator. For a
+     * password, returns its first part. Throws `forbidden` if no third operator could confirm the request. Throws
+     * `validation_error` if the same reset is pending.
      */
     request: operation(
       'operatorReset.request',
@@ -106,9 +106,10 @@ export function operatorResetOperations(deps: Dependencies) {
     ),
 
     /**
-     * Completes a request of another operator: ends the sessions of the person, who is mailed. For a password, returns
-     * its second part. Throws `not_found` if the request has ended, and `forbidden` for its requester, for the person
-     * concerned, and if the requester is not an operator any more.
+     * Carries out the request of another operator. Ends the sessions of the person whose sign-in is reset, and mails
+     * that person. For a password, returns its second part. Throws `not_found` if the request has ended. Throws
+     * `forbidden` for the operator who made the request, and for the person whose sign-in is reset. Also throws it if
+     * the requester is not an operator any more.
      */
     confirm: operation(
       'operatorReset.confirm',
@@ -126,7 +127,7 @@ export function operatorResetOperations(deps: Dependencies) {
         const password = partSealed === null ? undefined : `${secrets.open(partSealed)}${passwordPart}`;
         const hash = password === undefined ? undefined : await passwords.hash(password, knownHash);
         await uow.run(async (tx) => {
-          // Of two confirmations at once, the second waits here and then finds nothing.
+          // If two operators confirm at the same time, the second call waits here. Then it finds no request.
           await end(tx, reset);
           const operators = await actingOperators(tx);
           if (!operators.has(confirmedBy)) throw forbidden(ROLE_CHANGED);
@@ -149,8 +150,8 @@ export function operatorResetOperations(deps: Dependencies) {
     ),
 
     /**
-     * Ends a request without a change. Every operator may do this, the person concerned also if they only read. Throws
-     * `not_found` if the request has ended.
+     * Ends a request without a change. Every operator may do this. An OPERATOR_READONLY may refuse only a reset of
+     * their own sign-in. Throws `not_found` if the request has ended.
      */
     refuse: operation(
       'operatorReset.refuse',

@@ -1,10 +1,10 @@
 /**
  * An **operator reset** replaces the password of an operator, or removes the operator's second factors. One operator
- * **requests** it, and a second one confirms it, so that no operator alone takes over another's sign-in (R400). A
- * request is pending for 24 hours.
+ * **requests** it, and a second operator confirms it. So no operator can take over the sign-in of another one alone
+ * (R400). A request is pending for 24 hours.
  *
- * The new password has two **parts**. Each of the two operators sees one. Only the person, who gets both, knows the
- * password.
+ * The new password has two **parts**. Each of the two operators sees one part and gives it to the person. Only the
+ * person knows both parts.
  */
 import type { User } from '../accounts/user.ts';
 
@@ -19,7 +19,7 @@ export interface ShownReset extends OperatorReset {
 
 export interface OperatorReset {
   readonly id: string;
-  /** The operator who gets another password, or loses the second factors. */
+  /** The operator whose password is replaced, or whose second factors are removed. */
   readonly userId: string;
   readonly kind: OperatorResetKind;
   readonly requestedBy: string;
@@ -28,5 +28,5 @@ export interface OperatorReset {
 }
 
 export const OPERATOR_RESET_MS = 24 * 3_600_000;
-/** Random bytes of a part. One part alone leaves 96 bits to be guessed. */
+/** Number of random bytes in a part. An operator who knows one part cannot guess the 96 bits of the other. */
 export const PASSWORD_PART_BYTES = 12;

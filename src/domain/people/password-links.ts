@@ -31,7 +31,7 @@ interface StoredUser {
 }
 
 /**
- * Lets people set a password by the link in a mail (R300). These are not operations, because the people have no
+ * Lets people set a password with the link in a mail (R300). The methods are not operations, because the people have no
  * session.
  */
 export class PasswordLinks {
@@ -70,7 +70,7 @@ export class PasswordLinks {
   }
 
   /**
-   * Returns what the browser passes to the authenticator, to accept an invitation by a passkey. Throws
+   * Returns the options for the authenticator of a person who accepts an invitation with a passkey. Throws
    * `validation_error` if the link has ended.
    */
   async startInvitationPasskey(token: string): Promise<PasskeyJson> {
@@ -79,8 +79,9 @@ export class PasswordLinks {
   }
 
   /**
-   * Accepts an invitation by a passkey, which also signs in alone. Nobody knows the password then. Returns ten recovery
-   * codes. Throws `validation_error` if the link has ended, or if the passkey is not valid.
+   * Accepts an invitation and adds a passkey, with which the person signs in without a password. The password becomes a
+   * random one that nobody knows. Returns ten recovery codes. Throws `validation_error` if the link has ended, or if
+   * the passkey is not valid.
    */
   async acceptWithPasskey(token: string, answer: PasskeyJson, address: string): Promise<RecoveryCodes> {
     const { passwords, clock, ids } = this.#deps;

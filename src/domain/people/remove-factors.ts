@@ -10,8 +10,8 @@ import type { Tx } from '../ports/stores.ts';
 const NOTICE_MS = 24 * 3_600_000;
 
 /**
- * Removes all second factors and recovery codes of a person, ends the person's sessions and open challenges, and mails
- * the person where mails can be sent (R251). `after` goes into the audit log.
+ * Removes all second factors and recovery codes of a person. Ends the person's sessions and open challenges. Mails the
+ * person, if a mail server is configured (R251). `after` is stored in the audit entry.
  */
 export async function removeAllFactors(
   tx: Tx,
@@ -43,7 +43,7 @@ export async function endSessions(tx: Tx, userId: string, keptHash?: Buffer): Pr
   tx.announce('session', ALL_IDS);
 }
 
-/** Enqueues a mail that tells a person what changed in their sign-in. Does nothing where mails cannot be sent. */
+/** Enqueues a mail that tells a person what changed in their sign-in. Does nothing if no mail server is configured. */
 export async function mailNotice(
   tx: Tx,
   { clock, mailer }: Pick<Dependencies, 'clock' | 'mailer'>,

@@ -27,7 +27,7 @@ const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 /** Access for adding a factor. Sessions that are restricted until a factor is added may do it, too. */
 const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor'] } as const;
 
-/** Operations on a person's second factors (R250), and on lost ones of other people (R251). */
+/** Operations on the caller's second factors (R250), and on second factors that other people have lost (R251). */
 export function secondFactorOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, totp, settings } = deps;
 
@@ -235,7 +235,8 @@ export function secondFactorOperations(deps: Dependencies) {
 
     /**
      * Removes all second factors of a person and ends the person's sessions. An owner may do this for other members of
-     * the account, an operator for any member. For an operator, two others do it together (R400), or the command line.
+     * the account, an operator for any member. The factors of an operator are removed by two other operators together
+     * (R400), or with the command line.
      */
     reset: operation(
       'secondFactor.reset',

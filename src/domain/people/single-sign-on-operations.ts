@@ -61,8 +61,8 @@ export function singleSignOnOperations(deps: Dependencies) {
 
     /**
      * Stores the account's provider. Nobody can sign in there until the domain is proved. If the issuer changes, the
-     * sessions of the former one end. With `required`, all other sessions of members end, and the caller becomes the
-     * one owner who may still sign in with a password. Throws `validation_error` with all faults.
+     * sessions that began at the former issuer end. With `required`, all other sessions of members end, and the caller
+     * becomes the one owner who may still sign in with a password. Throws `validation_error` with all faults.
      */
     set: operation('singleSignOn.set', CHANGE, async (caller, input: SetSingleSignOnInput) => {
       const accountId = accountIdOf(caller);

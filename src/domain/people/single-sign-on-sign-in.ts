@@ -35,10 +35,10 @@ const NEXT_MAX_LENGTH = 1_000;
 const CALLBACK_MAX_LENGTH = 8_000;
 /** Matches a path of the console. It excludes `//host` and `/\host`, because browsers take them for another site. */
 const OWN_PATH = /^\/(?![/\\])[^\s\\]*$/;
-/** Number of people who are checked at the same time, and how many of them may be of one account. */
+/** Largest number of people who are checked at the same time, in total and of one account. */
 const CHECKED_AT_ONCE = 20;
 const CHECKED_OF_ACCOUNT = 5;
-/** How long a round of checks begins new ones, in ms. A process that stops waits for the end of the round. */
+/** A round begins no new checks after this time, in ms. A stopping process waits for the end of the round. */
 const CHECKED_FOR_MS = 20_000;
 const BY_PROVIDER: SystemCaller = { kind: 'system', name: 'single-sign-on' };
 
@@ -49,7 +49,7 @@ type Needs = Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids' | 'passwords'
   readonly publicUrl: () => string;
 };
 
-/** A provider, and whom it signs in: operators, or members of one account. */
+/** A provider. It signs in either operators or the members of one account. */
 interface Provider {
   readonly client: OpenIdClient;
   /** The settings of the account. Undefined for the provider of the operators. */
@@ -90,9 +90,9 @@ export class SingleSignOnSignIn {
 
   /**
    * Begins a sign-in. Returns the URL of the provider, and the token for a cookie of this browser. Only a browser with
-   * this cookie can finish the sign-in. Without an email address, it is at the provider of the operators. With
-   * `session`, it does not sign in but confirms the person of the session (R253). Throws `validation_error` if `next`
-   * is not a path of the console.
+   * this cookie can finish the sign-in. Without an email address, uses the provider of the operators. With `session`,
+   * starts no new session but confirms the person of that session (R253). Throws `validation_error` if `next` is not a
+   * path of the console.
    */
   async begin(
     { email, next, session }: { email?: string | undefined; next: string; session?: Session | undefined },
@@ -133,9 +133,9 @@ export class SingleSignOnSignIn {
 
   /**
    * Finishes a sign-in with the parameters that the provider added to the callback URL. `returnedTo` is the name at the
-   * end of that URL's path. Returns the new session. After a confirmation there is none. Throws `unauthorized` for an
-   * answer to another browser, for one of another provider, for one that was used before, and for one that OpenID
-   * Connect does not allow.
+   * end of that URL's path. Returns the new session, or no session after a confirmation. Throws `unauthorized` if the
+   * sign-in was begun in another browser or at another provider. Also throws it if the answer was used before, or if
+   * OpenID Connect does not allow the answer.
    */
   async finish(
     returnedTo: string,
@@ -156,8 +156,9 @@ export class SingleSignOnSignIn {
           'This sign-in was begun in another browser, was finished already, or took too long. Begin again.',
         );
       }
-      // The provider of an account could lead the browser to another provider, and would get the code of that one here.
-      // Each provider knows only its own redirect URI, so the code of another provider arrives at another path.
+      // A hostile provider could redirect the browser to another provider. The gateway would then send the code of that
+      // other provider to the hostile one. But each provider has its own redirect URI. So the code of another provider
+      // arrives at another path, and is refused here.
       if (returnedTo !== providerName(request.accountId))
         throw unauthorized(
           'Another provider answered than the one where this sign-in was begun. Begin again.',
@@ -195,8 +196,8 @@ export class SingleSignOnSignIn {
 
   /**
    * Checks people at the provider where they signed in, each about every half hour. Ends the sessions of people whom
-   * the provider no longer knows or who have no role any more. Applies changes of roles. If the provider cannot be
-   * asked, the check is repeated. 55 minutes after the last successful check, the sessions no longer work (R358).
+   * the provider no longer knows or who have no role any more. Applies changes of roles. If the provider does not
+   * answer, the check is repeated. The sessions stop working 55 minutes after the last successful check (R358).
    */
   async check(): Promise<void> {
     const { stores, clock } = this.#deps;
@@ -321,7 +322,7 @@ export class SingleSignOnSignIn {
     const from = { issuer, address: shownClient(client.address) };
     if (same) {
       const subjects = await tx.singleSignOn.subjectsOf(same.id, issuer);
-      // The provider gave this email address to another person.
+      // The person with this email address already has another identity at the provider.
       if (subjects.length > 0)
         throw unauthorized('Another person of the provider has this email address here. Ask your owner.');
       if (same.acceptedAt === null) {

@@ -9,7 +9,7 @@ import type { OpenIdClient, RoleMapping, SingleSignOn } from '../ports/single-si
 /** Time limit in ms for a sign-in at the provider. */
 export const REQUEST_MS = 10 * 60_000;
 /**
- * A session by single sign-on works for this time after the last successful check at the provider, in minutes (R358).
+ * A session that single sign-on started works this many minutes after the last successful check at the provider (R358).
  */
 export const CHECKED_FOR_MINUTES = 55;
 /** Pause in ms between two checks of a person at the provider, and after a failed check. */

@@ -31,8 +31,8 @@ export async function takePasskey(
 }
 
 /**
- * Returns what the browser passes to the authenticator, to make a passkey of this person. Throws `validation_error` if
- * the gateway has no host name (R304).
+ * Returns the options for the authenticator that makes a passkey of this person. Throws `validation_error` if the
+ * gateway has no host name (R304).
  */
 export async function startNewPasskey(
   deps: Pick<Dependencies, 'stores' | 'passkeys' | 'clock' | 'ids'>,

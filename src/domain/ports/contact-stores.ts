@@ -44,7 +44,7 @@ export interface ContactImportStore {
 export interface ContactNames {
   readonly phones: readonly string[];
   readonly externalIds: readonly string[];
-  /** Email addresses. Upper and lower case make no difference. */
+  /** Email addresses. They are compared without regard to case. */
   readonly emails: readonly string[];
 }
 

@@ -14,14 +14,17 @@ export interface MessageListFilter {
   /** Bounds of the creation time, both included. */
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
-  /** Filter: this text is a part of the message's text, of its sender, or of a recipient's address. */
+  /** Filter: the message's text, its sender or a recipient's address contains this text. */
   readonly search?: string | undefined;
   readonly apiKeyId?: string | undefined;
   readonly sender?: string | undefined;
-  /** Filter: a recipient of the message has this error code, and a recipient has this provider. */
+  /** Filter: a recipient of the message has this error code and this provider. */
   readonly errorCode?: string | undefined;
   readonly provider?: string | undefined;
-  /** Filter: a recipient of the message has this status. With an error code or provider, the same recipient has both. */
+  /**
+   * Filter: a recipient of the message has this status. If an error code or a provider is also given, the same
+   * recipient must have them.
+   */
   readonly recipientStatus?: MessageStatus | undefined;
 }
 /** The time span that a search reads. */
@@ -90,7 +93,7 @@ export interface MessageListStore {
   ): Promise<readonly MessageKey[]>;
   /**
    * For each channel in `from`, returns up to `limit` messages with the given sequence number or a higher one, lowest
-   * first. The filter must be one that an index serves.
+   * first. An index must serve the filter.
    */
   keysFrom(
     accountId: string,
@@ -105,9 +108,9 @@ export interface MessageListStore {
    */
   costliest(accountId: string, filter: MessageListFilter, limit: number): Promise<readonly string[]>;
   /**
-   * For each channel, a search reads messages backwards from the number in `before`. Returns the latest time at which
-   * it stopped in one of these channels: it did not read older messages there. Undefined if all channels were read to
-   * the start of the time span.
+   * For each channel, a search reads messages backwards from the number in `before`. It may stop before the start of
+   * the time span. Returns the latest time at which it stopped in one of these channels. Undefined if it stopped in
+   * none.
    */
   searchStop(
     accountId: string,
@@ -142,9 +145,9 @@ export interface RecipientListFilter {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }
-/** A recipient with the position and the currency of its message. `id` is the message's. */
+/** A recipient with the position and the currency of its message. `id` is the id of the message. */
 export type ListedRecipient = Recipient & MessageKey & Pick<Message, 'currency'>;
-/** A place in a channel's list of recipients. A page continues after it. */
+/** A place in a channel's list of recipients. The next page begins after it. */
 export interface RecipientPlace {
   /** Number of the message. */
   readonly seq: number;
@@ -166,7 +169,7 @@ export interface RecipientListStore {
   ): Promise<readonly ListedRecipient[]>;
   /**
    * For each channel, returns up to `limit` recipients before the given place, the nearest first. The filter must have
-   * an address, or no condition but a channel and a time span.
+   * an address. A filter without an address may have only a channel and a time span.
    */
   listBefore(
     accountId: string,

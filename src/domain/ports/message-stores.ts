@@ -126,12 +126,12 @@ export interface MessageStore {
   postpone(recipients: readonly PostponedRecipient[]): Promise<readonly RecipientKey[]>;
   /** Adds changes of messages' status to the usage counts. Clears the `statusReason` of the former status. */
   countMoves(moves: readonly StatusMove[]): Promise<void>;
-  /** Adds notes to timelines. With `mostAlike`, a recipient gets at most that many notes with the same text. */
+  /** Adds notes to timelines. With `mostAlike`, a recipient gets no more notes with the same text than this number. */
   note(notes: readonly TimelineNote[], mostAlike?: number): Promise<void>;
   /**
    * Returns production messages of a status whose send time is before `before`. They are in order of send time and
-   * start after `mark`. Periodic sweeps use it. Messages that are not scheduled are ordered by id, because an id begins
-   * with its creation time.
+   * start after `mark`. Periodic sweeps call this method. Messages that are not scheduled are ordered by id, because an
+   * id begins with its creation time.
    */
   agedBefore(
     status: MessageStatus,

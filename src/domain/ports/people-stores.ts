@@ -13,8 +13,8 @@ export interface UserStore {
    */
   insert(user: User, passwordHash: string): Promise<boolean>;
   /**
-   * Returns the people with this email address. Here and in the other queries, removed people and expired invitations
-   * are not found, unless the comment of the query says so.
+   * Returns the people with this email address. This query and the others leave out removed people and expired
+   * invitations, unless their comment says otherwise.
    */
   withEmail(email: string): Promise<readonly User[]>;
   /**

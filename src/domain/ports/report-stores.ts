@@ -17,8 +17,8 @@ export interface ReportSpool {
   /** Number of bytes on the disk. */
   readonly bytes: number;
   /**
-   * Appends reports to one file. Resolves when a crash can no longer lose them. If there is no room or the disk fails,
-   * throws `service_unavailable` and stores none.
+   * Appends reports to one file. Resolves when a crash can no longer lose them. If the disk is full or fails, throws
+   * `service_unavailable` and stores no report.
    */
   append(reports: readonly KeptReport[]): Promise<Omit<SpoolBatch, 'reports'>>;
   /** Returns the name of the oldest file. Undefined if there is none. */
@@ -27,7 +27,7 @@ export interface ReportSpool {
   read(spool: string, from: number, most: number): Promise<SpoolBatch>;
   /** Removes a file whose reports up to `to` are in the database. Returns false if more were appended meanwhile. */
   remove(spool: string, to: number): Promise<boolean>;
-  /** Takes over the files of processes that no longer run. Returns the number of files. */
+  /** Takes over the spool files of processes that no longer run. Returns the number of files. */
   adopt(): Promise<number>;
   /** Closes the files. Their reports stay for the next process. */
   close(): Promise<void>;

@@ -50,8 +50,8 @@ export interface Routing {
   /** Returns the status of all providers, by channel, in the order of the channel's routes. */
   status(): readonly ProviderStatus[];
   /**
-   * Runs the probe of each provider that has one, or only of those that tell their balance. Sends no message. Never
-   * rejects.
+   * Runs the probe of each provider that has one. Or runs it only for the providers whose probe returns a balance.
+   * Sends no message. Never rejects.
    */
   probe(which: 'all' | 'balances'): Promise<readonly ProbedProvider[]>;
   /** Starts every provider. */

@@ -12,6 +12,6 @@ export interface SendLimitStore {
   share(of: string, keyId: string): Promise<boolean>;
   /** Moves the row of a replaced key to the key that replaces it. */
   handOver(from: string, to: string): Promise<void>;
-  /** Deletes counts of phone numbers of hours before `before`. Returns the number of deleted rows. */
+  /** Deletes the counts for each phone number of the hours before `before`. Returns the number of deleted rows. */
   forgetNumbers(before: Date): Promise<number>;
 }

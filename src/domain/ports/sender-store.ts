@@ -10,7 +10,7 @@ export interface SenderFilter {
   readonly status?: SenderStatus | undefined;
 }
 
-/** The changes of a sender. An absent member stays as it is. */
+/** A change of a sender. A member that is absent is not changed. */
 export interface SenderPatch {
   readonly status?: SenderStatus;
   readonly note?: string | null;
@@ -23,7 +23,10 @@ export interface SenderPatch {
 
 /** Stores senders (R430). */
 export interface SenderStore {
-  /** Lets one transaction at a time change senders, until it ends. */
+  /**
+   * Waits until no other transaction holds the lock of all senders, and holds it until the transaction ends. Call it
+   * before any change.
+   */
   lockAll(): Promise<void>;
   /** Returns all senders of an account, in both environments. */
   ofAccount(accountId: string): Promise<readonly Sender[]>;

@@ -28,8 +28,8 @@ export interface OpenIdPerson {
 }
 
 /**
- * The result of a check. `present`: the provider still knows the person. `refused`: it does not know the person or the
- * token any more. `unknown`: it could not be asked.
+ * The result of a check. `present`: the provider still knows the person. `refused`: the provider does not know the
+ * person or the token any more. `unknown`: the provider did not answer.
  */
 export type OpenIdCheck =
   | { readonly outcome: 'present'; readonly person: OpenIdPerson }
@@ -113,7 +113,9 @@ export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly userId: string;
-  /** True if the provider decides about the role, because it brought the person. */
+  /**
+   * True if the provider decides about the person's role, because the person joined the account through the provider.
+   */
   readonly managesRole: boolean;
   readonly refreshTokenSealed: string | null;
 }

@@ -12,15 +12,15 @@ export interface SuppressionFilter {
 export interface SuppressionStore {
   /** True if the account has a suppression. */
   any(accountId: string): Promise<boolean>;
-  /** Returns those of the addresses that are suppressed. */
+  /** Returns the suppressed addresses among the given ones. */
   among(
     owner: AccountEnvironment,
     channel: SuppressedChannel,
     addresses: readonly string[],
   ): Promise<readonly SuppressedAddress[]>;
   /**
-   * Stores a suppression, or changes scope, reason and source of the one with its address. Returns the stored one; it
-   * has another id if there was one before.
+   * Stores a suppression. If the address already has a suppression, changes its scope, reason and source, and keeps its
+   * id. Returns the stored suppression.
    */
   set(suppression: Suppression): Promise<Suppression>;
   find(visibility: Visibility, id: string): Promise<Suppression | undefined>;
@@ -36,7 +36,10 @@ export interface SuppressionStore {
   ): Promise<readonly Suppression[]>;
   count(owner: AccountEnvironment, filter: SuppressionFilter): Promise<number>;
   remove(accountId: string, id: string): Promise<void>;
-  /** Deletes the suppression that an address asked for itself. Returns its id; undefined if there is none. */
+  /**
+   * Deletes the suppression that the recipient asked for with a reply (source `stop`). Returns its id. Undefined if
+   * there is none.
+   */
   liftStop(
     owner: AccountEnvironment,
     channel: SuppressedChannel,

@@ -6,7 +6,10 @@ export interface SweepStore {
   /** Locks the mark of a sweep until the transaction ends. Returns undefined while another process has it locked. */
   claim(name: string): Promise<SweepMark | undefined>;
   advance(name: string, mark: SweepMark): Promise<void>;
-  /** Deletes up to `limit` expired idempotency records, by PostgreSQL's clock. Returns the number. */
+  /**
+   * Deletes up to `limit` idempotency records that have expired by PostgreSQL's clock. Returns the number of deleted
+   * records.
+   */
   forgetExpiredClaims(limit: number): Promise<number>;
 }
 
@@ -60,8 +63,8 @@ export interface RetentionStore {
    */
   aged(lane: RetentionLane, afterSeq: number, before: Date, limit: number): Promise<readonly AgedMessage[]>;
   /**
-   * Returns those of the messages that have a delivery which is open or is being recorded. Locks the deliveries of the
-   * other messages.
+   * Returns the messages that have an open delivery, or a delivery whose attempt is being recorded. Locks the
+   * deliveries of the other messages.
    */
   delivering(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Returns the events of the messages. The caller removes their contents and stores them with `erase`. */
@@ -90,13 +93,19 @@ export interface RetentionStore {
     before: Date,
     limit: number,
   ): Promise<SweepMark | undefined>;
-  /** Erases the texts of inbound messages whose retention has passed at `now`. Returns the number, at most `limit`. */
+  /**
+   * Erases the texts of up to `limit` inbound messages whose retention period has ended at `now`. Returns the number of
+   * these messages.
+   */
   eraseInbound(now: Date, limit: number): Promise<number>;
   /**
-   * Deletes inbound messages whose retention has passed at `now`. Also deletes inbound messages without an account that
-   * were sent before `ownerlessBefore`. Returns the number. `limit` applies to each of the two kinds.
+   * Deletes inbound messages whose retention period has ended at `now`. Also deletes inbound messages without an
+   * account that were sent before `ownerlessBefore`. `limit` applies to each of the two kinds. Returns the number of
+   * deleted messages.
    */
   removeInbound(now: Date, ownerlessBefore: Date, limit: number): Promise<number>;
-  /** Deletes up to `limit` unmatched reports that were received before `before`. Returns the number. */
+  /**
+   * Deletes up to `limit` unmatched reports that were received before `before`. Returns the number of deleted reports.
+   */
   forgetReports(before: Date, limit: number): Promise<number>;
 }

@@ -146,8 +146,8 @@ export interface DeliveryStore {
     deliveryIds: readonly string[],
   ): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
   /**
-   * Returns those of the deliveries that are open and due at `dueAt` (ISO 8601). Without `dueAt`, returns open ones
-   * that have had exactly `attempts` attempts.
+   * Returns the open deliveries that are due at `dueAt` (ISO 8601). Without `dueAt`, returns the open deliveries that
+   * have had exactly `attempts` attempts.
    */
   due(
     webhookId: string,

@@ -12,7 +12,7 @@ import type { RecipientKey, RecipientMove } from '../ports/message-stores.ts';
 import { FIRST_UUID } from '../uuid.ts';
 import type { Hold } from './hold.ts';
 
-/** Number of recipients that are read together, and of those that are marked in one transaction. */
+/** Number of recipients that one query reads, and number of recipients that one transaction marks. */
 const LOOK_BATCH = 5_000;
 const MARK_BATCH = 500;
 const UNKNOWN = {
@@ -34,7 +34,7 @@ export interface Unknown {
   readonly byChannel: Readonly<Partial<Record<Channel, number>>>;
   /** Recipients with a send time before `since`. The original had not submitted them, so they are sent. */
   readonly older: number;
-  /** Recipients that are not due yet, so no copy has submitted them. They are sent when they are due. */
+  /** Recipients that are not due yet. So no copy has submitted them, and this copy sends them when they are due. */
   readonly scheduled: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * **Request**: one call of the REST API with a valid key, as the request log keeps it (R415). The log is written about
- * a second after the answer, and keeps a bounded part of the requests (R417).
+ * **Request**: one call of the REST API with a valid key, as the request log stores it (R415). The log is written about
+ * a second after the answer. If an account sends many requests, the log stores only a part of them (R417).
  */
 import type { Environment } from '../caller.ts';
 
@@ -9,7 +9,10 @@ export type StatusClass = (typeof STATUS_CLASSES)[number];
 
 /** Days for which requests are kept (R415). */
 export const REQUESTS_DAYS = 7;
-/** Hours for which whole bodies are logged after `setRequestLogging`, and then shown (R416). */
+/**
+ * `setRequestLogging` switches the logging of whole bodies on for this many hours. A whole body is shown for the same
+ * time (R416).
+ */
 export const FULL_BODIES_HOURS = 24;
 
 /** A request of the log. */
@@ -33,15 +36,18 @@ export interface ApiRequest {
   readonly messageId: string | null;
   /** Length of the body in bytes. */
   readonly requestBytes: number;
-  /** The bodies as JSON, masked or whole. Null if there is none, or it is not JSON, or it is too large (R416). */
+  /** The bodies as JSON, masked or whole. Null if the body is absent, not JSON or too large (R416). */
   readonly requestBody: string | null;
   readonly responseBody: string | null;
   readonly isFull: boolean;
-  /** Number of requests with the same outcome before this one that were not kept (R417). */
+  /** Number of requests before this one that were not stored, of the same account and with the same outcome (R417). */
   readonly skippedBefore: number;
 }
 
-/** A request to be stored. `fullRequestBody` and `fullResponseBody` are null unless the account logs whole bodies. */
+/**
+ * A request that is not stored yet. `fullRequestBody` and `fullResponseBody` are null unless the account logs whole
+ * bodies.
+ */
 export interface NewApiRequest extends Omit<ApiRequest, 'isFull'> {
   readonly fullRequestBody: string | null;
   readonly fullResponseBody: string | null;
@@ -53,7 +59,7 @@ export interface FullBodies {
   readonly until: Date;
 }
 
-/** Conditions on requests. All that are given must hold. */
+/** Conditions on requests. A request must fulfil all the given conditions. */
 export interface RequestFilter {
   readonly statusClass?: StatusClass | undefined;
   readonly errorCode?: string | undefined;
@@ -63,7 +69,7 @@ export interface RequestFilter {
   readonly requestId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
   readonly environment?: Environment | undefined;
-  /** Bounds of the time, `since` included, `until` not. */
+  /** Bounds of the time of the answer. `since` is included, `until` is not. */
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * Masks the bodies of logged requests (R416). The **masked** form shows the structure of a body and the values that can
- * be neither a text, an address, a number of a person nor a secret. The **whole** form shows all but secrets.
+ * Masks the bodies of logged requests (R416). The **masked** form shows the structure of a body. It shows a value only
+ * if the value cannot be a message text, an address, a person's number or a secret. The **whole** form shows everything
+ * except secrets.
  *
  * Invariant: a value is shown only if its name and its form are known to be harmless. A new member of the API is masked
  * until it is added here.
@@ -42,16 +43,16 @@ const FIGURES: ReadonlySet<string> = new Set([
   ...['devicesTargeted', 'devicesReached', 'devicesFailed', 'devicesRemoved', 'maxRetries', 'httpStatus'],
   ...['overlapSeconds', 'ttlSeconds', 'perMinute', 'perSecond', 'index', 'queued'],
 ]);
-/** A larger figure may be the number of a phone. */
+/** A larger number may be a phone number. */
 const FIGURE_MAX = 9_999_999;
 /** Longest message of an error that is shown. */
 const SENTENCE_MAX = 500;
 const WORD = /^(?:[A-Za-z][A-Za-z_.-]{0,39}|GSM-7|UCS-2)$/;
 const NAME = /^[A-Za-z_]{1,40}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/;
-/** Members whose names the client chooses: the names can be a text or a number, too. */
+/** Members inside which the client chooses the names. Such a name may itself be a private text or a phone number. */
 const WITH_CUSTOM_NAMES: ReadonlySet<string> = new Set(['data', 'headers', 'attributes', 'components']);
-/** Error codes whose message may quote what was sent. */
+/** Error codes whose messages may quote values of the request. */
 const QUOTING: ReadonlySet<unknown> = new Set([
   ...['not_found', 'invalid_event_type', 'invalid_scope', 'invalid_webhook_url', 'unknown_template'],
   ...['invalid_phone_number', 'invalid_scheduled_time'],
@@ -63,7 +64,7 @@ const SECRETS = /msg_[0-9a-f]{16}_[0-9a-f]{40}|(?:sigsec|whsec|gat)_[A-Za-z0-9_-
 const SECRET_NAME =
   /^(?:key|keys|token|auth|p256dh)$|secret|password|authorization|signature|private|cookie/i;
 
-/** A body in both forms. A form is null if it cannot be kept. */
+/** A body in both forms. A form is null if the body has no such form. */
 export interface LoggedBody {
   readonly masked: string | null;
   readonly full: string | null;
@@ -73,8 +74,8 @@ export interface LoggedBody {
 const NOTHING: LoggedBody = { masked: null, full: null, members: undefined };
 
 /**
- * Returns both forms of a body. A body that is absent, not JSON or larger than 16 KiB has none. `isRefusal` is true for
- * the answer of a refused request: its error messages are shown, because the gateway wrote them. Never throws.
+ * Returns both forms of a body. Both are null for a body that is absent, not JSON or larger than 16 KiB. `isRefusal` is
+ * true for the answer of a refused request: its error messages are shown, because the gateway wrote them. Never throws.
  */
 export function loggedBody(text: string | undefined, isRefusal = false): LoggedBody {
   if (!text || text.length > READ_MAX_LENGTH) return NOTHING;
@@ -122,7 +123,10 @@ const isRecord = (value: unknown): value is Members =>
 interface Place {
   /** Name of the member that has the value. Empty if the client chose the name. */
   readonly name: string;
-  /** Code of the error that the value belongs to. Null: not known yet. Undefined: it belongs to none. */
+  /**
+   * Code of the error to which the value belongs. Null: no error was found yet. Undefined: the body is not the answer
+   * of a refused request.
+   */
   readonly error: unknown;
   readonly isCustom: boolean;
   readonly depth: number;
@@ -155,7 +159,7 @@ function maskedText(value: unknown, place: Place): string {
 
 const more = (length: number) => (length > SHOWN_MAX ? [quoted(`${length - SHOWN_MAX} more`)] : []);
 
-/** Returns the code of an error of shape A or B (R168, R169). Null if the members are those of no error. */
+/** Returns the code of an error of shape A or B (R168, R169). Null if the object is no such error. */
 function errorCodeOf(members: Members, name: string): unknown {
   if (name === 'error') return members.code ?? null;
   return typeof members.statusCode === 'number' ? (members.error ?? null) : null;
@@ -164,7 +168,8 @@ function errorCodeOf(members: Members, name: string): unknown {
 function maskedString(value: string, { name, error }: Place): string {
   if (isUuid(value) || TIME.test(value)) return value;
   if (WORDS.has(name) && WORD.test(value)) return value;
-  // The gateway wrote the message of an error. It may still quote a part of the request.
+  // The gateway wrote this error message, but it may quote a part of the request. So mask quotations, numbers and
+  // addresses.
   if (
     name === 'message' &&
     typeof error === 'string' &&

@@ -29,14 +29,16 @@ interface Noted extends AnsweredRequest {
   readonly skippedBefore: number;
 }
 
-/** Largest number of requests that a process holds in memory, between two writes or while the database is away. */
+/**
+ * Largest number of requests that a process holds in memory, between two writes or while the database is unreachable.
+ */
 const PENDING_MAX = 1_000;
-/** Number of requests that the log takes on one day in UTC, of all accounts and processes (R417). */
+/** Largest number of requests that the log stores on one day in UTC, of all accounts and processes together (R417). */
 const REQUESTS_A_DAY = 250_000;
 /** Longest idempotency key that is stored. A send refuses a longer one. */
 const IDEMPOTENCY_KEY_MAX_LENGTH = 64;
 
-/** `burst` requests at once, and then `perSecond` on average. */
+/** A rate limit: `burst` requests may come at once, and then `perSecond` on average. */
 interface Rate {
   readonly burst: number;
   readonly perSecond: number;
@@ -48,13 +50,14 @@ const ALL: Rate = { burst: 10_000, perSecond: 2.5 };
 interface Allowance {
   tokens: number;
   refilledMs: number;
-  /** Requests that were not kept since the last one that was. */
+  /** Number of requests that were dropped since the last logged request. */
   skipped: number;
 }
 
 /**
- * Logs REST requests (R415). Noting a request uses no database: an account that is over its rate (R417) costs a look-up
- * in a map, any other request one object. `flush` masks and writes what was noted. Call it about once a second.
+ * Logs REST requests (R415). `note` keeps a request in memory and does not use the database. If the account is over its
+ * rate (R417), `note` drops the request after one look-up in a map. `flush` masks the requests in memory and writes
+ * them to the database. Call it about once a second.
  */
 export class RequestLog {
   readonly #store: Pick<RequestStore, 'add' | 'fullBodies'>;
@@ -65,7 +68,7 @@ export class RequestLog {
   readonly #all: Allowance;
   #pending: Noted[] = [];
 
-  /** `isFault` is true for an error of the database that passes, such as a lost connection. */
+  /** `isFault` returns true for a temporary error of the database, such as a lost connection. */
   constructor(parts: {
     store: Pick<RequestStore, 'add' | 'fullBodies'>;
     clock: Clock;
@@ -80,8 +83,8 @@ export class RequestLog {
   }
 
   /**
-   * Notes a request, if the rate of its account allows it. `answered` is called only then, so that the caller copies no
-   * body in vain.
+   * Keeps a request in memory, if the rate of its account allows it. Only then calls `answered`, so that the caller
+   * does not copy the body of a dropped request.
    */
   note(accountId: string, isRefusal: boolean, answered: () => AnsweredRequest): void {
     const nowMs = this.#clock.now().getTime();
@@ -106,8 +109,8 @@ export class RequestLog {
   }
 
   /**
-   * Writes what was noted since the last call. Rejects with the database's error. What was noted is kept in memory if
-   * the error passes, and dropped otherwise: it would fail again.
+   * Writes the requests since the last call to the database. Rejects with the database's error. After a temporary
+   * error, the requests stay in memory. After any other error they are dropped, because writing them would fail again.
    */
   async flush(): Promise<void> {
     this.#forgetIdle();
@@ -125,7 +128,7 @@ export class RequestLog {
     }
   }
 
-  /** Forgets the accounts whose allowance is full again. */
+  /** Removes the accounts whose full burst is available again. */
   #forgetIdle(): void {
     const nowMs = this.#clock.now().getTime();
     for (const [name, allowance] of this.#allowances) {
@@ -168,7 +171,10 @@ function rowOf(noted: Noted, whole: FullBodies | undefined): NewApiRequest {
   };
 }
 
-/** Returns the idempotency key as it is stored. Null for one that a send refuses, which may be no text of PostgreSQL. */
+/**
+ * Returns the idempotency key in its stored form. Null for a key that a send refuses, because PostgreSQL may be unable
+ * to store it.
+ */
 function storedKey(given: unknown): string | null {
   const isKey = typeof given === 'string' && given.length <= IDEMPOTENCY_KEY_MAX_LENGTH;
   return isKey && given.isWellFormed() && !given.includes('\0') ? withoutSecrets(given) : null;

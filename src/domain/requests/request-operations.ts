@@ -7,7 +7,7 @@ import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../pag
 import { isUuid } from '../uuid.ts';
 import { type ApiRequest, FULL_BODIES_HOURS, type FullBodies, type RequestFilter } from './api-request.ts';
 
-/** The roles that read the log: those that work with keys. */
+/** The roles that may read the log. They are the roles that may manage keys. */
 export const READ_REQUESTS = { roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 const FILTER_MAX_LENGTH = 200;
 
@@ -50,8 +50,8 @@ export function requestOperations(deps: Pick<Dependencies, 'stores' | 'uow' | 'c
     ),
 
     /**
-     * Returns the request that sent each of these messages, if the log has it. Returns none to a role that does not
-     * read the log, so that such a role can read the other fields of a message.
+     * For each of these messages, returns the request that sent it, if the log has that request. Returns an empty
+     * result to a role that may not read the log, so that the role can still read the other fields of a message.
      */
     ofMessages: operation(
       'request.ofMessages',
@@ -60,7 +60,7 @@ export function requestOperations(deps: Pick<Dependencies, 'stores' | 'uow' | 'c
         refusal(READ_REQUESTS, caller) ? [] : stores.requests.ofMessages(accountIdOf(caller), messageIds),
     ),
 
-    /** Returns until when the account logs whole bodies. Undefined if it does not. */
+    /** Returns the time until which the account logs whole bodies. Undefined if it does not log them. */
     logging: operation(
       'request.logging',
       READ_REQUESTS,
@@ -71,7 +71,10 @@ export function requestOperations(deps: Pick<Dependencies, 'stores' | 'uow' | 'c
       },
     ),
 
-    /** Logs whole bodies for a day, or ends that (R416). Returns until when, or undefined. */
+    /**
+     * Switches the logging of whole bodies on for a day, or off (R416). Returns the time at which it ends, or undefined
+     * if it is off.
+     */
     setLogging: operation(
       'request.setLogging',
       { roles: ['OWNER', 'ADMIN'], stepUp: true },

@@ -27,7 +27,7 @@ const MOST_OF_A_KIND = 5;
 /** A page with all webhooks or keys of an account, to compare their names. An account has at most this many of each. */
 const ALL = { page: 1, limit: 1_000 } as const;
 const KEY_ID = /^[a-z0-9_-]{8,64}$/i;
-/** The form of the request ids of clients (R4). Shorter texts are rather a part of a name. */
+/** The form of the request ids of clients (R4). A shorter text is more likely a part of a name. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{6,64}$/;
 
 interface Searched {
@@ -69,7 +69,7 @@ export function searchOperations(
     return [...(await objects.find.run(caller, { ids: [text] })).values()];
   };
 
-  /** Returns the newest requests with this request id, which is that of the header `X-Request-Id` (R415). */
+  /** Returns the newest requests whose header `X-Request-Id` has this text (R415). */
   const requestsWith = async (caller: Caller, { text, environment }: Searched): Promise<FoundObject[]> => {
     if (!REQUEST_ID.test(text) || refusal(READ_REQUESTS, caller)) return [];
     const filter = { requestId: text, environment };

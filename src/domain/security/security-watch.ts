@@ -58,7 +58,7 @@ interface Tally {
   readonly from: Date;
   until: Date;
   count: number;
-  /** How many of `count` are in the audit log already. */
+  /** The part of `count` that is already in the audit log. */
   written: number;
 }
 interface LogWindow {
@@ -71,8 +71,8 @@ const LINES_A_MINUTE = 10;
 const LOG_WINDOW_MS = 60_000;
 const AUDIT_WINDOW_MS = 15 * 60_000;
 /**
- * Number of IP addresses that are counted separately for one action and target in a time window. All others are counted
- * together.
+ * For one action and target, this many IP addresses are counted separately in a time window. All further addresses are
+ * counted together.
  */
 const ADDRESSES_MAX = 20;
 const OTHER_ADDRESSES = 'others';
@@ -135,9 +135,9 @@ export class SecurityWatch {
   }
 
   /**
-   * Writes due events to the audit log. The first event of a tally is due at once, further ones when the time window
-   * ends or the process stops (`isLast`). Rejects with the database's error. The events then stay in memory, and the
-   * next call tries again.
+   * Writes due events to the audit log. The first event of a tally is due at once. Further events are due when the time
+   * window ends or the process stops (`isLast`). Rejects with the database's error. The events then stay in memory, and
+   * the next call tries again.
    */
   async flush({ isLast = false } = {}): Promise<void> {
     this.#endLogWindows(isLast);

@@ -11,16 +11,16 @@ export interface GatewaySenders {
   readonly emailFrom: string;
 }
 
-/** Most names that an error lists. */
+/** Largest number of names in an error. */
 const NAMES_MAX = 20;
 
-/** True if `from` is the gateway's own sender. An email may leave out the name of the person. */
+/** True if `from` is the gateway's own sender. For email, the address without the display name also counts. */
 export function isOwnSender(channel: Channel, from: string, gateway: GatewaySenders): boolean {
   if (channel === 'sms') return from === gateway.defaultSenderId;
   return from === gateway.emailFrom || from === parseMailbox(gateway.emailFrom)?.address;
 }
 
-/** Returns the account's sender of this name. An email is from the domain of its address. */
+/** Returns the account's sender for `from`. For email, this is the sender of the address's domain. */
 function senderNamed(
   senders: readonly Sender[],
   { environment }: Pick<AccountEnvironment, 'environment'>,
@@ -33,7 +33,7 @@ function senderNamed(
   );
 }
 
-/** Throws `sender_not_approved` unless the account may send this purpose under this name (R432). */
+/** Throws `sender_not_approved` unless the account may send messages of this purpose under this name (R432). */
 export function checkSender(
   senders: readonly Sender[],
   owner: AccountEnvironment,
@@ -76,8 +76,8 @@ function faultOf(sender: Sender | undefined, channel: SenderChannel, name: strin
 }
 
 /**
- * Returns the domain that mails are signed for: that of `from`, if the account has verified it and its DNS has the DKIM
- * key of the gateway (R435). Undefined: they are signed for DKIM_DOMAIN.
+ * Returns the domain of `from`, if mails are signed for it (R435). The account must have verified the domain, and its
+ * DNS must have the DKIM key of the gateway. Undefined: mails are signed for DKIM_DOMAIN.
  */
 export function signingDomainOf(
   senders: readonly Sender[],

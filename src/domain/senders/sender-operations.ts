@@ -46,7 +46,7 @@ const LIST = { ...READ, operator: 'reading' } as const;
 const WRITE = { scopes: ['MANAGE_SENDERS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 const REVIEW = { operator: true } as const;
 
-/** Most senders of an account in an environment. */
+/** Largest number of senders of an account in one environment. */
 const SENDERS_MAX = 100;
 const USE_CASE_MAX_LENGTH = 500;
 const COMPANY_MAX_LENGTH = 200;
@@ -54,7 +54,7 @@ const NOTE_MAX_LENGTH = 500;
 const REGISTRATIONS_MAX = 20;
 const NETWORK_MAX_LENGTH = 40;
 const REFERENCE_MAX_LENGTH = 100;
-/** Most TXT records of a kind that are kept, and most characters of each. */
+/** A check stores at most this many TXT records of a kind, and at most `RECORD_MAX_LENGTH` characters of each. */
 const FOUND_MAX = 10;
 const RECORD_MAX_LENGTH = 1_000;
 
@@ -93,7 +93,7 @@ export function senderOperations(deps: Dependencies) {
     records: recordsOf({ name, token, found, channel: sender.channel }, settings.mailRecords),
   });
 
-  /** Finds a sender that the caller may see. Operators see those of all accounts. */
+  /** Finds a sender that the caller may see. Operators see the senders of all accounts. */
   async function seen(from: Pick<Stores, 'senders'>, caller: Caller, id: string): Promise<Sender> {
     const find = () =>
       caller.kind === 'operator' ? from.senders.findOfAny(id) : from.senders.find(visibilityOf(caller), id);
@@ -145,7 +145,7 @@ export function senderOperations(deps: Dependencies) {
       },
     ),
 
-    /** Returns a slice of senders, newest first. Operators see those of all accounts, or of one. */
+    /** Returns a slice of senders, newest first. Operators see the senders of all accounts, or of one account. */
     slice: operation(
       'sender.slice',
       LIST,
@@ -171,8 +171,9 @@ export function senderOperations(deps: Dependencies) {
     ),
 
     /**
-     * Asks for a sender. It is `pending` in production, and `approved` in the sandbox. Throws `validation_error` for a
-     * name that the account has, that another account has, or that looks like one of these (R433).
+     * Creates a sender. In production it is `pending`, in the sandbox `approved`. Throws `validation_error` if the
+     * account has a sender with this name or a name that looks like it. In production, also throws it if another
+     * account has an approved sender with such a name (R433).
      */
     request: operation('sender.request', WRITE, async (caller, input: RequestSenderInput) => {
       const owner = accountEnvironmentOf(caller, input.environment);
@@ -216,7 +217,7 @@ export function senderOperations(deps: Dependencies) {
       });
     }),
 
-    /** Removes a sender. Sends under its name are refused from then on, if the policy is `approved`. */
+    /** Removes a sender. If SENDER_POLICY is `approved`, sends under its name are refused from then on. */
     remove: operation('sender.remove', WRITE, (caller, { id }: { readonly id: string }) =>
       uow.run(async (tx) => {
         await tx.senders.lockAll();
@@ -233,9 +234,9 @@ export function senderOperations(deps: Dependencies) {
     ),
 
     /**
-     * Asks the DNS for the records of a domain now, and approves a pending domain whose verification record is there
-     * (R434). Throws `validation_error` for a sender ID, for a rejected domain, and if another account has verified
-     * the domain. Throws `provider_error` if no name server answers.
+     * Reads the DNS records of a domain now. Approves a pending domain if the DNS has its verification record (R434).
+     * Throws `validation_error` for a sender ID, for a rejected domain, and if another account has verified the domain.
+     * Throws `provider_error` if no name server answers.
      */
     verify: operation('sender.verify', WRITE, async (caller, { id }: { readonly id: string }) => {
       const sender = await seen(stores, caller, id);
@@ -273,8 +274,8 @@ export function senderOperations(deps: Dependencies) {
     }),
 
     /**
-     * Answers a request (R431). Throws `validation_error` if another account has an approved sender that looks like
-     * this one, or if a domain is not verified.
+     * Approves or rejects a sender (R431). Throws `validation_error` if another account has an approved sender that
+     * looks like this one. Also throws it if a domain is not verified.
      */
     review: operation(
       'sender.review',
@@ -315,7 +316,7 @@ export function senderOperations(deps: Dependencies) {
       },
     ),
 
-    /** Replaces the registrations of a sender ID at networks (R431). */
+    /** Replaces the registrations of a sender ID at the networks that register sender IDs themselves (R431). */
     setRegistrations: operation(
       'sender.setRegistrations',
       REVIEW,

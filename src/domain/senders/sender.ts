@@ -1,7 +1,7 @@
 /**
  * A **sender** is a name under which an account sends: a sender ID of SMS, or a domain of email (R430). It is `pending`
- * until it is `approved`: a sender ID by an operator, a domain by its DNS record. It binds one account and one
- * environment.
+ * until it is `approved` or `rejected`. An operator approves a sender ID, and a DNS record approves a domain. A sender
+ * belongs to one account and one environment.
  */
 import type { AccountEnvironment, Environment } from '../caller.ts';
 import type { Purpose } from '../messages/message.ts';
@@ -10,7 +10,7 @@ export const SENDER_CHANNELS = ['sms', 'email'] as const;
 export type SenderChannel = (typeof SENDER_CHANNELS)[number];
 export const SENDER_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export type SenderStatus = (typeof SENDER_STATUSES)[number];
-/** Kinds of DNS records of a domain. `verification` proves the domain. */
+/** Kinds of DNS records of a domain. `verification` proves that the domain belongs to the account. */
 export const SENDER_RECORD_KINDS = ['verification', 'dkim', 'spf'] as const;
 export type SenderRecordKind = (typeof SENDER_RECORD_KINDS)[number];
 
@@ -29,7 +29,7 @@ export interface Sender extends AccountEnvironment {
   readonly id: string;
   readonly environment: Environment;
   readonly channel: SenderChannel;
-  /** The sender ID, or the domain in lower case. */
+  /** For SMS, the sender ID. For email, the domain in lower case. */
   readonly name: string;
   readonly status: SenderStatus;
   readonly purposes: readonly Purpose[];
@@ -49,8 +49,8 @@ export interface Sender extends AccountEnvironment {
 }
 
 /**
- * Returns the form in which sender IDs that look alike are equal: without case, with `0` as `o`, and with `1` and `i` as
- * `l` (R433). Letters of other alphabets cannot be in a sender ID (R92).
+ * Returns a form that is equal for sender IDs that look alike (R433). It is in lower case, with `o` for `0`, and `l`
+ * for `1` and `i`. A sender ID cannot contain letters of other alphabets (R92).
  */
 export function lookOf(senderId: string): string {
   return senderId.toLowerCase().replaceAll('0', 'o').replaceAll(/[1i]/g, 'l');
@@ -61,7 +61,7 @@ export function comparedName(channel: SenderChannel, name: string): string {
   return channel === 'sms' ? lookOf(name) : name;
 }
 
-/** A DNS record of a domain as it should be, and as it was at the last check. */
+/** A DNS record of a domain: the expected text, and the texts that the last check found. */
 export interface SenderRecord {
   readonly kind: SenderRecordKind;
   /** Name of the TXT record. */
@@ -71,7 +71,7 @@ export interface SenderRecord {
   readonly isRight: boolean;
 }
 
-/** What mails of the gateway need in the DNS of a domain. */
+/** What the DNS records of a domain must contain, so that receivers accept mails that the gateway sends from it. */
 export interface MailRecords {
   /** The DKIM key of the gateway. Undefined if mails are not signed. */
   readonly dkim: { readonly selector: string; readonly record: string } | undefined;

@@ -1,4 +1,7 @@
-/** Words with which a recipient stops and starts messages or asks for help, in English, Luganda, Swahili and French. */
+/**
+ * Replies with which recipients stop messages, start them again or ask for help, in English, Luganda, Swahili and
+ * French.
+ */
 const WORDS = {
   stop: [
     'STOP STOPALL UNSUBSCRIBE CANCEL END QUIT',
@@ -19,10 +22,13 @@ const MEANING = new Map<string, ReplyWord>(
       .map((word) => [word, meaning as ReplyWord] as const),
   ),
 );
-/** Longest text that is read. The words are shorter. */
+/** A longer text is not one of the words and is ignored. */
 const TEXT_MAX = 40;
 
-/** Returns what a reply asks for (R379). Undefined if it is not one of the words alone. Case and accents do not matter. */
+/**
+ * Returns what a reply asks for (R379). Undefined if the reply is anything but one of the words. Case and accents do
+ * not matter.
+ */
 export function replyWord(text: string | null): ReplyWord | undefined {
   if (text === null || text.length > TEXT_MAX) return undefined;
   const word = text.normalize('NFD').replace(/[^A-Za-z]/g, '');

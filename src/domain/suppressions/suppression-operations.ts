@@ -84,7 +84,7 @@ export function suppressionOperations(deps: Dependencies) {
       },
     ),
 
-    /** Suppresses an address, or changes scope and reason of its suppression. */
+    /** Suppresses an address. If it is already suppressed, changes the scope, reason and source of the suppression. */
     add: operation('suppression.add', WRITE, async (caller, input: SuppressInput): Promise<Suppression> => {
       const owner = accountEnvironmentOf(caller, input.environment);
       const { address } = checkAll({
@@ -111,14 +111,14 @@ export function suppressionOperations(deps: Dependencies) {
           accountId: owner.accountId,
           action: 'suppression.add',
           target: stored.id,
-          // The audit log keeps its entries for good, so it has no address of a person.
+          // Audit entries are never deleted. So do not store a person's address in one.
           after: { channel: stored.channel, scope: stored.scope },
         });
         return stored;
       });
     }),
 
-    /** Removes a suppression: the account may send to the address again. */
+    /** Removes a suppression, so that the account may send to the address again. */
     remove: operation('suppression.remove', WRITE, async (caller, input: { readonly id: string }) => {
       const visibility = visibilityOf(caller);
       await uow.run(async (tx) => {
@@ -137,7 +137,7 @@ export function suppressionOperations(deps: Dependencies) {
   };
 }
 
-/** Returns the filter of a list. A text that is no address of a channel matches nothing. */
+/** Returns the filter of a list. A text that is not an address of the channel matches nothing. */
 function filterOf({ channel, address }: ListedSuppressions): SuppressionFilter {
   if (address === undefined) return { channel };
   const of = channel ?? (address.includes('@') ? 'email' : 'sms');

@@ -1,6 +1,6 @@
 /**
- * A **suppression** says that an account must not send to an address on a channel (R377). It binds one account and one
- * environment. Its scope is `marketing`, or `all` for every purpose.
+ * A **suppression** says that an account must not send to an address on a channel (R377). It applies to one account and
+ * one environment. Its scope is `marketing` or `all`. `all` covers every purpose.
  */
 import type { AccountEnvironment, Environment } from '../caller.ts';
 import { validationError } from '../errors.ts';
@@ -12,7 +12,10 @@ export const SUPPRESSED_CHANNELS = ['sms', 'email', 'whatsapp'] as const;
 export type SuppressedChannel = (typeof SUPPRESSED_CHANNELS)[number];
 export const SUPPRESSION_SCOPES = ['marketing', 'all'] as const;
 export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number];
-/** Where a suppression comes from: a key, a person of the account, or the recipient's own message. */
+/**
+ * Who created a suppression. `api`: an API key. `person`: a person of the account. `stop`: the recipient, with a reply
+ * such as STOP.
+ */
 export const SUPPRESSION_SOURCES = ['api', 'person', 'stop'] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 
@@ -33,12 +36,14 @@ export interface SuppressedAddress {
   readonly scope: SuppressionScope;
 }
 
-/** Returns the form in which an address is stored and compared. Undefined if it is none of the channel. */
+/**
+ * Returns the form in which an address is stored and compared. Undefined if the text is not an address of this channel.
+ */
 export function suppressibleAddress(channel: SuppressedChannel, raw: string): string | undefined {
   return channel === 'email' ? parseEmailAddress(raw)?.toLowerCase() : parseMsisdn(raw);
 }
 
-/** Throws `validation_error` if the address is none of the channel. */
+/** Returns the address in its stored form. Throws `validation_error` if the text is not an address of this channel. */
 export function checkAddress(channel: SuppressedChannel, raw: string): string {
   const address = suppressibleAddress(channel, raw);
   if (address !== undefined) return address;
@@ -50,7 +55,7 @@ export function isSuppressedChannel(channel: Channel): channel is SuppressedChan
   return channel !== 'push';
 }
 
-/** Returns the message without the recipients that must be left alone, and their number. */
+/** Returns the message without its suppressed recipients, and the number of these. */
 export function leaveOut(
   priced: PricedMessage,
   purpose: Purpose,
@@ -68,7 +73,7 @@ export function leaveOut(
   return { ...priced, payload, recipients, suppressedSkipped };
 }
 
-/** Returns the payload of an email without the copies that must be left alone. */
+/** Returns the payload of an email without its suppressed copies (cc, bcc). */
 function withoutCopies(payload: Readonly<Record<string, unknown>>, stays: (address: string) => boolean) {
   const kept = ['cc', 'bcc'].flatMap((name) => {
     const addresses = payload[name];
@@ -77,7 +82,7 @@ function withoutCopies(payload: Readonly<Record<string, unknown>>, stays: (addre
   return { ...payload, ...Object.fromEntries(kept) };
 }
 
-/** Returns all addresses of a priced message, in the form in which they are compared. */
+/** Returns all addresses of a priced message, cc and bcc included, in lower case as suppressions store them. */
 export function addressesOf({ recipients, payload }: PricedMessage): readonly string[] {
   const copies = ['cc', 'bcc'].flatMap((name) => {
     const addresses = payload?.[name];

@@ -12,7 +12,7 @@ const ANSWERS: Readonly<Record<ReplyWord, string>> = {
 };
 const CALLER: SystemCaller = { kind: 'system', name: 'recipient' };
 
-/** A WhatsApp message to an account. `sid` is the provider's id of it. */
+/** A WhatsApp message to an account. `sid` is the provider's id of the message. */
 export interface Reply {
   readonly accountId: string;
   readonly sender: string;
@@ -21,8 +21,8 @@ export interface Reply {
 }
 
 /**
- * Does what a recipient asks for with STOP, START or HELP, and confirms it with one message that costs the account
- * nothing (R379). A repeated callback repeats nothing. Other texts do nothing.
+ * Handles the replies STOP, START and HELP of a recipient (R379). Confirms each with one message that costs the account
+ * nothing. A repeated callback sends no second confirmation. Any other text is ignored.
  */
 export async function takeReply(deps: Dependencies, context: SendContext, reply: Reply): Promise<void> {
   const word = replyWord(reply.content);

@@ -21,8 +21,8 @@ const RECOVER_BATCH = 1_000;
 /** Largest expected difference between the clocks of two gateway processes, in milliseconds. */
 const ID_SLACK_MS = 60_000;
 /**
- * Statuses from which a person may retry a delivery. Excluded: `pending`, whose first attempt is still to come, and
- * `canceled`, whose endpoint was deleted.
+ * Statuses in which a person may retry a delivery. A `pending` delivery still gets its first attempt. The endpoint of a
+ * `canceled` delivery was deleted.
  */
 const RETRYABLE: readonly DeliveryStatus[] = ['retrying', 'success', 'failed'];
 /** If the process dies before it records the attempt of a test, the test is attempted again after this time. */
@@ -161,9 +161,9 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Queues what an endpoint missed in a time span, and returns the number (R28, R31). Failed deliveries are queued
-     * again with new retries. Subscribed events without a delivery get one, such as those recorded while the endpoint
-     * was inactive.
+     * Queues the deliveries that an endpoint missed in a time span, and returns their number (R28, R31). Failed
+     * deliveries are queued again with new retries. Each subscribed event without a delivery gets a delivery. Such
+     * events were recorded while the endpoint was inactive, for example.
      */
     recover: operation(
       'webhook.recover',
@@ -262,8 +262,8 @@ export function deliveryOperations(deps: Dependencies) {
           const recorded = await stores.deliveries.find(delivery, delivery.id);
           return { ...(await detailsOf(recorded ?? delivery)), isSuccess: result.ok };
         } catch (error) {
-          // The attempt was made, and only recording it failed. A plain error would look as if no event was sent
-          // (R217).
+          // The attempt was made, and only recording it failed. With a plain error, the client would believe that no
+          // event was sent (R217).
           throw doneButUnread({ deliveryId: delivery.id }, error);
         }
       },

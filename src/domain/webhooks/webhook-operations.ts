@@ -64,7 +64,7 @@ export const REDELIVER = {
 } as const;
 export const READ_WEBHOOKS = { scopes: ['MANAGE_WEBHOOKS'], roles: ACCOUNT_ROLES } as const;
 
-/** Number of deliveries that one statement cancels when their endpoint is deleted. */
+/** After an endpoint is deleted, its open deliveries are canceled. One statement looks at this many deliveries. */
 const CANCEL_BATCH = 5_000;
 
 /** Operations that manage webhook endpoints. */
@@ -256,7 +256,8 @@ export function webhookOperations(deps: Dependencies) {
         }
         await uow.run(async (tx) => tx.announceLive('delivery', [{ accountId, id: undefined }]));
       } catch (error) {
-        // The endpoint is deleted. A plain error would look as if it still existed (R217).
+        // The endpoint is deleted, and only a later step failed. With a plain error, the client would believe that the
+        // endpoint still exists (R217).
         throw doneButUnread({ webhookId: input.id }, error);
       }
       return { id: input.id };
