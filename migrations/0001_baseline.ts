@@ -228,7 +228,7 @@ const MONEY = `
   CREATE TRIGGER ledger_never_emptied BEFORE TRUNCATE ON ledger_entries
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
 
-  -- Refunds of recipients that failed although an earlier submit may have reached the carrier. They are due when no
+  -- Refunds of failed recipients to whom an earlier submit may have reached the carrier. A refund is due when no
   -- delivery report can arrive any more. The row is deleted when the refund is booked or canceled.
   CREATE TABLE deferred_refunds (
     message_id uuid NOT NULL, position smallint NOT NULL,
@@ -238,7 +238,7 @@ const MONEY = `
   );
   CREATE INDEX deferred_refunds_due ON deferred_refunds (due_at);
 
-  -- No check if retention has deleted the message: the amount was already checked when the refund was deferred.
+  -- If retention has deleted the message, the amount is not checked. It was checked when the refund was deferred.
   CREATE FUNCTION check_refund() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
     BEGIN
       IF EXISTS (SELECT FROM messages WHERE id = NEW.message_id) AND NOT EXISTS (
@@ -279,7 +279,8 @@ export const REFUSE_BATCH = `
 
 /** Messages, and the stored answers to requests with an idempotency key. */
 const MESSAGES = `
-  -- One request to send, to one recipient or many. It is written once: its status follows from its recipients.
+  -- One request to send, to one recipient or many. The row is never updated, because the status is computed from the
+  -- recipients.
   CREATE TABLE messages (
     id uuid PRIMARY KEY, account_id uuid NOT NULL,
     seq bigint NOT NULL, -- The message's number in the account's channel, from 1 without gaps.
@@ -306,7 +307,7 @@ const MESSAGES = `
     message_id uuid PRIMARY KEY REFERENCES messages ON DELETE CASCADE
   );
 
-  -- The answer to a request with an idempotency key, repeated byte for byte until it expires.
+  -- The answer to a request with an idempotency key. A repeated request gets the same bytes until the answer expires.
   CREATE TABLE idempotency_records (
     account_id uuid NOT NULL, environment text NOT NULL, route text NOT NULL, key text NOT NULL,
     message_id uuid NOT NULL, status_code integer NOT NULL, body text NOT NULL, expires_at timestamptz NOT NULL,
@@ -319,13 +320,14 @@ const MESSAGES = `
   );
 `;
 
-/** Recipients, and the messages all of whose recipients failed. */
+/** Recipients, and a list of the messages whose recipients have all failed. */
 export const RECIPIENTS = `
   CREATE TABLE recipients (
     message_id uuid NOT NULL, account_id uuid NOT NULL,
     sent_at timestamptz, delivered_at timestamptz, failed_at timestamptz, read_at timestamptz,
     cost_minor bigint NOT NULL CHECK (cost_minor >= 0), position smallint NOT NULL CHECK (position >= 0),
-    -- Number of submits that were put off; null: none. A job skips recipients that have more than it expects.
+    -- Number of submits with no answer or a temporary error; null: none. A job skips a recipient that has more of them
+    -- than the job expects.
     attempts smallint,
     claimed boolean NOT NULL DEFAULT true, -- A worker may have submitted it, so it can no longer be canceled.
     address text NOT NULL,
@@ -364,7 +366,8 @@ export const RECIPIENTS = `
 
 /** What providers report about recipients: their ids, waiting reports, and notes on the timeline. */
 const REPORTS = `
-  -- The recipient and the part of its text to which a provider's id belongs. Kept only while reports may arrive.
+  -- The recipient, and the part of its text, to which a provider's id belongs. A row is kept only while reports may
+  -- arrive.
   CREATE TABLE provider_sids (
     provider text NOT NULL, sid_key text NOT NULL,
     message_id uuid NOT NULL, position smallint NOT NULL,
@@ -383,7 +386,8 @@ const REPORTS = `
   CREATE INDEX unmatched_reports_keys ON unmatched_reports USING gin (sid_keys);
   CREATE INDEX unmatched_reports_received ON unmatched_reports (received_at);
 
-  -- The last applied report of those that a process stored on its disk, so that each is applied once.
+  -- A process stores reports on its disk while the database is unreachable. This is the last one that was applied, so
+  -- that each report is applied once.
   CREATE TABLE report_spools (
     spool uuid PRIMARY KEY, applied_to bigint NOT NULL, applied_at timestamptz NOT NULL
   ) WITH (fillfactor = 50);
@@ -399,8 +403,8 @@ const REPORTS = `
 
 /** Messages that people sent to the gateway's own number, and the account that such a message belongs to. */
 const INBOUND = `
-  -- account_id is the account that wrote to the sender last; null: no account had. The newest message from a number
-  -- opens the account's WhatsApp window, in which it may send free text to that number.
+  -- account_id is the account that wrote to the sender last; null: no account has written to it. The newest message
+  -- from a number opens the account's WhatsApp window, in which it may send free text to that number.
   CREATE TABLE inbound_messages (
     id uuid PRIMARY KEY, sent_at timestamptz NOT NULL, received_at timestamptz NOT NULL,
     channel text NOT NULL CHECK (channel IN ('whatsapp')),
@@ -426,9 +430,10 @@ const usage = (table: string, time: string) => `
 const eachStatus = (column: (status: string) => string) => STATUSES.map(column).join(', ');
 
 /**
- * Counts of messages: by hour and day for usage, and by number for lists (src/storage/message-index/README.md).
- * The transactions that accept messages or change their status add rows to usage_deltas, and so wait for no lock. A
- * periodic task deletes these rows and adds their sums to the other tables. A count is the sum over both: never behind.
+ * Counts of messages: by hour and day for usage, and by number for lists (src/storage/message-index/README.md). The
+ * transactions that accept messages or change their status add rows to usage_deltas, and so wait for no lock. A
+ * periodic task deletes these rows and adds their sums to the other tables. A count is the sum over both, so it is
+ * always up to date.
  */
 const USAGE = `
   ${usage('usage_hours', 'hour')}
@@ -439,7 +444,8 @@ const USAGE = `
   ) WITH (${EMPTIED});
 
   -- Block b of a size counts the messages numbered b * size + 1 to (b + 1) * size. The smallest blocks also have a bit
-  -- for each message, by status. API keys have no smallest blocks: they would be as many as messages.
+  -- for each message, by status. API keys have no blocks of the smallest size: there would be as many such blocks as
+  -- messages.
   CREATE TABLE message_blocks (
     account_id uuid NOT NULL,
     size int NOT NULL, block int NOT NULL,
@@ -512,7 +518,8 @@ const DEVICES = `
 
 /** The events of an account, in the order of its feed. */
 const EVENTS = `
-  -- The last number of an account's feed. It is not in accounts, because sends lock that row and outcomes lock this.
+  -- The last number of an account's feed. It is not in accounts, because sends lock the row in accounts, and outcomes
+  -- lock this row.
   CREATE TABLE event_feeds (
     account_id uuid PRIMARY KEY REFERENCES accounts, last_seq bigint NOT NULL DEFAULT 0
   ) WITH (${BUSY});
@@ -558,7 +565,8 @@ const WEBHOOKS = `
     status text NOT NULL CHECK (status IN ('pending', 'retrying', 'success', 'failed', 'canceled')),
     response_body text, error_message text,
     retries_from integer, -- Attempts before a recovery, which do not count against max_retries; null: none.
-    -- True or null. A success does not change it, so the update stays HOT although an index contains it.
+    -- True or null. A success does not change this column. So the update stays HOT, although an index contains the
+    -- column.
     has_failed boolean GENERATED ALWAYS AS (CASE status WHEN 'failed' THEN true END) STORED,
     CHECK ((status = 'retrying') = (next_retry_at IS NOT NULL))
   ) WITH (fillfactor = 60, ${GROWING});
@@ -636,8 +644,8 @@ const PROCESSES = `
     toast.vacuum_truncate = off);
   ALTER TABLE rate_limits ALTER COLUMN hits SET STORAGE EXTERNAL, ALTER COLUMN hits SET STATISTICS 0;
 
-  -- Jobs that a process started at once, under a lease until due_at (src/queue/README.md). If the process cannot finish
-  -- a job, its job column is put into the queue. A job that is left for other workers is due at once.
+  -- Jobs that a process started directly, under a lease until due_at (src/queue/README.md). If the process cannot
+  -- finish a job, the job in the column job is put into the queue. A job that is left for other workers is due at once.
   CREATE TABLE job_leases (
     id uuid PRIMARY KEY, due_at timestamptz NOT NULL, queue text NOT NULL, job json NOT NULL
   );

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 
 /**
- * A message is charged once, by the transaction that accepts it: that transaction also created the message's row. A
- * charge that is added later is refused. The trigger runs once for each statement. In batches of 64 it takes about 2 µs
- * for a message (estimated). A trigger for each row takes 7 to 10 µs, and a unique index 7 µs and 31 bytes. `more` is
- * code that runs after the check.
+ * A message is charged once, by the transaction that accepts it. That transaction also creates the message's row. The
+ * trigger refuses a charge that another transaction adds later. The trigger runs once for each statement. In batches of
+ * 64 it takes about 2 µs for a message (estimated). A trigger for each row takes 7 to 10 µs, and a unique index 7 µs
+ * and 31 bytes. `more` is code that runs after the check.
  */
 export const chargeOnce = (more = '') => `
   CREATE OR REPLACE FUNCTION charge_once() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** The columns by which figures are counted. A value that does not exist is stored as ''. */
+/** The columns by which figures are grouped. A missing value is stored as ''. */
 const KEY = `account_id uuid NOT NULL, channel text NOT NULL, environment text NOT NULL, api_key_id text NOT NULL,
   sender text NOT NULL, prefix text NOT NULL, provider text NOT NULL`;
 const FIGURES =
@@ -74,7 +74,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(TABLES);
   await knex.raw(BUCKET);
   await knex.transaction(async (transaction) => {
-    // Without the lock, messages that are accepted or change now would be counted twice or never.
+    // Without the lock, a message that is accepted or changes meanwhile would be counted twice or never.
     await transaction.raw('LOCK TABLE accounts, messages, recipients, ledger_entries IN SHARE MODE');
     await transaction.raw(BACKFILL);
   });

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 
 /**
  * Limits of what an account or a key may send, with the counts of the current hour and day (R370, R371). A row without
- * `key_id` applies to the whole account; its id is the id of the account. `send_limit_keys` names the keys that share
- * the row of a key (R373).
+ * `key_id` applies to the whole account, and its id is the id of the account. `send_limit_keys` names the keys that
+ * share the row of another key (R373).
  */
 const TABLES = `
   CREATE TABLE send_limits (

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * Marks the shipped price of SMS to every destination as unconfirmed, unless an operator has set it (R375). The audit
- * log tells.
+ * The gateway comes with one SMS price for all destinations. Marks this price as unconfirmed, unless an operator has
+ * set it (R375). The audit log shows whether an operator has.
  */
 const MARK = `
   ALTER TABLE prices ADD is_confirmed boolean NOT NULL DEFAULT true;

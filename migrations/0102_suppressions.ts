@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** People who must be left alone, by account and environment (R377), and the purpose of each message (R376). */
+/** Suppressed addresses by account and environment (R377), and the purpose of each message (R376). */
 const TABLES = `
   CREATE TABLE suppressions (
     id uuid PRIMARY KEY,

@@ -21,7 +21,7 @@ const noteFailedMessage = (inserts: string) => `
     END $$;`;
 
 /**
- * Lists the messages of which a recipient failed (R410). The version before writes to the table by the same trigger and
+ * Lists the messages with a failed recipient (R410). The version before writes to the table by the same trigger and
  * does not read it. 0126 adds the messages that failed earlier.
  */
 const TABLE = `

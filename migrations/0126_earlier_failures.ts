@@ -3,18 +3,20 @@ import type { Knex } from 'knex';
 
 const PAUSE_MS = 100;
 
-/** Without a transaction: it waits for transactions of the gateways that run, and it can be repeated. */
+/**
+ * Runs without a transaction, because it waits for transactions of running gateways. It can be repeated from its start.
+ */
 export const config = { transaction: false };
 
-/** The other transactions that have written to `recipients` of this database and are not over. */
+/** The open transactions, other than this one, that have written to `recipients` of this database. */
 const WRITERS = `SELECT virtualtransaction AS id FROM pg_locks
   WHERE locktype = 'relation' AND relation = 'recipients'::regclass AND mode = 'RowExclusiveLock' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()`;
 
 /**
- * Adds the messages of which a recipient failed before 0125. A transaction that is older than 0125 may still commit a
- * failure that the trigger did not list. So the backfill starts after the last of these. Transactions of other databases
- * of the server do not count.
+ * Adds the messages with a recipient that failed before migration 0125. A transaction that began before 0125 may still
+ * commit a failure that the trigger did not list. So the backfill starts after the last of these transactions has
+ * ended. Transactions of other databases on the server do not count.
  */
 export async function up(knex: Knex): Promise<void> {
   const older = (await knex.raw(WRITERS)).rows.map(({ id }: { id: string }) => id);

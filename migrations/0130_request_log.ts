@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * The log of REST requests (R415). Its ids are UUIDs of version 7, so retention finds old rows by their id. Rows have no
- * references: they are written after the request, and an old row may name a message that is gone.
+ * The log of REST requests (R415). Its ids are UUIDs of version 7, so retention finds old rows by their id. The table
+ * has no foreign keys: a row is written after its request, and an old row may name a deleted message.
  */
 const TABLES = `
   CREATE TABLE api_requests (

@@ -13,7 +13,7 @@ const TABLES = `
     channel text NOT NULL CHECK (channel IN ('sms', 'email')),
     status text NOT NULL CHECK (status IN ('pending', 'approved', 'rejected')),
     name text NOT NULL,
-    -- The name in a form that is equal for names that look alike (R433).
+    -- The name in a form that is the same for all names that look alike (R433).
     look text NOT NULL,
     purposes text[] NOT NULL,
     use_case text,

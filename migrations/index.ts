@@ -27,11 +27,17 @@ export interface Migration {
   readonly name: string;
   readonly up: (knex: Knex) => Promise<void>;
   readonly down: (knex: Knex) => Promise<void>;
-  /** A migration that builds indexes while the gateway runs uses no transaction, and can be repeated from its start. */
+  /**
+   * `transaction` is false for a migration that runs without a transaction, for example to build indexes while the
+   * gateway runs. Such a migration must be repeatable from its start.
+   */
   readonly config?: { readonly transaction: boolean };
 }
 
-/** In the order of their names: four digits, which only grow, and what the migration changes. */
+/**
+ * In the order of their names. A name has a number of four digits, greater than all before it, and says what the
+ * migration changes.
+ */
 export const migrations: readonly Migration[] = [
   { name: '0001_baseline', up: baseline.up, down: baseline.down },
   { name: '0002_data_copy', up: dataCopy.up, down: dataCopy.down },

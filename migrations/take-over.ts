@@ -45,7 +45,7 @@ const TO_BASELINE = `
   DROP INDEX devices_token; -- The tokens of sandbox devices began with a space.
   UPDATE devices SET token = substr(token, 2) WHERE environment = 'sandbox';
   CREATE UNIQUE INDEX devices_token ON devices (account_id, environment, token);
-  -- Event bodies were stored without the beginning of their envelope: add it. Then they are read as they are.
+  -- Event bodies were stored without the beginning of their envelope. Add it, so that the bodies are read unchanged.
   UPDATE events SET body = concat('{"event":"', type, '","channel":"', split_part(type, '.', 1), '","messageId":"',
     message_id, '","timestamp":"', to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '",', body)
   WHERE body NOT LIKE '{%';

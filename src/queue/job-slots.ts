@@ -32,7 +32,7 @@ export class JobSlots {
   /** Number of held jobs that count against `concurrency`. */
   #counted = 0;
 
-  /** `onRoom` is called when a slot becomes free and there was none before, in total or for a route. */
+  /** `onRoom` is called when a slot becomes free and no slot was free before, in total or for a route. */
   constructor(options: WorkOptions, onRoom: () => void) {
     this.#options = options;
     this.#onRoom = onRoom;

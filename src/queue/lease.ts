@@ -1,10 +1,10 @@
-/** Returns the times of clocks that go on while the process is stopped, in ms. */
+/** Returns the times of two clocks, in ms. The clocks also run while the process is stopped. */
 type ReadClocks = () => readonly number[];
 
 /**
- * While a process is stopped, the monotonic clock goes on. While the machine is suspended, only the wall clock does. So
- * both are needed. If the wall clock is set forward, a lease ends too early. Jobs are then repeated, but no message is
- * lost.
+ * Both clocks are needed. The monotonic clock runs while a process is stopped, but not while the machine is suspended.
+ * The wall clock runs then, too, but somebody may set it. If it is set forward, a lease ends too early. The jobs are
+ * then repeated, but no message is lost.
  */
 const processClocks: ReadClocks = () => [performance.now(), Date.now()];
 

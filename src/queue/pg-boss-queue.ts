@@ -20,7 +20,7 @@ const SCHEMA = 'pgboss';
 /** Poll interval in ms. A job that another process created is found at most this long after it became due. */
 const LOOK_MS = 500;
 /**
- * A worker counts as stuck if no poll has succeeded for this time, in ms. It is twice as long as the time limit of a
+ * A worker counts as stuck if no poll has succeeded for this time, in ms. The time is twice the time limit of a
  * statement.
  */
 const STUCK_MS = 30_000;
@@ -31,8 +31,8 @@ const EXPIRE_SECONDS = 24 * 3_600;
 /** Longest pause before a failed job is repeated, in seconds. The pause starts at 1 s and doubles with each failure. */
 const LONGEST_PAUSE_SECONDS = 60;
 /**
- * A failed job is repeated this many times. The number is never reached: with the longest pause it takes two years. If
- * a job was given up, its message would never end.
+ * A failed job is repeated this many times. That takes two years with the longest pause, so the number is never
+ * reached. If the queue gave up a job, its message would never get a final status.
  */
 const RETRY_LIMIT = 1_000_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
@@ -323,7 +323,7 @@ export class PgBossQueue implements JobQueue {
   }
 }
 
-/** A new job, with its slot if this process has one for it. */
+/** A new job. `slot` is set if this process has reserved a slot for the job. */
 interface PlacedJob {
   readonly id: string;
   readonly job: NewJob;

@@ -23,8 +23,8 @@ const MAX_DUE_TIMERS = 5_000;
 const MAX_FETCH = 64;
 
 /**
- * The stored data of a job. `wasHandedOver` means that the process that created the job started it at once. So if the
- * job is found in the queue, it is a repetition.
+ * The stored data of a job. `wasHandedOver` means that the process that created the job also started it. So a fetch of
+ * such a job from the queue is a repetition.
  */
 export type StoredData<Q extends QueueName> = JobData[Q] & { readonly wasHandedOver?: true };
 
@@ -36,7 +36,10 @@ interface FetchedJob<Q extends QueueName> {
 }
 
 interface Held {
-  /** The row of the job in the queue. It changes if the job was lost and fetched again while its work went on. */
+  /**
+   * The row of the job in the queue. The job gets another row if this process loses the job and fetches it again during
+   * the work.
+   */
   row: HeldRow;
   readonly claim: Claim;
   readonly done: Promise<void>;
@@ -200,7 +203,7 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Fetches as many jobs as slots are free. Returns true if it got that many: there may be more. */
+  /** Fetches jobs for the free slots. Returns true if it got as many as it asked for, because there may be more. */
   async #fetch(): Promise<boolean> {
     const { perRoute = Number.POSITIVE_INFINITY } = this.#options;
     // Fetch at most as many jobs as one route may have. Even if all fetched jobs are of one route, that route then
@@ -221,8 +224,8 @@ export class QueueWorker<Q extends QueueName> {
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
         const row = { id, retryCount, isLeased: false };
         const held = this.#held.get(id);
-        // The job was lost, although this process still works on it. Now it got the job again. Continue the work under
-        // the new row, and do not start the job a second time.
+        // This process lost the job and still works on it. Now it fetched the job again. Continue the work under the
+        // new row. Do not start the job a second time.
         if (held) {
           held.row = row;
           continue;
@@ -289,7 +292,7 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Aborts the work on a job that another process has. Continuing would do the work twice. */
+  /** Aborts the work on a job that another process has now. Otherwise both processes would do the work. */
   #lose(row: HeldRow): void {
     const held = this.#held.get(row.id);
     // If the job was fetched again, it has another row and is not lost. If it has ended, its row was deleted.

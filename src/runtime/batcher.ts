@@ -11,8 +11,8 @@ export interface BatcherOptions<Item> {
   readonly maxWeight: number;
   /**
    * Above this number of items, a batch takes half of the items that wait or were in the last batch. So the callers of
-   * one half are answered while the other half runs. Without this, callers and worker would take turns waiting for each
-   * other. Default: never.
+   * one half are answered while the other half runs. If a batch took all items, the callers would wait for the batch,
+   * and then the next batch would wait for the callers. Default: never.
    */
   readonly halvedAbove?: number;
   /**
@@ -28,8 +28,8 @@ export interface BatcherOptions<Item> {
 }
 
 /**
- * Moves waiting items into the running batch, in order of arrival, while there is room. It moves only items for which
- * `belongs` is true. Use it if the work first had to wait for something, such as a lock.
+ * Moves waiting items into the running batch, in order of arrival, until the batch is full. It moves only items for
+ * which `belongs` is true. Use it if the work had to wait for something first, such as a lock.
  */
 export type TakeMore<Item> = (belongs: (item: Item) => boolean) => readonly Item[];
 
@@ -54,8 +54,8 @@ export class Batcher<Item, Result> {
   #lastAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * `work` must return one result for each item, in order. After these come the results for the items that it got from
-   * `TakeMore`.
+   * `work` must return one result for each item, in order. Then it must return one result for each item that `TakeMore`
+   * has added.
    */
   constructor(work: Work<Item, Result>, options: BatcherOptions<Item>) {
     this.#work = work;
@@ -72,7 +72,7 @@ export class Batcher<Item, Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#waitingWeight += this.#weight(item);
-      // A batch serves several callers. So it must not be cancelled when one of them goes away.
+      // A batch serves several callers. So the end of one caller's request must not cancel the batch.
       this.#running ??= outsideReadScopes(() => this.#run());
     });
   }

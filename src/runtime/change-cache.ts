@@ -24,8 +24,8 @@ export class ChangeCache<Kind, Value> {
   readonly #changes: Announcements<Kind>;
   readonly #capacity: number;
   /**
-   * The entries, the least recently used one first. An entry that is read moves to the end, but only once between two
-   * insertions: most reads read the same entries again, so this saves time.
+   * The entries, the least recently used one first. A read moves the entry to the end, but only once between two
+   * insertions. This saves time, because most reads read the same entries again.
    */
   readonly #entries = new Map<string, { value: Promise<Value>; loadedAt: number; movedAfter: number }>();
   #arrivals = 0;

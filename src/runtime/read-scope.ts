@@ -22,7 +22,10 @@ export function withinReadScope<T>(scope: ReadScope, work: () => Promise<T>): Pr
   return scopes.run(scope, work);
 }
 
-/** Runs `work` for several requests. So a request that goes away does not cancel it. */
+/**
+ * Runs `work` outside the scope of the present request, because `work` serves several requests. So the end of one
+ * request does not cancel it.
+ */
 export function outsideReadScopes<T>(work: () => T): T {
   return scopes.run(undefined, work);
 }

@@ -52,8 +52,8 @@ export class Semaphore {
     if (this.tryAcquire()) return true;
     if (!(await this.#queue.wait(signal, timeoutMs))) return false;
     if (!signal?.aborted && !this.#isClosed) return true;
-    // The signal may have aborted, or the semaphore may have been closed, after this caller was woken. The signal of a
-    // lease is computed only when it is read, so check it here.
+    // After this caller was woken, the signal may have aborted, or the semaphore may have been closed. A lease's signal
+    // computes `aborted` when it is read, and its event may come later. So check it here.
     this.release();
     return false;
   }

@@ -52,7 +52,7 @@ export interface ContinuousOptions extends BackupOptions {
   readonly onBase: (made: BackupResult) => void;
   /** Called about every second. `until` is the latest time that a restore can reach. */
   readonly onKept: (until: Date) => void;
-  /** Called if the server is unreachable or refuses. It is tried again. */
+  /** Called if the server is unreachable or refuses the backup. The backup is then tried again. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -61,8 +61,8 @@ const HOUR_MS = 3_600_000;
 const PAUSE_MS = 60_000;
 
 /**
- * Keeps the write-ahead log (WAL) next to the bases until `signal` aborts. At the start it takes a base, unless the
- * kept WAL continues an existing base. Then it takes bases at the interval.
+ * Keeps the write-ahead log (WAL) next to the bases until `signal` aborts. Takes a base at the start, unless the kept
+ * WAL continues an existing base. Later takes a base every `baseEveryHours`.
  */
 export async function backUpContinuously(
   config: Config,
@@ -76,7 +76,8 @@ export async function backUpContinuously(
   await withDatabase(config, logger, async (connection) => {
     let isBusy = false;
     let copying = Promise.resolve();
-    // Keep the WAL before a base begins. Otherwise the part between them could be missing.
+    // Take a base only after the WAL stream has started. Otherwise the WAL between the base and the start of the stream
+    // could be missing.
     const takeDueBase = async () => {
       if (Date.now() < dueAt && !(await wantsBase(to))) return;
       const at = Date.now();

@@ -4,12 +4,12 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 
 /**
- * Checks that the master key fits the database. `samples` has one sealed secret for each master key that has sealed
- * any.
+ * Checks that the master key can decrypt the secrets in the database. `samples` has one encrypted secret for each
+ * master key in use.
  *
- * If none of them can be opened, the key is wrong, and new secrets would be sealed under a second key. So it throws
- * `ConfigError`. If only some can be opened, as during a change of the key, it logs a warning. Keys in MASTER_KEY_LOST
- * are ignored.
+ * If no sample can be decrypted, the configured key is wrong, and new secrets would be encrypted with a second key. So
+ * throws `ConfigError`. If some samples cannot be decrypted, as during a change of the key, logs a warning. Keys in
+ * MASTER_KEY_LOST are ignored.
  */
 export function checkMasterKey(
   config: Pick<Config, 'masterKey' | 'dataDir' | 'lostMasterKeys'>,

@@ -9,8 +9,8 @@ export interface OpenJob {
 }
 
 /**
- * Records parts of jobs in one transaction. `parts` holds the job of each part. If all parts of a job are recorded now,
- * the same transaction deletes the job.
+ * Records parts of jobs in one transaction. `parts` has the job of each part. When the last parts of a job are
+ * recorded, the same transaction deletes the job.
  */
 export async function recordParts(
   uow: UnitOfWork,

@@ -23,7 +23,10 @@ import type { SubmitMessages } from './submit/submit-messages.ts';
 import type { SubmitOutcomes } from './submit/submit-outcomes.ts';
 import type { DeliverWebhooks } from './webhooks/deliver.ts';
 
-/** `concurrency` is the number of jobs that a process runs at the same time, `perRoute` the number for one route. */
+/**
+ * `concurrency` is the largest number of jobs that a process runs at the same time. `perRoute` is the largest number
+ * for one route.
+ */
 const SUBMIT = { concurrency: 64, perRoute: 8 };
 /**
  * No `perRoute`: the lanes (endpoint-lanes.ts) limit the attempts to each endpoint. Jobs that find no place in a lane
@@ -32,7 +35,7 @@ const SUBMIT = { concurrency: 64, perRoute: 8 };
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
 /** `perRoute` is large enough to keep an endpoint's connections busy while other attempts are recorded. */
 const WEBHOOK_BACKLOG = { concurrency: 256, perRoute: 4, countedMs: 1_000, pauseMs: 100 };
-/** Imports of different accounts run at the same time, those of one account one after another. */
+/** Imports of different accounts run at the same time. Imports of one account run one after another. */
 const IMPORTS = { concurrency: 2, perRoute: 1 };
 const PERSON_MAILS = { concurrency: 4 };
 const KEPT_REPORTS_MS = 1_000;
@@ -142,7 +145,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
   };
 }
 
-/** Reads the balances of the providers that can be asked for one, and records them. */
+/** Records the balances of the providers whose API tells the balance. */
 async function readBalances({ routing, measurements }: Pick<WorkParts, 'routing' | 'measurements'>) {
   for (const { name, ...probed } of await routing.probe('balances'))
     measurements.balanceOf(name, 'probe' in probed ? probed.probe.balance : undefined);

@@ -31,8 +31,8 @@ const from = (table: string) => `unnest($2::int[], $3::int[], $4::timestamptz[],
    WHERE $6::text IS NULL OR s.environment = $6`;
 
 /**
- * The figures by span and group, with the last ledger entry that they contain. If there are no figures, one row has
- * only that entry.
+ * The figures by span and group. Each row also has the number of the last ledger entry that the figures contain. If
+ * there are no figures, the only row has just this number.
  */
 export const COUNT = statement(
   'analytics-count',
@@ -66,7 +66,7 @@ export const INTERVALS = statement(
    WHERE s.at < $2 ORDER BY 1`,
 );
 
-/** Returns the parameters of `LATENCIES`. `COUNT` needs the limit as one more. */
+/** Returns the parameters of `LATENCIES`. `COUNT` has the same parameters, and the limit as the last one. */
 export function valuesOf(accountId: string, { spans, groupBy, environment }: AnalyticsCount): unknown[] {
   const parts = spans.flatMap((span, index) => partsOf(span).map((part) => ({ ...part, span: index })));
   return [

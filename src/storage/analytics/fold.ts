@@ -20,10 +20,10 @@ const added = FIGURES.map((figure) => `${figure} = s.${figure} + excluded.${figu
 export const FOLD_LOCK = statement('analytics-lock', 'SELECT pg_try_advisory_xact_lock(4872392) AS mine');
 
 /**
- * Adds to the slots what happened since the marks, and moves the marks. This is one statement, so everything that it
- * reads is of the same moment: the messages up to the accounts' counters, the deltas, and the end of the ledger. It
- * counts what never changes about messages: their first status, addresses and costs. Every later change is a delta.
- * Returns the number of accounts with messages left to count.
+ * Adds to the slots what happened since the marks, and moves the marks. It is one statement, so it reads everything in
+ * one snapshot: the messages up to the accounts' counters, the deltas, and the end of the ledger. From a message it
+ * counts only what never changes: the first status, the addresses and the costs. Every later change is a delta. Returns
+ * the number of accounts with messages left to count.
  */
 export const FOLD = statement(
   'analytics-fold',

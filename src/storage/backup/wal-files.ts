@@ -80,7 +80,10 @@ async function segmentsIn(directory: string, segmentBytes: bigint): Promise<read
 /** Thrown if the directory holds the WAL of another server. */
 export class OtherServer extends Error {}
 
-/** True if a base is needed: none was completed since the kept WAL began, or began again after a part was lost. */
+/**
+ * True if a base is needed: no base was completed since the kept WAL began. The kept WAL begins again after a part was
+ * lost.
+ */
 export const wantsBase = (backups: string): Promise<boolean> =>
   stat(join(walDirectory(backups), BASE_WANTED)).then(
     () => true,

@@ -17,9 +17,15 @@ import {
 import { OtherServer, WalWriter } from './wal-files.ts';
 
 const RECONNECT_MS = 1_000;
-/** Interval in ms of writes to the disk, and of marks in the WAL. A restore can reach each mark. */
+/**
+ * Interval in ms at which WAL is written to the disk, and at which a mark is added to the WAL. A restore can end at any
+ * mark.
+ */
 const FLUSH_MS = 1_000;
-/** A server that sends nothing for this time, in ms, is unreachable: its WAL gets a mark each second. */
+/**
+ * A server that sends nothing for this time, in ms, counts as unreachable. A working server sends at least one mark
+ * each second.
+ */
 const SILENT_MS = 15_000;
 /** Reading from the server pauses while more than this many bytes wait for the disk. */
 const HIGH_WATER_BYTES = 4 * 2 ** 20;
@@ -44,7 +50,7 @@ export interface WalStreamRequest {
   readonly signal: AbortSignal;
   /** Called about every second. All commits up to the time `until` are on the disk. */
   readonly onKept: (until: Date) => void;
-  /** Called if the stream broke. It is tried again each second. */
+  /** Called when the stream broke. A new connection is tried every second. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -53,8 +59,8 @@ class Gap extends Error {}
 
 /**
  * Keeps the WAL until `signal` aborts. Reconnects after the server was unreachable. If the server no longer has the
- * next part, the kept WAL begins again, and `wantsBase` is true. Rejects with `OtherServer` if the directory holds the
- * WAL of another server.
+ * next part of the WAL, keeps the WAL from the present position on. Then `wantsBase` is true. Rejects with
+ * `OtherServer` if the directory holds the WAL of another server.
  */
 export async function keepWal(request: WalStreamRequest): Promise<void> {
   const { signal } = request;
@@ -164,7 +170,7 @@ class Receiver {
     this.#writing.catch((error: Error) => this.fail(error));
   }
 
-  /** Makes a mark in the WAL, and writes what was received to the disk. Calls `onKept` if that contains a mark. */
+  /** Adds a mark to the WAL, and writes the received WAL to the disk. Calls `onKept` if the disk has a new mark now. */
   mark(marker: pg.Client, onKept: (until: Date) => void): void {
     if (this.#isMarking || !this.#hasStarted) return;
     this.#isMarking = true;

@@ -51,9 +51,7 @@ export async function clusterDirectory(dataDir: string): Promise<string> {
   return linked === undefined ? entry : resolve(dataDir, linked);
 }
 
-/**
- * True if a cluster exists. Also true if this cannot be found out, because opening the cluster then reports the reason.
- */
+/** True if a cluster exists. Also true if the directory cannot be read: then opening the cluster reports the reason. */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   try {
     await stat(join(await clusterDirectory(dataDir), 'PG_VERSION'));

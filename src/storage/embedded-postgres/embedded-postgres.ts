@@ -203,7 +203,7 @@ class Supervisor implements EmbeddedPostgres {
 
   /**
    * Takes the cluster's lock. Without the lock, this process could find a server that runs for a gateway with another
-   * DATA_DIR. It would take that server for an abandoned one, and stop it.
+   * DATA_DIR. It would stop that server, because it would believe that no process owns it.
    */
   async #lockCluster({ directory, user }: ClusterPlace): Promise<void> {
     if (!this.#clusterLock) {

@@ -38,7 +38,8 @@ export function claimKey({ accountId, environment, idempotency: { route, key } }
 
 /**
  * Returns the stored answers to earlier requests with these keys, by `claimKey`. PostgreSQL's clock decides whether an
- * answer has expired. With `isTold`, the answers go to a client. It then resolves only when they are on the disk.
+ * answer has expired. `isTold` means that the answers go to a client. Then the promise resolves only when the answers
+ * are on the disk.
  */
 export async function findAnswers(
   sql: Sql,

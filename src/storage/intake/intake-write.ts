@@ -199,8 +199,8 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     return { ...each, message: index + 1, origin: originOf[index] as number };
   });
   const recipients = numbered.flatMap(({ prepared, message, origin }) =>
-    // Claimed means that a worker submits the recipient and nobody can cancel it. A message that is due at once is
-    // claimed here, which saves the worker an update. A scheduled message is not claimed yet.
+    // A claimed recipient is submitted by a worker and cannot be canceled. A message that is due at once is claimed
+    // here, which saves the worker an update. A scheduled message is claimed later.
     prepared.recipients.map(({ address, costMinor }, position) => {
       return { message, origin, position, address, costMinor, isClaimed: prepared.scheduledFor === null };
     }),

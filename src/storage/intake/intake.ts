@@ -31,7 +31,7 @@ const LOCK = statement(
   `SELECT id, balance_minor, coalesce(last_accepted_at > ${LATEST}, false) AS is_ahead FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
 
-/** Number of characters of an email's texts and attachments that weigh as much as one recipient. */
+/** This many characters of an email's texts and attachments count as one recipient in the size of a batch. */
 const CHARACTERS_A_RECIPIENT = 2_048;
 
 export interface IntakeOptions {
@@ -45,7 +45,7 @@ export interface IntakeOptions {
    */
   readonly maxWaitingRecipients: number;
   /**
-   * True to decide about each batch before writing it. Needed inside a larger transaction, because a refused write
+   * True to decide about each batch before writing it. Set it inside a larger transaction, because a refused write
    * would end that transaction.
    */
   readonly decidesFirst?: boolean;
@@ -54,13 +54,13 @@ export interface IntakeOptions {
 /** A batch with more recipients than this is cut in half. One half is then answered while the other one commits. */
 const HALVED_ABOVE = 32;
 /**
- * After PostgreSQL refused a batch of an account, or a batch repeated an idempotency key, this many batches of the
- * account are decided message by message. The same is likely to happen again soon.
+ * After PostgreSQL refused a batch of an account, this many batches of the account are decided message by message. The
+ * same holds after a batch that repeated an idempotency key. Both are likely to happen again soon.
  */
 const CAREFUL_BATCHES = 8;
 /**
- * Number of accounts in that state. Above it, the state of all accounts is dropped. The cost is one wasted round trip
- * for each batch that is refused later.
+ * Number of accounts whose batches are decided message by message. Above it, the memory of all these accounts is
+ * cleared. That costs one wasted round trip for each batch that is refused later.
  */
 const MAX_CAREFUL = 10_000;
 
@@ -129,8 +129,8 @@ export class PgIntake implements Intake {
    * its answer.
    */
   async #acceptOnce(prepared: PreparedMessage, key: string): Promise<Decision> {
-    // `twin` is a request in progress with the same key. If it fails, look again: another waiting request may have
-    // started by then.
+    // `twin` is a request in progress with the same key. If it fails, look again, because another waiting request may
+    // have started since.
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
       const answer = await twin.catch(() => undefined);
       if (answer && isAnswer(answer))
@@ -199,7 +199,7 @@ export class PgIntake implements Intake {
         // avoid deadlocks.
         if (others.length > 0) sql.send(LOCK, [[accountId, ...others]]);
         else if (batch.length > 1 && this.#shared.is(accountId)) {
-          // Another process also accepts messages of this account and often holds its lock. Add the messages that
+          // Another process also accepts messages of this account, so the lock is often taken. Add the messages that
           // arrive while this process waits for the lock.
           await sql.query(LOCK, [[accountId]]);
           batch.push(...takeMore((prepared) => prepared.accountId === accountId));
@@ -247,8 +247,8 @@ export class PgIntake implements Intake {
   }
 
   /**
-   * Records that a batch of the account was decided message by message. `isSmooth` is true if all its messages were
-   * accepted.
+   * Call this after a batch of the account was decided message by message. If all its messages were accepted
+   * (`isSmooth`), one batch fewer is decided in this way. Otherwise the count starts again.
    */
   #note(accountId: string, isSmooth: boolean): void {
     const left = (isSmooth ? (this.#careful.get(accountId) ?? 0) : CAREFUL_BATCHES + 1) - 1;
@@ -281,7 +281,10 @@ const accountsOf = (batch: readonly PreparedMessage[]) => [
   ...new Set(batch.map(({ accountId }) => accountId)),
 ];
 
-/** Returns the weight of a message in recipients. Large emails weigh more, so that memory stays bounded. */
+/**
+ * Returns the size of a message in a batch, in recipients. A large email counts as more recipients, so that memory
+ * stays bounded.
+ */
 const weightOf = ({ recipients, bulk }: PreparedMessage): number =>
   recipients.length + Math.floor(charactersIn(bulk) / CHARACTERS_A_RECIPIENT);
 

@@ -20,8 +20,8 @@ export class SharedAccount {
 
   /**
    * Records the accepted messages of a batch, in order. Call it for every batch, because a gap in `seq` means that
-   * another process writes. It watches one account at a time. If a batch has several accounts, it continues with the
-   * account of the last call, if that is among them.
+   * another process writes. This object watches one account at a time. If a batch has several accounts, it continues
+   * with the account of the last call, if the batch has messages of that account.
    */
   note(accepted: readonly Numbered[]): void {
     const before = this.#last;

@@ -4,7 +4,10 @@ import { BLOCK, SIZES } from './status-index.ts';
 const KEY = 'account_id, channel, api_key_id, size, block, environment';
 const each = (column: (status: MessageStatus) => string) => MESSAGE_STATUSES.map(column).join(', ');
 const LARGER = SIZES.filter((size) => size !== BLOCK);
-/** The counters that include a message: all block sizes without its API key, and the larger sizes with its API key. */
+/**
+ * The blocks that count a message. Blocks of all sizes count it without its API key. Blocks of the larger sizes also
+ * count it by its API key.
+ */
 const LEVELS = [
   ...SIZES.map((size) => `(${size}, false)`),
   ...LARGER.map((size) => `(${size}, true)`),

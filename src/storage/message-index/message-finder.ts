@@ -70,7 +70,7 @@ const walked = (from: string, seq: string) => `FROM ${from}
       AND ($12::text IS NULL OR r.status = $12)))
     AND ${MATCHING}`;
 const ALL = walked('messages m', 'm.seq');
-/** The same search among the messages of a list. They are rare. */
+/** The same search in one of the tables that list messages with failures. These messages are rare. */
 const listed = (table: string) =>
   walked(
     `(SELECT * FROM ${table} WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
@@ -79,7 +79,7 @@ const listed = (table: string) =>
   );
 /** The search among messages whose recipients have all failed. */
 const FAILED = listed('failed_messages');
-/** The search among messages of which a recipient has failed. */
+/** The search among messages with a failed recipient. */
 const WITH_FAILURES = listed('messages_with_failures');
 const newestWalked = (from: string, seq: string) =>
   `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $13`;
@@ -109,8 +109,8 @@ const WALKED_COUNT_WITH_FAILURES = statement(
 );
 
 /**
- * Returns one page (`part`) of the matching messages, and their total. `pages`, made by `messagePages`, are the SQL
- * statements. They decide the columns.
+ * Returns one page (`part`) of the matching messages, and their total. `pages` has the SQL statements that
+ * `messagePages` made. They define the columns of a row.
  */
 export async function findPart<Row extends { id: string }>(
   sql: Sql,
@@ -142,7 +142,8 @@ export async function findBefore(
 
 /**
  * Returns the oldest `limit` matching messages with the number `lowest` or a higher one, oldest first. The filter must
- * not be a search. Call it in one snapshot: with a filter by blocks it counts first, and then reads by place.
+ * not be a search. Call it in one snapshot: for a filter that blocks serve, it first counts the matches, and then reads
+ * a page by its offset.
  */
 export async function findFrom(
   sql: Sql,
@@ -194,8 +195,8 @@ const STOP = statement(
 );
 
 /**
- * Returns the time of the oldest message that a search reads in a channel. It reads only messages with a number below
- * `before`, or without `before` all messages in the time span. Undefined if the search reads all of these.
+ * Returns the time of the oldest message that a search reads in a channel. The search begins below the number `before`,
+ * or without `before` at the end of the time span. Undefined if the search reaches the start of the time span.
  */
 export async function searchStop(
   sql: Sql,
@@ -234,7 +235,7 @@ export async function countMatching(
   return row?.total ?? 0;
 }
 
-/** Returns the statement that reads the shortest of the lists in which all matches are. */
+/** Returns one of the three statements: the one that reads the shortest list that contains all matches. */
 function shortest(filter: SeqFilter, all: Statement, failed: Statement, withFailures: Statement): Statement {
   if (statusKey(filter.status) === 'failed') return failed;
   return filter.recipientStatus === 'failed' ? withFailures : all;
@@ -246,8 +247,8 @@ export function isNarrow({ status, environment, apiKeyId }: SeqFilter): boolean 
 }
 
 /**
- * True if the counts in blocks do not help, so that messages are read one by one. Either every message matches, or a
- * search must read the messages.
+ * True if messages are read one by one, because the counts in blocks do not help. Either every message matches, or the
+ * filter is a search.
  */
 function isWalked(filter: SeqFilter): boolean {
   return isSearched(filter) || !isNarrow(filter);

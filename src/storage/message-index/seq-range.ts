@@ -28,15 +28,15 @@ export const KEPT_RANGE = `range AS (SELECT removed AS above, last AS up_to, las
 /** When this many numbers are left, the binary search ends and reads them one by one, which is faster. */
 const FEW = 32;
 /**
- * SQL for a guess at the number of a message with the searched time, as if messages were sent evenly. It alternates
- * between a little before and a little after that position. Two such guesses usually exclude most of the range on both
+ * SQL that estimates the number of a message with the searched time, as if messages were sent evenly. The estimate is
+ * first a little too low and then a little too high. Two such estimates usually exclude most of the range on both
  * sides.
  */
 const GUESS = `s.low + (s.turn % 3 - 1.5::float8) * sqrt(s.high - s.low) + (s.high - s.low)
         * date_part('epoch', s.time - s.low_at) / date_part('epoch', s.high_at - s.low_at)`;
 /**
- * SQL for the next number to look at. After each halving step come two guesses, six in total. If messages were sent
- * unevenly, guesses do not help. So after that, each step halves the range.
+ * SQL for the next number to look at. The first nine steps alternate: one step halves the range, and two steps use
+ * estimates. If messages were sent unevenly, estimates do not help. So every later step halves the range.
  */
 const MIDDLE = `CASE WHEN s.turn % 3 > 0 AND s.turn < 9
         THEN greatest(s.low + 1, least(s.high, (${GUESS})::bigint)) ELSE (s.low + s.high + 1) / 2 END`;
@@ -81,7 +81,10 @@ export function timesOf({ from, until }: TimeFilter): (Date | null)[] {
   return [from ?? null, until === undefined ? null : shiftedTime(until, 1)];
 }
 
-/** Returns the numbers of the messages in the time span. Without a time span, of all stored messages. */
+/**
+ * Returns the numbers of the messages in the time span. Without a time span, returns the numbers of all stored
+ * messages.
+ */
 export async function seqRange(
   sql: Sql,
   accountId: string,

@@ -15,8 +15,8 @@ export const SIZES = [BLOCK, MIDDLE, LARGE] as const;
 /** SQL for the smallest block that contains a message's `seq`. */
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
 /**
- * SQL for the bits of the messages of a block that entered or left a status. A message that did both sets its bit
- * twice, so its bit is 0.
+ * SQL for the bits of the messages in a block that entered or left a status. If a message entered and left it, its bit
+ * is set twice, so the result is 0.
  */
 export const BITMAP_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
 /**
@@ -34,8 +34,8 @@ export const PENDING_BLOCKS = `(
         AND block >= l.block * ${LARGE / BLOCK} AND block < (l.block + 1) * ${LARGE / BLOCK} OFFSET 0) s
     UNION SELECT account_id, channel, block FROM usage_deltas WHERE status = 'pending')`;
 /**
- * A number that stands for the end of the list. It is greater than every message number, and it is the end of a block
- * in each size.
+ * This number stands for the end of the list. It is greater than every message number, and a block of each size ends
+ * there.
  */
 const NO_END = LARGE * FANOUT ** 5;
 
@@ -126,8 +126,8 @@ const BY_BITMAP: Way = {
         AND through - bit_count((bitmap & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $7::bigint + 1 AND $7::bigint + $8::bigint`,
 };
 /**
- * Does not use the smallest blocks. Below the middle size it reads message by message, but no more than the page may
- * need. That is faster than looking for blocks in each of many parts.
+ * Uses only the middle and the largest blocks. Inside a middle block, it reads messages one by one, but not more than
+ * the page may need. That is faster than reading many small blocks.
  */
 const oneByOne = (from: string, seq: string, where: string, most: string): Way => ({
   sizes: [1, MIDDLE, LARGE],
@@ -164,8 +164,8 @@ const SANDBOX = oneByOne(
 );
 
 /**
- * Returns SQL for the blocks that cover a range, using the largest blocks that fit. Larger blocks leave a rest at both
- * ends of the range, which blocks of the next smaller size cover. Blocks have numbers from `low` up to but not
+ * Returns SQL for the blocks that cover a range, using the largest blocks that fit. Large blocks do not reach the two
+ * ends of the range. Blocks of the next smaller size cover the rest. Blocks have numbers from `low` up to but not
  * including `high`. Blocks of the smallest size may reach beyond the range.
  */
 function cover(sizes: readonly number[]): string {

@@ -68,7 +68,9 @@ export class DatabaseServers {
     return (await this.#search).config;
   }
 
-  /** Call this after a failure that a promotion may have caused. The next call of `primary` asks the servers again. */
+  /**
+   * Call this after an error that a promotion may have caused. The next call of `primary` queries all servers again.
+   */
   doubt(): void {
     this.#known = undefined;
   }

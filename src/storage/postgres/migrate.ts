@@ -55,7 +55,7 @@ export async function migrate(knex: Knex): Promise<Migrated> {
 }
 
 /**
- * True if all migrations of this release have run. Then the lock is not needed, which a newer release may hold for a
+ * True if all migrations of this release have run. Then do not wait for the lock: a newer release may hold it for a
  * long migration.
  */
 async function hasEveryStep(knex: Knex): Promise<boolean> {

@@ -177,14 +177,14 @@ const COMMIT = { name: 'commit', text: 'COMMIT' };
 /** Makes the current transaction commit without waiting for the disk. */
 const NO_WAIT = { name: 'no-wait', text: `SELECT set_config('synchronous_commit', 'off', true)` };
 /**
- * Its write is tiny and commits with the database's setting. When its transaction has committed, all earlier commits
- * are on the disk, too.
+ * This statement makes a small write, which commits with the database's setting of `synchronous_commit`. When its
+ * transaction has committed, all earlier commits are on the disk, too.
  */
 export const ON_DISK = { name: 'on-disk', text: `SELECT pg_logical_emit_message(true, '', '')` };
 /**
- * Sent right after a read. It writes, and so waits for the disk, only if something that the read may have seen is not
- * on the disk yet. Concurrent readers share one disk write, as commits do. It cannot find out what standbys have. So
- * with synchronous standbys, every such read waits for them.
+ * Sent right after a read. If the read may have seen a commit that is not on the disk yet, this statement writes, and
+ * so waits for the disk. Otherwise it does nothing. Concurrent readers share one disk write, as commits do. The
+ * statement cannot see what synchronous standbys have received. So with such standbys, every read waits for them.
  */
 export const READ_ON_DISK = {
   name: 'read-on-disk',
@@ -207,7 +207,7 @@ export class Pipeline {
   /** True if the transaction commits before its commit is on the disk, so that it releases its locks early. */
   #isEarly = false;
   /**
-   * True if rows that the transaction read go to a client. The commit then waits for the disk, even if the transaction
+   * True if a client gets rows that the transaction read. Then the commit waits for the disk, even if the transaction
    * writes nothing.
    */
   #isTold = false;

@@ -7,7 +7,7 @@ import { createKnex, Sql, statement } from './sql.ts';
 
 /** Number of connections that a process has for reads of dashboards. */
 export const READ_POOL_SIZE = 4;
-/** PostgreSQL cancels a read that takes longer. The text is an interval of PostgreSQL. */
+/** PostgreSQL cancels a read that takes longer. The format is that of a PostgreSQL interval. */
 const READ_TIMEOUT = '5s';
 export const READS_NAME = 'messaging-gateway reads';
 
@@ -15,7 +15,7 @@ export const READS_NAME = 'messaging-gateway reads';
 const CANCEL = statement('cancel-read', 'SELECT pg_cancel_backend($1)');
 const OWN_PROCESS = 'SELECT pg_backend_pid() AS pid';
 
-/** The time in which a request uses a connection. The request may go away before its end. */
+/** The use of a connection by a request. The client may disconnect before the use ends. */
 interface Use {
   /** Ends the use. Resolves when a cancellation can no longer hit the next user of the connection. */
   end(): Promise<void>;
@@ -24,9 +24,10 @@ type Connection = pg.Client & { __knex__disposed?: unknown };
 
 /**
  * A pool for reads of dashboards, so that these never take connections from intake. A read is cancelled after 5
- * seconds, or when its request goes away. To cancel, a connection of the pool `main` asks PostgreSQL. The cancelled
- * connection is not used again, because the cancellation may arrive late and hit a later statement. If the connections
- * of `main` become useless, so do these: reads alone would not notice that another server is the primary now.
+ * seconds, or when its client disconnects. The cancellation is sent over a connection of the pool `main`. The cancelled
+ * connection is not used again, because the cancellation may arrive late and hit a later statement. When the
+ * connections of `main` are replaced, those of this pool are replaced, too: reads alone would not notice that another
+ * server is the primary now.
  */
 export function createReadPool(connection: DatabaseConnection, logger: Logger, main: Knex): Knex {
   const sql = new Sql(main);
@@ -42,7 +43,7 @@ export function createReadPool(connection: DatabaseConnection, logger: Logger, m
   const uses = new WeakMap<Connection, Use>();
   const processes = new WeakMap<Connection, number>();
   const processOf = async (held: Connection): Promise<number> => {
-    // Behind a connection pool, the process id that the driver knows is invented by the pool. So ask PostgreSQL for it.
+    // A connection pool such as PgBouncer tells the driver an invented process id. So ask PostgreSQL for the real one.
     const known = processes.get(held) ?? (await held.query<{ pid: number }>(OWN_PROCESS)).rows[0]?.pid ?? 0;
     processes.set(held, known);
     return known;
@@ -78,7 +79,7 @@ function cancelOnAbort(held: Connection, signal: AbortSignal, cancel: () => Prom
   const onAbort = () => {
     // Knex's pool does not hand out a connection that has this mark.
     held.__knex__disposed = signal.reason;
-    // If `main` cannot cancel it, the read goes on until its timeout.
+    // If the cancellation fails, the read continues until its timeout.
     cancelled = cancel().catch(() => undefined);
   };
   signal.addEventListener('abort', onAbort, { once: true });

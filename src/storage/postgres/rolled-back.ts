@@ -35,9 +35,9 @@ class UnchangedAuditStore extends PgAuditStore {
 }
 
 /**
- * Transactions that are always rolled back. Only a few are open at a time. A transaction inside one of them is a part
- * of it. They hold locks for which other accounts' messages may wait, because intake accepts the messages of all
- * accounts together. So each holder has one transaction at a time, and each transaction has a time limit (R331).
+ * Transactions that are always rolled back. Only a few are open at a time. A nested transaction is a part of the outer
+ * one. The locks of such a transaction may delay the messages of other accounts, because intake accepts the messages of
+ * all accounts together. So each holder has one transaction at a time, and each transaction has a time limit (R331).
  */
 export class PgRolledBackTransactions implements RolledBackTransactions {
   readonly #sql: Sql;
@@ -80,7 +80,10 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
     return opened.promise;
   }
 
-  /** Waits until the holder may open a transaction. Returns a function that lets the next one open its transaction. */
+  /**
+   * Waits until the holder may open a transaction. Call the returned function at the end, so that the next one may
+   * open.
+   */
   async #takePlace(holder: string): Promise<() => void> {
     const own = this.#holders.get(holder) ?? new Semaphore(1);
     this.#holders.set(holder, own);
@@ -110,7 +113,7 @@ export class PgRolledBackTransactions implements RolledBackTransactions {
     const timer = setTimeout(() => {
       // Knex's pool does not hand out a connection that has this mark.
       connection.__knex__disposed = new End('the dry run took too long');
-      // If there is no connection for this, PostgreSQL's own time limits end the transaction.
+      // If the pool has no free connection for this statement, PostgreSQL's own time limits end the transaction.
       ending = this.#sql.query(TERMINATE, [row?.pid]).catch(() => undefined);
     }, maxMs);
     return {

@@ -423,7 +423,7 @@ async function onConnection<T>(knex: Knex, work: (connection: pg.Client) => Prom
   }
 }
 
-/** True for arrays that `arrayLiteral` converts. Arrays of bytes are left to the driver. */
+/** True for arrays that `arrayLiteral` converts. The driver converts arrays of bytes. */
 const isTextArray = (value: unknown): value is unknown[] =>
   Array.isArray(value) && !(value[0] instanceof Uint8Array);
 

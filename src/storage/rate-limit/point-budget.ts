@@ -81,9 +81,9 @@ interface Correction {
 
 /**
  * A budget of points for each minute, in one row for each bucket. Calls of `take` that arrive while a statement runs
- * are decided together by the next one. For each bucket, the smallest are granted first. Rows are locked in the order
- * of their buckets' names. Points that are given back are sent with the next `take`. If a process dies, the points that
- * it did not give back stay counted until the minute ends.
+ * are decided together by the next one. For each bucket, the calls for the fewest points are granted first. Rows are
+ * locked in the order of their buckets' names. Points that are given back are sent with the next `take`. If a process
+ * dies, the points that it did not give back stay counted until the minute ends.
  */
 export class PgPointBudget implements PointBudget {
   readonly #sql: Sql;
@@ -117,7 +117,7 @@ export class PgPointBudget implements PointBudget {
     return row?.deleted ?? 0;
   }
 
-  /** Stops giving points back. Those that were not given back stay counted. */
+  /** Stops giving points back. Points that were not given back yet stay counted. */
   close(): void {
     clearTimeout(this.#timer);
     this.#corrections.clear();

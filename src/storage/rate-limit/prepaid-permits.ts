@@ -10,13 +10,13 @@ const AHEAD_MS = 100;
  */
 const LEAST_PACE_MS = 25;
 /**
- * Smallest number of permits that are taken in advance. Fewer are not worth it, because unused permits must be given
- * back.
+ * Smallest number of permits that are taken in advance. Fewer permits save too little, because unused permits must be
+ * given back.
  */
 const LEAST_AHEAD = 20;
 /**
- * At most this fraction (1/8) of the requests that are left in the minute is taken in advance. So near the limit, no
- * process holds permits that others need.
+ * A process takes at most this fraction (1/8) of the minute's remaining requests in advance. So near the limit, no
+ * process holds permits that other processes need.
  */
 const PART_OF_LEFT = 8;
 const MAX_BUCKETS = 10_000;
@@ -45,10 +45,11 @@ export interface Unused {
 }
 
 /**
- * Permits for requests that have not arrived yet, for buckets whose requests are counted by the second. Under load, a
- * process lets the log count the requests of the next 100 ms in advance, and then allows them without a query. Permits
- * are used within the second that counts them, or given back, so the limit holds. Until then, other processes see that
- * many fewer requests left. If a process dies, its permits stay counted until their second is older than the window.
+ * Permits for requests that have not arrived yet. Only buckets whose requests are counted by the second have such
+ * permits. Under load, a process adds the expected requests of the next 100 ms to the log in advance. It then allows
+ * these requests without a query. It uses the permits within the second that counts them, or gives them back, so the
+ * limit holds. Until then, other processes count the permits as used. If a process dies, its permits stay counted until
+ * their second is older than the window.
  */
 export class PrepaidPermits {
   readonly #grants = new LRUCache<string, Grant>({ max: MAX_BUCKETS });

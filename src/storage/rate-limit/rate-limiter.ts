@@ -26,7 +26,7 @@ interface Group {
 /**
  * The rate limiter that all processes share (R12). It is exact up to 1,000 requests a minute. Above that, it never
  * exceeds the limit and allows at most one second's requests too few. A change of limits applies from the next request
- * on, and the requests already counted still count. A limit above 2,097,151 a minute is treated as that number.
+ * on, and the requests already counted still count. A limit above 2,097,151 a minute has the effect of 2,097,151.
  *
  * Requests that arrive while a statement runs are decided by the next statement, in order for each bucket. Under load
  * most requests need no statement, because they were counted in advance (`PrepaidPermits`). `take` rejects if the

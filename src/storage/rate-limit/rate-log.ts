@@ -28,8 +28,8 @@ const EXACT_LIMIT = 1_000;
 /** The log of a bucket above the exact limit is merged if it has more entries than this. */
 const MERGE_ABOVE = 256;
 /**
- * If the clock was set back by at most this, in ms, the log's time stands still until the clock has caught up. If by
- * more, the log is moved to the new time.
+ * If the clock was set back by at most this, in ms, new entries keep the time of the last entry until the clock has
+ * reached it. If the clock was set back by more, the log gets the new time.
  */
 const CLOCK_SLACK_MS = 5_000;
 const IDLE_MS = 120_000;

@@ -114,8 +114,9 @@ const MATCHES = `account_id = $1::uuid AND environment = $5 AND (strpos(search_t
   AND ($4::text IS NULL OR tags @> ARRAY[$4])`;
 const SEARCHED = [...COLUMNS, 'search_text'].join(', ');
 /**
- * SQL for the matching contacts and a few others. It combines two lookups. The first uses the trigram index of the
- * text. Inside its subquery the planner can use no other index. The second lookup uses the index on the phone number.
+ * SQL for the matching contacts and a few others. It combines two lookups. The first one uses the trigram index of the
+ * text. It is a subquery with OFFSET 0, so that the planner uses this index and no other. The second lookup uses the
+ * index on the phone number.
  */
 const NARROWED = `(
    SELECT * FROM (SELECT ${SEARCHED} FROM contacts

@@ -229,8 +229,9 @@ const RECORD_BESIDE = recording(
 );
 
 /**
- * Finds deliveries in lists of any size. Triggers count deliveries by webhook, hour, event and status, so a total is a
- * sum of counts. An id contains its time. So only the deliveries of the hours that the page overlaps are read.
+ * Finds deliveries in lists of any size. Triggers count deliveries by webhook, hour, event and status. A total is a sum
+ * of these counts. The counts also show the hours of a page. An id contains its time, so only the deliveries of these
+ * hours are read.
  */
 const HOUR_MS = 3_600_000;
 /** Up to this offset, skipping index entries is faster than finding the hours of the page. */
@@ -620,7 +621,8 @@ async function idsBefore(
   let sure = 0;
   const wanted = hours.filter(({ hour, count }) => {
     if (sure >= limit) return false;
-    // Some deliveries of that hour are newer than `before`, and nobody knows how many. So do not add its count.
+    // Some deliveries of that hour are newer than `before`, and their number is unknown. So do not add the count of
+    // that hour.
     if (hour.getTime() !== newest?.getTime()) sure += count;
     return true;
   });

@@ -136,9 +136,9 @@ const FIND_MANY = statement(
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
 /**
- * SQL that finds a time span in a feed by binary search. Place 1 is where the span begins, place 2 where it ends.
- * Events are in order of time, except for differences below DISORDER_MS. So the caller makes the span longer by that.
- * Numbers may be missing, because events are deleted.
+ * SQL that finds a time span in a feed by binary search. Place 1 is where the span begins, place 2 where it ends. Two
+ * events may be in the wrong order if their times differ by less than DISORDER_MS. So the caller makes the span longer
+ * by DISORDER_MS at both ends. Numbers may be missing, because events are deleted.
  */
 const SPAN = `WITH RECURSIVE s (place, at, low, high) AS (
      SELECT n.place, n.at, $2::bigint + 1, f.last_seq + 1
@@ -163,8 +163,8 @@ const MISSING = statement(
        WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $6)
    ORDER BY e.seq LIMIT $7 FOR KEY SHARE OF e`,
 );
-// Deletes old events. They are nearly in order of time, so the oldest event of a feed shows whether the feed has any
-// old ones. So no index on the time is needed. Locked rows are skipped, because another process is deleting them.
+// Deletes old events. Events are nearly in order of time. So the first event of a feed shows whether the feed has old
+// events, and the time needs no index. Locked rows are skipped, because another process is deleting them.
 const FORGET = statement(
   'events-forget',
   `WITH feed AS MATERIALIZED (

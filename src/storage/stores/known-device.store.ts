@@ -24,7 +24,7 @@ const FORGET = statement(
      SELECT device_hash FROM known_devices WHERE user_id = $1 ORDER BY last_seen_at DESC, device_hash LIMIT $2)`,
 );
 
-/** Stores the devices from which people have signed in before. */
+/** Stores the devices from which people have signed in. */
 export class PgKnownDeviceStore implements KnownDeviceStore {
   readonly #sql: Sql;
 

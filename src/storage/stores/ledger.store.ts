@@ -43,8 +43,8 @@ export function mapLedgerEntry(row: LedgerRow): LedgerEntry {
 const DISORDER_MS = 30_000;
 
 /**
- * For each time, finds the first number at or after it by binary search. The result may be wrong by the entries within
- * DISORDER_MS.
+ * For each time, finds the number of the first entry at or after it, by binary search. Entries within DISORDER_MS of
+ * the time may be on the wrong side of the result.
  */
 const SEEK = statement(
   'ledger-seek',
@@ -99,8 +99,8 @@ export class PgLedgerStore implements LedgerStore {
   async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {
     const times = [start(from, -1), start(from, 1), end(to, -1), end(to, 1)] as const;
     const [low, lowEnd, highStart, high] = await this.#seek(accountId, times);
-    // Entries from `sureLow` up to but not including `sureHigh` are certainly inside the period. Only those near its
-    // ends must be compared by time.
+    // Entries from `sureLow` up to but not including `sureHigh` are certainly inside the period. Only the other entries
+    // must be compared by time.
     const [sureLow, sureHigh] = lowEnd < highStart ? [lowEnd, highStart] : [high, high];
     const values = [accountId, from ?? null, to ?? null, low, sureLow, sureHigh, high];
     const [row] = await this.#sql.queryOnDisk<{ count: number }>(COUNT, values);
@@ -108,7 +108,8 @@ export class PgLedgerStore implements LedgerStore {
   }
 
   /**
-   * For each time, returns the first number at or after it. The result may be wrong by the entries within DISORDER_MS.
+   * For each time, returns the number of the first entry at or after it. Entries within DISORDER_MS of the time may be
+   * on the wrong side of the result.
    */
   async #seek<const Times extends readonly string[]>(
     accountId: string,

@@ -564,7 +564,7 @@ async function messageHistory(
   return { rows: rows.map(mapMessage), total };
 }
 
-/** Returns a page of a range. Numbers have no gaps, so the page is a range of numbers too. */
+/** Returns the numbers of the messages on a page. Numbers have no gaps, so the page is a part of the range. */
 function newest({ above, upTo }: SeqRange, { skipped, limit }: Part): FoundSeqs {
   const first = upTo - skipped;
   const length = Math.max(0, Math.min(limit, first - above));
@@ -698,7 +698,10 @@ export class PgMessageListStore implements MessageListStore {
     return this.#keys(OLDEST_KEYS, findFrom, accountId, filter, from, limit);
   }
 
-  /** Reads keys by `whole` if the filter has only channels, else of each channel by `find`. */
+  /**
+   * If the filter has only channels, reads the keys of all channels with the statement `whole`. Otherwise reads the
+   * keys of each channel with `find`.
+   */
   async #keys(
     whole: Statement,
     find: typeof findBefore,

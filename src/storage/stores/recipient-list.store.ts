@@ -26,7 +26,9 @@ const messagesIn = (isBounded: boolean) => `WITH RECURSIVE ${rangeOf('$3')}, wal
     SELECT least(up_to, $4::bigint) AS up_to,
       ${isBounded ? `greatest(above, least(up_to, $4::bigint) - ${SEARCH_REACH})` : 'above'} AS above
     FROM range)`;
-/** SQL for the same range, but from the number $4 on, and never bounded. */
+/**
+ * SQL for the range of message numbers from $4 on, in the same time span. It is not limited to `SEARCH_REACH` numbers.
+ */
 const MESSAGES_FROM = `WITH RECURSIVE ${rangeOf('$3')}, walked AS MATERIALIZED (
     SELECT up_to, greatest(above, $4::bigint - 1) AS above FROM range)`;
 /** SQL for the conditions on the message. */

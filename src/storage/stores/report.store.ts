@@ -113,7 +113,8 @@ export class PgReportStore implements ReportStore {
     const keys = reports.flatMap(({ report }, index) =>
       sidCandidates(report.sid).map((key, rank) => ({ index, rank, key })),
     );
-    // A report that changes nothing is acknowledged because of what this query read. So that must be on the disk.
+    // If this query shows that a report changes nothing, the report is acknowledged. So what the query read must be on
+    // the disk.
     const rows = await this.#sql.queryOnDisk<MatchRow>(MATCH, [
       keys.map(({ index }) => index),
       keys.map(({ rank }) => rank),
@@ -185,7 +186,8 @@ export class PgReportStore implements ReportStore {
   }
 
   async spoolAppliedTo(spool: string): Promise<number> {
-    // The file is deleted because of what this query read. So a crash of PostgreSQL must not undo it.
+    // The caller deletes the file if this query shows that all its reports are applied. So a crash of PostgreSQL must
+    // not undo what the query read.
     const [row] = await this.#sql.queryOnDisk<{ applied_to: number }>(SPOOL_APPLIED_TO, [spool]);
     return row?.applied_to ?? 0;
   }

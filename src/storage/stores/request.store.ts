@@ -90,7 +90,10 @@ const WRITTEN: Readonly<Record<string, readonly [type: string, value: (row: NewA
 };
 const NAMES = Object.keys(WRITTEN).join(', ');
 
-/** Counts the rows and adds them in one statement. On a day that is full, the count does not change: nothing is added. */
+/**
+ * Counts the rows and inserts them in one statement. If the day already has its largest number of rows, the statement
+ * inserts nothing.
+ */
 const ADD = statement(
   'requests-add',
   `WITH counted AS (

@@ -110,8 +110,8 @@ const SAVE_IDENTITY = statement(
      refresh_token_sealed = excluded.refresh_token_sealed,
      checked_at = excluded.checked_at, check_at = excluded.check_at, ended_at = NULL`,
 );
-// People without a living session or token need no check. One account gets a share only, because its provider may be
-// slow and would delay the checks of others.
+// People without a valid session or token need no check. The number of people of one account is limited: its provider
+// may be slow and would delay the checks of other accounts.
 const TAKE_DUE = statement(
   'single-sign-on-due',
   `UPDATE single_sign_on_identities i SET check_at = $2 FROM users u
@@ -136,7 +136,8 @@ const END_IDENTITY = statement(
    )
    DELETE FROM sessions WHERE identity_id = $1`,
 );
-// Without the identity, a token of a person whom the provider has not confirmed lately would work again.
+// An access token does not work while the check of its person's identity is overdue. Without the identity, such a token
+// would work again. So revoke it.
 const FORGET_IDENTITIES = statement(
   'single-sign-on-forget',
   `WITH gone AS (

@@ -52,8 +52,8 @@ export function mapFacts(row: FactsRow): PersonFacts {
 }
 
 /**
- * Returns the SQL condition for people in `table` who are not removed. An invited person must have accepted, or the
- * invitation must not have expired.
+ * Returns the SQL condition for people in `table` who are not removed. A person counts if they have accepted their
+ * invitation, or if the invitation has not expired.
  */
 export function presentIn(table: string): string {
   return `${table}.removed_at IS NULL AND (${table}.accepted_at IS NOT NULL

@@ -77,8 +77,8 @@ const CLEAR_FAILING = statement(
   'webhooks-clear-failing',
   `UPDATE webhooks SET failing_since = NULL WHERE id = ANY($1::uuid[]) AND failing_since IS NOT NULL`,
 );
-// Finds the webhooks that failed on each of these days. The id of a delivery contains its time. It runs only for the
-// few webhooks that have been failing for that long.
+// Finds the webhooks that failed on each of these days. The id of a delivery contains its time. The query runs only for
+// the few webhooks that have been failing for that long.
 const FAILING_ON = statement(
   'webhooks-failing-on',
   `SELECT ${COLUMNS.join(', ')}, failing_since FROM webhooks w

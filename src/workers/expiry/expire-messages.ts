@@ -18,7 +18,7 @@ const BATCH = 500;
  */
 const GRACE_MS = 15 * 60_000;
 
-/** Finds messages that have had `status` since their send time, `ageMs` ago. */
+/** A periodic pass over the messages with this status whose send time was at least `ageMs` ago. */
 interface Sweep {
   readonly name: string;
   readonly status: 'pending' | 'sent';
@@ -50,7 +50,8 @@ export class ExpireMessages {
     const sweeps: Sweep[] = [
       { name: 'expired', status: 'pending', ageMs: SUBMIT_DEADLINE_MS + GRACE_MS, work: expire },
       { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: markUnconfirmed },
-      // Visit messages that were accepted only after retries. The sweep before came too early for them.
+      // This sweep visits messages that a carrier accepted only after retries. The sweep `unconfirmed` visited them too
+      // early.
       {
         name: 'unconfirmed-late',
         status: 'sent',

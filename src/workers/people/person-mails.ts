@@ -10,7 +10,7 @@ import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 
 const MAIL: SystemCaller = { kind: 'system', name: 'mail' };
-/** The most people with the same email address who get a mail for one request. */
+/** For one request, at most this many people with the same email address get a mail. */
 const PEOPLE_MAX = 10;
 
 export interface PersonMailParts {
@@ -27,7 +27,7 @@ export interface PersonMailParts {
 
 /**
  * Sends mails to people who sign in (R300). The token of a link is created here, just before it is mailed. So only its
- * hash is stored. If the job is repeated, it mails another link. The earlier link works, too.
+ * hash is stored. A repeated job mails another link, and the earlier link still works.
  */
 export class PersonMails {
   readonly #parts: PersonMailParts;

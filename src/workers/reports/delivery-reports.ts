@@ -22,8 +22,8 @@ import { Batcher } from '../../runtime/batcher.ts';
 import { isRefused, SpooledReports, type Taken } from './spooled-reports.ts';
 
 /**
- * How far `matchKept` looks back, in ms. Normally, recording a sid applies the reports that arrived before it. But a
- * report may be in the middle of being stored at that moment. `matchKept` finds such a report. It looks back
+ * How far `matchKept` looks back, in ms. When a sid is recorded, the reports that arrived before it are applied. This
+ * misses a report whose transaction has not committed at that moment. `matchKept` finds such a report. It looks back
  * `MISSED_MS`, which is more than clocks may differ. A new process looks back `KEPT_MS` once, because the process that
  * missed a report may have ended (R15).
  */
@@ -39,7 +39,7 @@ const OTHER_NUMBER_MS = 5 * 60_000;
 const KEPT_PAGE = 500;
 /** A UUID that is smaller than every id. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** Number of timeline notes with the same text that a recipient gets. Some carriers repeat reports for days. */
+/** A recipient gets at most this many timeline notes with the same text. Some carriers repeat reports for days. */
 const NOTED_ALIKE = 8;
 
 interface ProviderReport {
@@ -104,8 +104,8 @@ export class DeliveryReports {
       uow,
       now: () => clock.now(),
       record: (reports) => this.#record(reports),
-      // A report with another number starts to wait now (OTHER_NUMBER_MS). While the database was unreachable, the sids
-      // of messages could not be recorded either.
+      // A report with another number waits for OTHER_NUMBER_MS from now on, and not from its arrival. While the
+      // database was unreachable, no sid could be recorded either.
       apply: (tx, reports) =>
         applyReports(
           tx,

@@ -3,7 +3,10 @@ import type { Clock } from '../../domain/ports/system.ts';
 import { FULL_BODIES_HOURS, REQUESTS_DAYS } from '../../domain/requests/api-request.ts';
 
 const HOUR_MS = 3_600_000;
-/** Number of rows in one statement, and of statements in one round: a statement holds its locks for a short time. */
+/**
+ * Number of rows that one statement changes, and number of statements in one round. A statement changes few rows, so
+ * that it holds its locks briefly.
+ */
 const BATCH = 500;
 const BATCHES = 100;
 

@@ -25,14 +25,14 @@ const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
  * transactions that do not lock the account.
  *
  * **Erasing** removes content and payload, the carriers' texts about recipients, notes, and the endpoints' answers. In
- * events, it removes every text that KEPT_MEMBERS of redact-content.ts does not name. Pending messages, and messages
- * with a delivery in progress, wait. So all attempts of a delivery have the same bytes. Stored answers of idempotency
- * keys expire earlier, after 24 hours.
+ * events, it removes every text that KEPT_MEMBERS of redact-content.ts does not name. The content of pending messages,
+ * and of messages with a delivery in progress, is erased later. So all attempts of a delivery have the same bytes.
+ * Stored answers of idempotency keys expire earlier, after 24 hours.
  *
  * **Deleting** removes the message with its recipients, notes, sids, events and deliveries. Messages are deleted
- * strictly in order, so that the rest stays a range of numbers. A message in progress therefore delays the deletion of
- * those after it. So does a message with a deferred refund, and one that the analytics do not contain yet. The ledger,
- * the usage and the analytics stay.
+ * strictly in order, so that the rest stays a range of numbers. Therefore some messages delay the deletion of the
+ * messages after them: a message in progress, a message with a deferred refund, and a message that the analytics do not
+ * contain yet. The ledger, the usage and the analytics stay.
  *
  * **Inbound messages** are erased and deleted after the same number of days, counted from when they were sent. Those
  * without an account are deleted after 7 days, because nobody can read them (R257).

@@ -56,13 +56,12 @@ interface ClaimedRecipient {
 }
 
 /**
- * Submits the messages of a job to their providers. A job can be repeated after a crash: it then continues after the
- * recorded outcomes. For that, it submits only recipients that are pending and whose next attempt is the one of this
- * job.
+ * Submits the messages of a job to their providers. A job may be repeated after a crash. It then continues after the
+ * recorded outcomes: it submits only recipients that are pending and whose next attempt belongs to this job.
  *
- * Only claimed recipients are submitted, and a claimed recipient cannot be canceled (R18). Messages that are due at
- * once are claimed when they are accepted, scheduled ones when they are due. An attempt that certainly sent nothing
- * releases the claim until the next attempt.
+ * Only claimed recipients are submitted, and a claimed recipient cannot be canceled (R18). A message that is due at
+ * once is claimed when it is accepted. A scheduled message is claimed when it is due. An attempt that certainly sent
+ * nothing releases the claim until the next attempt.
  */
 export class SubmitMessages {
   readonly #stores: Pick<Stores, 'messages'>;
@@ -124,8 +123,7 @@ export class SubmitMessages {
     );
     return all.flatMap(({ message, recipient }): ClaimedRecipient[] => {
       const isNewlyClaimed = claimed.has(keyOf(recipient));
-      // When the job read the recipient, nobody had claimed it. It could not be claimed now, so it was canceled in
-      // between.
+      // The recipient was unclaimed when the job read it, and could not be claimed now. So it was canceled in between.
       if (!recipient.isClaimed && !isNewlyClaimed) return [];
       const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
       return [{ message, recipient, neverSubmitted: isNewlyClaimed || isFirstTry }];

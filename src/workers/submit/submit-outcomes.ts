@@ -20,8 +20,8 @@ const RECORD_PAUSE_MS = 250;
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * A recipient gets a timeline note for each of this many first attempts. After them, it gets one only when the number
- * of attempts has doubled.
+ * A recipient gets a timeline note for each of its first attempts, up to this number. Later attempts get a note only
+ * when their number has doubled.
  */
 const NOTED_ATTEMPTS = 8;
 
@@ -210,9 +210,9 @@ function failure(result: SubmitResult, code: string, reason: string): Step {
 }
 
 /**
- * Returns the step as it is under the present lease. A refusal by the carrier is final, so it is recorded although the
- * lease was lost. But another process may have submitted the message meanwhile, and the carrier may have accepted that
- * submission. So the refund must wait (R218).
+ * Returns the step, changed if the lease was lost. A refusal by the carrier is final, so it is recorded even then. But
+ * another process may have submitted the message meanwhile, and the carrier may have accepted that submission. So the
+ * refund must wait (R218).
  */
 function underPresentLease(step: Step, result: SubmitResult | undefined): Step {
   if (step.kind !== 'move' || step.move.to !== 'failed' || !result?.signal.aborted) return step;

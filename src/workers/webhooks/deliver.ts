@@ -17,13 +17,13 @@ import { JobInterrupted } from '../submit/submit-messages.ts';
 import { EndpointLanes, type Lane } from './endpoint-lanes.ts';
 
 /**
- * Time in ms for which a delivery waits for a place at the endpoint, by queue. After it, the delivery goes to the
- * backlog again.
+ * How long a delivery of each queue waits for a place in the endpoint's lane, in ms. After this time, the delivery goes
+ * to the backlog again.
  */
 const LANE_WAIT_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
 /**
- * Before an attempt, an endpoint is read again if it was read longer ago than this, in ms. So a new URL or secret takes
- * effect at once.
+ * Before an attempt, the endpoint is read again if its cached copy is older than this, in ms. So a new URL or secret
+ * takes effect at once.
  */
 const FRESH_MS = 20;
 /**

@@ -7,13 +7,13 @@ import { Semaphore } from '../../runtime/semaphore.ts';
 
 /** The most concurrent attempts to one endpoint in one process. */
 const IN_FLIGHT_PER_ENDPOINT = 10;
-/** If a process runs more attempts than this, a slow endpoint gets only one at a time. This saves sockets. */
+/** If a process runs more attempts than this, a slow endpoint gets only one attempt at a time. This saves sockets. */
 const IN_FLIGHT_UNDER_PRESSURE = 1_000;
 /** Number of attempts that may wait in one lane: work for about a second. Further ones go to the backlog. */
 const MAX_WAITING = 4_000;
 /**
- * Time in ms that makes an endpoint slow: an attempt fails after this time, or the lane is full and no attempt ended
- * for this time.
+ * An endpoint becomes slow if an attempt fails after at least this time, in ms. It is also slow if its lane is full and
+ * no attempt has ended for this time.
  */
 const SLOW_MS = 1_000;
 /** How long an endpoint stays slow, in ms. An answer in time ends this at once. */
