@@ -149,7 +149,7 @@ function dkimOf({ dkim }: Config): DkimSigning | undefined {
   }
 }
 
-/** Returns what the domains of accounts need in their DNS, so that mails of this gateway pass. */
+/** Returns what the DNS records of accounts' domains must contain, so that receivers accept mails of this gateway. */
 function mailRecordsOf({ emailFrom }: Config, dkim: DkimSigning | undefined): MailRecords {
   const domain = domainOf(parseMailbox(emailFrom)?.address ?? '');
   return {
@@ -424,7 +424,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         if (name !== 'contact-import') return;
         const imports = new ImportContacts(dry.stores, dry.uow, csvReader, clock, ids);
         const signal = AbortSignal.timeout(DRY_IMPORT_MS);
-        // If the time limit ends the preview of a long file, the preview covers the rows before that point.
+        // The time limit may end the preview of a long file. Then the preview shows the rows before that point.
         await imports.handle({ data: data as ContactImportJob }, signal).catch((error: unknown) => {
           if (!signal.aborted) throw error;
         });
@@ -459,7 +459,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     takeReports: deps.takeReports,
     takeKnownReports: reports.takeKnown.bind(reports),
     webhookHeaders: transport.headerNames,
-    /** Tells the parts under which URL this process is reachable. Call it when the server listens. */
+    /** Gives the parts the URL of this process. Call it when the server listens. */
     servedAt(baseUrl: string) {
       servedUrl = baseUrl;
       own?.receiver.servedAt(baseUrl);
@@ -470,7 +470,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     holdGate,
     readiness,
     refusals,
-    /** Checks at the identity providers the people whose check is due. */
+    /** Checks people at their identity providers, if their check is due. */
     checkSingleSignOn: () => singleSignOn.check(),
     /** Compares all balances with their ledgers once. Returns the number of accounts that differ. */
     async checkLedgers(): Promise<number> {

@@ -15,7 +15,7 @@ export interface BreakerOptions {
   /** The provider's name in health and metrics. Set it if several providers have the same name. */
   readonly label?: string;
   readonly measurements?: Pick<Measurements, 'submitted'>;
-  /** Number of consecutive failures after which the breaker opens. */
+  /** The breaker opens after this many consecutive failures. */
   readonly failures?: number;
   /** Length of the first rest in ms. Each failed probe doubles the next rest, up to `longestRestMs`. */
   readonly restMs?: number;
@@ -137,7 +137,8 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   }
 
   /**
-   * Removes the operator's details from the reason. Only the operator sees the whole reason, in `health` and `status`.
+   * Customers see this reason. So remove the details about the operator. The operator sees the whole reason in `health`
+   * and `status`.
    */
   #forCustomers(outcome: SubmitOutcome): SubmitOutcome {
     return outcome.kind === 'accepted' ? outcome : { ...outcome, reason: this.#redact(outcome.reason) };

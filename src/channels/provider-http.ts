@@ -59,7 +59,7 @@ const STOP_GRACE_MS = 10_000;
 /** HTTP 408: the API stopped waiting for the request. It is unknown whether the message was accepted. */
 export const REQUEST_TIMEOUT = 408;
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** The longest `Retry-After` that is followed, in ms. A longer one counts as a mistake of the provider. */
+/** The longest `Retry-After` that the gateway obeys, in ms. A longer time counts as a mistake of the provider. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /** Codes of errors that happen before a connection exists. */

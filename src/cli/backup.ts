@@ -92,7 +92,7 @@ function note(isJson: boolean | undefined, text: string): void {
   if (!isJson) process.stderr.write(`${text}\n`);
 }
 
-/** Returns a function that prints, every 10 s, up to which time all changes are kept. */
+/** Returns a function that prints a time every 10 s. The backup has all changes up to this time. */
 function showKept(isJson: boolean | undefined): (until: string) => void {
   let shownAt = Number.NEGATIVE_INFINITY;
   return (until) => {

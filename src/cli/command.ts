@@ -30,8 +30,8 @@ export interface CliRunner {
   /** Runs a command of the SDK, which acts as a client of a running gateway. */
   client(args: readonly string[]): Promise<void>;
   /**
-   * Connects a language model to a running gateway: carries the Model Context Protocol over standard input and output,
-   * until the input ends.
+   * Connects a language model to a running gateway. The model speaks the Model Context Protocol over standard input and
+   * output. Runs until the input ends.
    */
   mcp(url: string, apiKey: string): Promise<void>;
   /** Runs `work` without opening the gateway, and prints the answer. */

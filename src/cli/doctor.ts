@@ -5,17 +5,18 @@ import { describeHold, type Hold } from '../domain/recovery/hold.ts';
 import { type CliAnswer, errorLine } from './output.ts';
 
 /**
- * The parts of the gateway that `doctor` checks. If a part rejects, `doctor` reports that as the result of its check.
+ * The parts of the gateway that `doctor` checks. If a function of a part rejects, the check fails, and `doctor` shows
+ * the error.
  */
 export interface Patient {
   readonly migration: { readonly to: string; readonly newerThan?: string };
   readonly diagnostics: {
     readonly server: { readonly version: string; readonly isPooled: boolean };
-    /** Returns the PostgreSQL settings that differ from what the gateway set for its connections. */
+    /** The gateway sets PostgreSQL settings on its connections. Returns the settings that have another value. */
     settingsNotHeld(): Promise<readonly string[]>;
     /**
-     * Prepares all SQL statements of the gateway on this server. Returns their number, and those that the server
-     * refuses.
+     * Prepares all SQL statements of the gateway on this server. Returns their number, and the statements that the
+     * server refuses.
      */
     refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }>;
     hearsNotifications(): Promise<boolean>;
@@ -179,10 +180,10 @@ function checkSending({ holdGate: { hold } }: Patient): string {
 /** Adds a finding for each provider to `providers`. */
 async function checkCarriers({ routing, reports }: Patient, providers: Finding[]): Promise<string> {
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
-  // Delivery reports may arrive as soon as a carrier is connected. So they must be stored: a report is acknowledged
-  // only when it is.
+  // Delivery reports may arrive as soon as a carrier is connected. They are acknowledged, so `doctor` must store them.
   routing.start((provider, taken) => reports.take(provider, taken));
-  // These providers are up, but have not been tried: they connect only when they have a message to send.
+  // Some providers connect only when they have a message to send. They are `up` at once, although nothing has tried
+  // their connection.
   const untried = new Set(routing.health().flatMap(({ name, state }) => (state === 'up' ? [name] : [])));
   try {
     const deadline = performance.now() + CARRIERS_PATIENCE_MS;
@@ -199,7 +200,7 @@ async function checkCarriers({ routing, reports }: Patient, providers: Finding[]
   }
 }
 
-/** A provider without a probe is as good as its connection. */
+/** Returns the result for each provider. For a provider without a probe, only the state of the connection is known. */
 function findProviders(health: readonly ProviderHealth[], probed: readonly ProbedProvider[]): Finding[] {
   const answers = new Map(probed.map((answer) => [answer.name, answer]));
   return health.map(({ name, state, detail }): Finding => {
@@ -219,8 +220,8 @@ function describeProvider({ name, state, detail }: ProviderHealth, isUntried: bo
 }
 
 /**
- * Describes the DNS record of the DKIM key. The key itself was checked at the start. Whether other servers see the
- * record cannot be checked here.
+ * Describes the DNS record of the DKIM key. The key itself was checked at the start. This check does not look the
+ * record up in the DNS.
  */
 function describeDkim({ recordName, record }: NonNullable<Patient['dkim']>): Finding {
   const detail = `signs mails; publish as a TXT record of ${recordName}: ${record}`;

@@ -93,8 +93,8 @@ const runner: CliRunner = {
 };
 
 /**
- * Names the part whose settings keep the gateway from opening. A wrong setting that is not about the database counts as
- * one of the carriers.
+ * Returns the part whose settings prevent the start. A wrong setting that does not concern the database counts as a
+ * setting of the carriers.
  */
 function faultyPart(error: unknown): 'database' | 'carriers' {
   if (!(error instanceof ConfigError)) return 'database';

@@ -1,6 +1,6 @@
 /**
- * The command `mcp`: carries the Model Context Protocol between standard input and output and the path `/mcp` of a
- * running gateway.
+ * The command `mcp`. It passes messages of the Model Context Protocol between standard input and output and the path
+ * `/mcp` of a running gateway.
  */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';

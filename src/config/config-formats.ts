@@ -68,7 +68,10 @@ export const masterKey = z
   })
   .transform((text) => Buffer.from(text, 'base64'));
 
-/** Names of master keys that are lost. If a start is refused because a key is missing, the error prints this name. */
+/**
+ * Names of lost master keys. If the gateway refuses to start because a key is missing, the error shows the name of the
+ * key.
+ */
 export const masterKeyNames = z
   .string()
   .transform(list)

@@ -29,8 +29,8 @@ export function embeddedPostgresOf({ dataDir }: Config, logger: Logger): Promise
 }
 
 /**
- * Throws `ConfigError` if DATA_DIR has no PostgreSQL cluster yet. A command that runs in the wrong directory must not
- * create an empty database there.
+ * Throws `ConfigError` if DATA_DIR has no PostgreSQL cluster yet. Otherwise a command that runs in the wrong directory
+ * would create an empty database there.
  */
 export async function requireCluster({ databaseUrl, dataDir }: Config): Promise<void> {
   if (databaseUrl !== undefined || (await hasCluster(dataDir))) return;

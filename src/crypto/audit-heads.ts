@@ -6,7 +6,7 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { sealedUnder } from './secret-box.ts';
 
-/** Text inside each encrypted head. So no other encrypted text can be used as a head. */
+/** Each encrypted head contains this text. So no other encrypted text can pass as a head. */
 const PURPOSE = 'audit-head';
 
 /**

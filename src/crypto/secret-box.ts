@@ -17,8 +17,8 @@ export function sealedUnder(sealed: string): string {
 
 /**
  * Encrypts with AES-256-GCM, in the format `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` are the
- * keys of MASTER_KEY_PREVIOUS, which still decrypt what they encrypted. `open` throws if no key fits or the text was
- * changed.
+ * keys of MASTER_KEY_PREVIOUS. They only decrypt the texts that they encrypted before. `open` throws if no key fits or
+ * if the text was changed.
  */
 export function createSecretBox(masterKey: Buffer, previous: readonly Buffer[] = []): SecretBox {
   // A KeyObject is four times as fast as a key that is passed as bytes.

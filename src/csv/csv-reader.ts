@@ -5,7 +5,10 @@ import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../domain/conta
 import { validationError } from '../domain/errors.ts';
 import type { CsvReader, CsvRow } from '../domain/ports/csv-reader.ts';
 
-/** Number of characters that are parsed before other work of the process gets a turn. Parsing them takes 1 to 2 ms. */
+/**
+ * Number of characters that are parsed without a pause, which takes 1 to 2 ms. In the pause, other work of the process
+ * runs.
+ */
 const CHUNK = 16_384;
 /** The longest row in characters. A longer row is not a contact: it has a quote that is never closed. */
 const MAX_ROW_LENGTH = 256 * 1024;
@@ -60,8 +63,8 @@ export const csvReader: CsvReader = {
 
 /**
  * Makes the parser accept rows of any width. csv-parse creates an error with a stack for each row that is not as wide
- * as the first one. With `relax_column_count` it then ignores that error. Creating it takes 20 µs for each row, and
- * files may have millions of rows.
+ * as the first row. With `relax_column_count` it ignores the error, but still creates it. That takes 20 µs for each
+ * row, and files may have millions of rows.
  */
 function takeAnyWidth(parser: Parser): void {
   const { state } = parser as Parser & { readonly state: { readonly record: readonly string[] } };

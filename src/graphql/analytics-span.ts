@@ -1,4 +1,4 @@
-/** Greatest number of days that a span of figures may have, for counting its points. */
+/** The points of an analytics query count at most this many days of its span. */
 export const SPAN_DAYS_MAX = 3_660;
 /** Description of the argument for the end of a span. */
 export const SPAN_END =

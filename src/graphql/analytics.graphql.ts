@@ -29,11 +29,14 @@ import { Arg, Field, FieldResolver, Query } from './typed.ts';
 
 const LIMIT = 1_000;
 /**
- * Points for each day of the span, by interval. A row covers a slot of time: an hour is one slot, and days in local
- * time need several.
+ * Points for each day of the span, by interval. The points grow with the number of stored slots that the query reads.
+ * An hour is one slot. A day in a local time zone needs several slots.
  */
 const POINTS_A_DAY: Readonly<Record<AnalyticsInterval, number>> = { hour: 24, day: 2, week: 1, month: 1 };
-/** The points grow with the number of slots that are read. A slot has a row for each combination of the groups. */
+/**
+ * The points of a query. They grow with the number of slots that it reads. A slot has a row for each combination of the
+ * groups.
+ */
 const COST: FieldCost = {
   each: ({ from, to, interval, compareWith }) => {
     const perDay = POINTS_A_DAY[(interval ?? 'month') as AnalyticsInterval];
@@ -310,7 +313,10 @@ export class AnalyticsResolver {
   }
 }
 
-/** For each group, the value that a filter of messages needs to select it. Null if no filter can select it. */
+/**
+ * For each group, returns the value with which a filter of messages selects the bucket. Null if no filter can select
+ * the bucket by this group.
+ */
 const FILTERED: Readonly<Record<AnalyticsGroup, (values: AnalyticsValues) => string | null>> = {
   channel: ({ channel }) => channel,
   status: ({ status }) => status,

@@ -26,9 +26,9 @@ const MULTIPART = 'multipart/mixed';
 const MULTIPART_PROTOCOL = 'subscriptionspec=1.0';
 
 /**
- * Chooses the form by the kind of operation. Queries and mutations get JSON if the client accepts it. Clients also list
- * `text/event-stream`, but need it only for subscriptions. A subscription gets a stream only if the client names one. A
- * client that accepts anything would wait for the end of the stream, so it gets a refusal in JSON.
+ * Chooses the form by the kind of operation. Queries and mutations get JSON if the client accepts JSON, even if
+ * `Accept` also lists `text/event-stream`. A subscription gets a stream only if `Accept` names a stream. A client that
+ * accepts any type would wait for the end of the stream. So it gets a refusal in JSON.
  */
 export function answerFormOf(accept: string | undefined, isSubscription: boolean): AnswerForm | undefined {
   const ranges = mediaRangesOf(accept);

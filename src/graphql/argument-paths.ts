@@ -101,8 +101,8 @@ function placed(error: DomainError, args: readonly GraphQLArgument[]): DomainErr
 }
 
 /**
- * Translates a path of the domain. It starts at the fields of an input. In GraphQL the input itself is an argument,
- * whose name comes first.
+ * Translates a path of the domain. Such a path starts at a field of the input. In GraphQL the input is an argument, so
+ * the path starts with the argument's name.
  */
 function pathIn(args: readonly GraphQLArgument[], path: string): string {
   const [head = ''] = path.split('.');

@@ -115,7 +115,7 @@ export class ContactImportResolver {
       csv,
       environment: environment ?? undefined,
     });
-    // A dry run imports the rows before it answers. So read the import again to get its result.
+    // A dry run imports the rows before the mutation returns. So read the import again to get its result.
     return dryRun.isOpen ? run(operations.contactImports.find, { id: started.id }) : started;
   }
 

@@ -25,15 +25,15 @@ export interface GraphqlContext {
   readonly singleSignOn: SingleSignOnSignIn;
   readonly dryRuns: Pick<DryRuns, 'open'>;
   /**
-   * The session of the request. It is inside an object, because Apollo copies the context, and all copies must see a
-   * new session. `mayEnter` is true if a sign-in starts its session within the same request.
+   * The session of the request. Apollo copies the context. The session is inside an object, so that all copies see a
+   * new session. `mayEnter` is true if the session of a sign-in applies to the rest of the same request.
    */
   readonly auth: { session: Session | undefined; mayEnter: boolean };
-  /** Aborts when the client does not wait for the answer any more. */
+  /** Aborts when the client has disconnected. */
   readonly ended: AbortSignal;
   /** The scope in which the operation reads the database. */
   readonly reads: ReadScope;
-  /** True if the client only asks what the operation would cost. The operation then does not run. */
+  /** True if the client asks only for the cost of the operation. Then the operation does not run. */
   readonly isCostOnly: boolean;
   readonly budgets: Pick<Budgets, 'pointsPerMinute' | 'requestsPerMinute'>;
   /** Counts what the operation costs. */

@@ -18,14 +18,14 @@ type Arguments = Readonly<Record<string, unknown>>;
  * page: about 0.1 ms of database time.
  */
 export interface FieldCost {
-  /** Points for each time that the field is resolved. */
+  /** Points that each call of the field's resolver costs. */
   readonly each?: (args: Arguments) => number;
   /** Points if the query asks for `totalCount` of this connection. Default: `TOTAL`. */
   readonly total?: (args: Arguments) => number;
   /** True if a dry run may show the list, because it contains only what the dry run itself wrote. */
   readonly isOfDryRun?: true;
 }
-/** Points of a dry run. They are many, because a dry run holds locks and a connection of the pool that intake uses. */
+/** Points of a dry run. It costs many points, because it holds locks and a connection of the pool that intake uses. */
 const DRY_RUN = 100;
 /** Points of a `totalCount`. It is cheap, because most totals are stored or counted in blocks. */
 const TOTAL = 1;
@@ -116,8 +116,8 @@ export class Bill {
   }
 
   /**
-   * The budget's answer: how many points are left after the estimated points of this operation. Undefined before
-   * `charge`.
+   * The budget's verdict. It has the number of points that are left after the estimated points of this operation.
+   * Undefined before `charge`.
    */
   get verdict(): PointVerdict | undefined {
     return this.#paid?.verdict;
@@ -128,7 +128,7 @@ interface Billed {
   readonly bill: Bill;
 }
 
-/** Changes the resolvers of a schema, so that they count the points that they cost. */
+/** Changes the resolvers of a schema. Each resolver then adds the points of its field to the bill of the request. */
 export function countCosts(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
@@ -165,7 +165,7 @@ function objectsIn(value: unknown): number {
   return value === null || value === undefined ? 0 : 1;
 }
 
-/** Returns the connection with a `totalCount` that calls `note` when it is asked for. */
+/** Returns the connection with another `totalCount`, which calls `note` and then counts. */
 function withCountedTotal(page: object, note: () => void): object {
   if (!('totalCount' in page) || typeof page.totalCount !== 'function') return page;
   const count = page.totalCount as () => Promise<number>;

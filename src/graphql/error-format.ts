@@ -34,13 +34,14 @@ const SHOWN: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Makes an error for a wrong value at `path`. Used before anything runs. `node` is the value's place in the document.
+ * Makes an error for a wrong value at `path`, for checks before the operation runs. `node` is the value's place in the
+ * document.
  */
 export function badUserInput(path: string, message: string, node?: ASTNode): GraphQLError {
   return badInput([{ path, message }], node);
 }
 
-/** Makes one error for several wrong values. Used before anything runs. */
+/** Makes one error for several wrong values, for checks before the operation runs. */
 export function badInput(faults: readonly FieldFault[], node?: ASTNode): GraphQLError {
   const { message, details } = validationError(faults);
   return new GraphQLError(message, {
@@ -59,8 +60,8 @@ export function domainErrorOf(
 }
 
 /**
- * Changes outages below a mutation's own field to `outcome_unknown`. The change was made, and only reading its result
- * failed. So the client must not repeat the mutation.
+ * Changes errors of an outage to `outcome_unknown`, if they occurred below a mutation's own field. The change was made
+ * then, and only reading its result failed. So the client must not repeat the mutation.
  */
 export function markDone(
   errors: readonly GraphQLError[],

@@ -47,7 +47,7 @@ function partOf(content: object): string {
 
 /** Receives the results of an operation. */
 export interface ResultStream {
-  /** Aborts when nobody waits for results any more. */
+  /** Aborts when the client has disconnected, or when the stream or the operation has ended. */
   readonly closed: AbortSignal;
   /** Tells the client that the subscription has started. From now on it gets every change. */
   open(): void;
@@ -88,7 +88,7 @@ export class EventStream implements ResultStream {
     }, KEEP_ALIVE_MS);
   }
 
-  /** Aborts when the client has disconnected or the stream has ended. */
+  /** Aborts when the client has disconnected, or when the stream or the operation has ended. */
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
@@ -126,7 +126,7 @@ export class EventStream implements ResultStream {
     this.#close();
     const opening = this.#response.headersSent ? '' : this.#framing.opening;
     if (!this.#response.headersSent) this.#begin();
-    // The client has not read earlier data. It will not read the end either, so close the connection.
+    // The client has not read earlier data, so it will not read the end either. Close the connection.
     if (this.#response.writableNeedDrain) this.#response.destroy();
     else this.#response.end(opening + text);
   }

@@ -20,8 +20,8 @@ const STREAMS_OF_A_SESSION = 20;
 const STREAMS_OF_AN_ACCOUNT = 200;
 const STREAMS_OF_A_PROCESS = 1_000;
 /**
- * Share of the process's time that may be spent on results of subscriptions. It keeps the subscribers of a busy account
- * from slowing down its sends. A subscriber that misses changes because of this is told to read everything again.
+ * Share of the process's time that results of subscriptions may use. Without this limit, the subscribers of a busy
+ * account would slow down its sends. A subscriber that misses changes because of the limit gets `REFETCH`.
  */
 const SHARE_OF_TIME = 0.25;
 /**
@@ -103,17 +103,17 @@ export class EventStreams {
       for await (const shown of source as Source) {
         const objects = shown === REFETCH ? [REFETCH] : shown;
         for (const [index, result] of (await show(objects)).entries()) {
-          // Several objects together may exceed the limits of lists. Then read each object alone.
+          // Several objects together may exceed the limit on lists. If they do, read each object alone.
           const isAlone = objects.length === 1 || !isOverLimit(result);
           const [told = result] = isAlone ? [] : await show([objects[index]]);
-          // The client left, and that made the read fail. Do not log it as a fault.
+          // The client disconnected, which aborted the read. Do not log that as a fault.
           if (stream.closed.aborted) return;
           await stream.next(tell(told));
         }
       }
       stream.complete();
     } catch (error) {
-      // The client left, and that caused the error. Do not log it as a fault.
+      // The client disconnected, which caused the error. Do not log that as a fault.
       if (stream.closed.aborted) return;
       const refused = refusalOf(error, parts.requestId);
       if (refused.code === 'service_unavailable') stream.breakOff();
@@ -160,15 +160,15 @@ export class EventStreams {
       }
     } catch {
       // The database cannot be reached, so it is unknown which sessions have ended. Leave the streams open until the
-      // next check. They send nothing now anyway.
+      // next check. They send nothing meanwhile.
     }
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
     this.#timer = isNeeded ? this.#startTimer() : undefined;
   }
 
   /**
-   * The check serves all streams. So it must not run in the read scope of one of them: it would be aborted when that
-   * stream closes.
+   * Starts the timer of the next check. The check serves all streams. If it ran in the read scope of one stream, the
+   * end of that stream would abort it.
    */
   #startTimer(): NodeJS.Timeout {
     return outsideReadScopes(() => setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS));

@@ -2,8 +2,8 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse } fr
 import { LIMITS } from './limits.ts';
 
 /**
- * True if the request asks for `importContacts` and nothing else. Only this field may need a body of several megabytes.
- * The text of the query is limited as in other requests.
+ * True if the request has the field `importContacts` and no other. Only this field may need a body of several
+ * megabytes. The query text has the same limit as in other requests.
  */
 export function isContactImport(body: unknown): boolean {
   if (typeof body !== 'object' || body === null) return false;

@@ -51,7 +51,7 @@ const LIST_SIZE = 10;
 /** Number of events of a subscription that are resolved together, as one response. */
 const EVENTS_AT_ONCE = 50;
 
-/** What is known about the list that contains a selection. */
+/** The facts about the list that contains a selection. */
 interface Within {
   /** Estimated number of rows of the list. */
   readonly rows: number;

@@ -52,8 +52,8 @@ interface Asked {
 export function boundLists(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
-    // A message has one recipient for each recipient address, and about as many rows in its other lists. So count that
-    // number before a list is loaded.
+    // The number of a message's recipient addresses is known before its lists are loaded. Each list has about as many
+    // rows. So count this number first.
     const leastOf = type.name === 'Message' ? (source: unknown) => (source as Message).to.length : () => 0;
     for (const field of Object.values(type.getFields())) {
       const list = getNullableType(field.type);

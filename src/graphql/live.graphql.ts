@@ -231,8 +231,8 @@ export class LiveResolver {
 }
 
 /**
- * The same subscriptions in another form (R336). If changes were missed, they deliver a member of a union, and not an
- * error.
+ * The same subscriptions in another form (R336). If a subscriber missed changes, they deliver a member of a union
+ * instead of an error.
  */
 @Resolver()
 export class LiveUpdatesResolver {

@@ -57,7 +57,7 @@ class ConfirmedOperatorReset {
   passwordPart!: string | null;
 }
 
-/** Fields by which two operators together reset the sign-in of another one (R400). */
+/** Fields with which two operators together reset the sign-in of a third operator (R400). */
 @Resolver()
 export class OperatorResetResolver {
   @Query(() => [UserType], { nullable: true, description: 'The operators, by email. For operators.' })

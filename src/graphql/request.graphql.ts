@@ -128,7 +128,10 @@ class RequestFilter {
 }
 
 const ApiRequestConnection = connectionOf('ApiRequest', () => ApiRequestType);
-/** Filters that no index serves. The requests of an account are then read one by one; there are a bounded number. */
+/**
+ * Filters that no index serves. With one of them, the requests of an account are read one by one. The log stores a
+ * bounded number of requests.
+ */
 const UNINDEXED = [
   'statusClass',
   'errorCode',

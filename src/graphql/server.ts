@@ -87,8 +87,8 @@ const MAX_QUERY_LENGTH = 100 * 1024;
  */
 const MAX_ACCEPT_LENGTH = 1_000;
 /**
- * Number of requests that may wait for the database at the same time. The number of connections is no limit, because
- * one connection can carry any number of requests.
+ * Number of requests that may wait for the database at the same time. A limit on connections would not be enough,
+ * because one connection can carry any number of requests.
  */
 const MAX_UNDER_WAY = 500;
 
@@ -167,7 +167,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   const server = new ApolloServer<GraphqlContext>({
     schema,
     nodeEnv: 'production',
-    // Always true here. `guard` decides about introspection, because it knows the caller.
+    // Apollo allows introspection always. `guard` refuses it where needed, because it knows the caller.
     introspection: true,
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
@@ -180,8 +180,8 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     validationOptions: VALIDATION,
     logger: apolloLogger(logger),
     formatError: (formatted, error) => formatError(formatted, error, faultOf),
-    // Apollo imports each default plugin that is not named here during the start. That made the start slower, and jest
-    // refuses an import that happens between two tests.
+    // Name all default plugins here. Apollo imports the others during the start. That is slower, and jest refuses an
+    // import between two tests.
     plugins: [
       ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
@@ -550,7 +550,7 @@ function guard({
           return { http: response.http, body: { kind: 'single', singleResult: { data: null } } };
         },
         async didEncounterErrors({ errors, operation, contextValue, response }) {
-          // The client left, so its operation was cancelled. That is not a fault, and nobody reads the answer.
+          // The client disconnected, which cancelled its operation. That is not a fault, and nobody reads the answer.
           if (contextValue.ended.aborted) return;
           const isDone = operation?.operation === 'mutation' && !contextValue.dryRun.isOpen;
           if (isDone) markDone(errors, faultOf);
@@ -611,7 +611,7 @@ async function contextOf(
   reads: ReadScope,
 ): Promise<GraphqlContext> {
   warnOfProxy(options, request);
-  // Pages of other origins can neither use the cookie nor get one. This also holds for pages of the same site.
+  // A page of another origin can neither use the session cookie nor get one, even if the page is of the same site.
   const hasCookie = !isOfOtherOrigin(options.corsOrigins, request.headers);
   const { token, isCookie } = tokenOf(request, options.isSecure, hasCookie);
   const setCookie = (value: Pick<SignedIn, 'token'> | undefined) => {

@@ -128,7 +128,7 @@ class RoleMappingInput {
   defaultRole?: string | null;
 }
 
-/** Fields for signing in at an identity provider, and for its settings. */
+/** Fields for signing in at an identity provider, and for the settings of single sign-on. */
 @Resolver()
 export class SingleSignOnResolver {
   @Query(() => [SignInOfferType], {

@@ -18,7 +18,7 @@ export class SliceArgs {
   after?: string | null;
 }
 
-/** The arguments of connections that an index can also read from the end. */
+/** The arguments of connections that can also be read from their end, because an index serves them. */
 @ArgsType()
 export class TwoWaySliceArgs extends SliceArgs {
   @InputField(() => Int, {

@@ -145,8 +145,8 @@ function withCost(declare: MethodDecorator, cost: FieldCost | undefined): Method
 }
 
 /**
- * Added to the method's `length` to get the index of the argument `dryRun`. The index must be greater than that of
- * every parameter, and `length` does not count parameters with a default value.
+ * The index of the argument `dryRun` is the method's `length` plus this number. The index must be greater than the
+ * index of every parameter, and `length` does not count parameters with a default value.
  */
 const DRY_RUN_PLACE = 20;
 const DRY_RUN =

@@ -21,7 +21,7 @@ type ShownUsage = UsageRow & { readonly currency: string };
 
 const HOUR_MS = 3_600_000;
 /**
- * There is a row of usage for each hour and each combination of groups. So the points grow with the hours and the
+ * Usage has a row for each hour and each combination of groups. So the points grow with the number of hours and of
  * groups.
  */
 const COST: FieldCost = {

@@ -10,7 +10,7 @@ import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver } from './typed.ts';
 import { WebhookType } from './webhook.graphql.ts';
 
-/** The points grow with the hours that are read. Each hour has a row for each event type and status. */
+/** The points grow with the number of hours that the query reads. An hour has a row for each event type and status. */
 const COST: FieldCost = { each: ({ from, to }) => 10 + 2 * daysIn(from, to, SPAN_DAYS_MAX) };
 
 @ObjectType('WebhookAnalyticsBucket', {

@@ -56,7 +56,7 @@ function createApp(
   app.enable('case sensitive routing');
   app.set('query parser', 'simple');
   const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
-  // `text` is undefined if the peer has disconnected: then it has no IP address.
+  // If the peer has disconnected, the socket has no IP address, and `text` is undefined.
   app.set('trust proxy', (text: string | undefined) => {
     const address = text === undefined ? undefined : parseForwardedAddress(text);
     return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
@@ -149,8 +149,8 @@ export async function startHttpServer(
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Node itself would refuse a request without Host, but without the headers of every answer (R4). So switch that
-      // off. The code below refuses such requests.
+      // Node would refuse a request without Host, but its answer lacks the headers that every answer has (R4). So
+      // switch Node's check off. The code below refuses such requests.
       requireHostHeader: false,
       IncomingMessage: withExpressPrototype(IncomingMessage, app.request),
       ServerResponse: withExpressPrototype(ServerResponse, app.response),
@@ -183,8 +183,8 @@ export async function startHttpServer(
       new Promise((resolve) => {
         graphql.drain();
         stalledReaders.closing();
-        // A kept-alive connection counts as open until its peer closes it. So close idle ones again and again until
-        // none is left.
+        // A kept-alive connection stays open until its peer closes it. So close idle connections repeatedly until none
+        // is left.
         const idle = setInterval(() => server.closeIdleConnections(), 100);
         const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
         server.close(() => {

@@ -5,7 +5,7 @@ import type { SystemCaller } from '../domain/caller.ts';
 import type { ProviderState } from '../domain/ports/routing.ts';
 import { uuidTime } from '../domain/uuid.ts';
 
-/** The caller under which the metrics run operations. */
+/** The caller of the operations that the metrics run. */
 const METRICS: SystemCaller = { kind: 'system', name: 'metrics' };
 const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 

@@ -61,8 +61,8 @@ const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarde
 
 /**
  * True if the request may read the metrics. With a token configured, the request must have it. Without one, only
- * requests from this machine may read them. A forwarded request does not count as local: behind a proxy on this machine
- * every request comes from loopback.
+ * requests from this machine may read them. A forwarded request does not count as local: a proxy on this machine makes
+ * every request come from loopback.
  */
 function mayReadMetrics(request: Request, token: string | undefined): boolean {
   if (token === undefined) {

@@ -15,8 +15,8 @@ import { OutageLog } from '../runtime/outage-log.ts';
 /** A verdict is reused for this time, in milliseconds. */
 const FRESH_MS = 1_000;
 /**
- * Age in ms from which a refused request makes a verdict stale. It limits the number of checks when many requests are
- * refused.
+ * A refused request makes a verdict stale only if the verdict is older than this, in ms. So many refused requests do
+ * not cause many checks.
  */
 const UNDOUBTED_MS = 100;
 /** A part that does not answer within this time, in ms, is not ready. */
@@ -35,7 +35,7 @@ export type Verdict =
       /** Set if this copy of the data is held: the process answers reads and sends nothing. */
       readonly held?: { readonly reason: string };
     }
-  /** `reason` is text for the operator. It names no internals. */
+  /** `reason` is a text for the operator without internal details. */
   | { readonly isReady: false; readonly check: ReadinessPart['name']; readonly reason: string };
 
 interface ReadinessOptions {
@@ -51,8 +51,8 @@ interface ReadinessOptions {
 }
 
 /**
- * Checks when somebody asks. Only one check runs at a time. Everybody who asks during the check, or within a second
- * after it, gets its verdict.
+ * Checks on demand. Only one check runs at a time. All calls during a check, and within a second after it, get the
+ * verdict of this check.
  */
 export class Readiness {
   readonly #options: ReadinessOptions;
@@ -131,7 +131,7 @@ export class Readiness {
   }
 }
 
-/** The reason that is shown if the error itself gives none. */
+/** The reason of a part whose error has no reason of its own. */
 const WORDS: Readonly<Record<ReadinessPart['name'], string>> = {
   database: 'the database refuses a write; the log says why',
   queue: 'the job queue does not work; the log says why',

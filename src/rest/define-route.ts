@@ -77,8 +77,8 @@ export interface RouteDefinition<
     input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
   ) => Promise<RouteAnswer<z.input<Response>>>;
   /**
-   * Finds the stored answer to an earlier request with this idempotency key. Called if a request is refused: a repeated
-   * request gets the first answer, even if its body differs from the first one (R19).
+   * Finds the stored answer to an earlier request with this idempotency key. Called if a request is refused. A repeated
+   * request gets the first answer, even if its body differs from the first body (R19).
    */
   readonly replay?: (input: {
     readonly caller: ApiKeyCaller;
@@ -87,7 +87,7 @@ export interface RouteDefinition<
   }) => Promise<RouteAnswer<z.input<Response>> | undefined>;
 }
 
-/** A route as the router and the OpenAPI document use it: without the types of its own schemas. */
+/** A route without the types of its own schemas, for the router and the OpenAPI document. */
 export type Route = Omit<RouteDefinition<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
   readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<RouteAnswer<unknown>>;
 };

@@ -36,7 +36,7 @@ import { routes } from './routes/all.ts';
 const MAX_BODY_BYTES = 1024 * 1024;
 /**
  * Number of requests that may wait for the database: about 100 ms of work. If the database becomes ten times slower,
- * the last one waits about a second.
+ * the last request waits about a second.
  */
 const MAX_CONCURRENT_REQUESTS = 500;
 
@@ -60,10 +60,10 @@ export interface RestOptions {
   readonly maxConcurrentRequests?: number;
 }
 
-/** What is known of a request while it is handled: for its answer, and for the request log (R415). */
+/** The facts about a request that its answer and the request log (R415) need. */
 interface Exchange extends Seen {
   readonly requestId: string;
-  /** When it came, in ms of a monotonic clock. */
+  /** When the request arrived, in ms of a monotonic clock. */
   readonly startedMs: number;
   rawBody: Buffer | undefined;
   /** The body of the answer. */
@@ -217,10 +217,13 @@ async function respond(
   }
 }
 
-/** Largest body in bytes that the request log gets. It keeps no larger one. */
+/** The request log gets no body that is larger than this, in bytes, because it would not store it. */
 const LOGGED_BODY_BYTES = 16_384;
 
-/** Notes the request in the log of its account (R415). A request that has shown no key belongs to no account. */
+/**
+ * Adds the request to the request log of its account (R415). A request that has not shown a key's secret belongs to no
+ * account and is not logged.
+ */
 function logRequest(
   { requestLog }: RestOptions,
   request: Request,

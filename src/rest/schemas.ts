@@ -85,8 +85,8 @@ export const idParams = z.object({
 });
 
 /**
- * A list of phone numbers. Numbers are checked one by one, and only valid ones are stored. If a text cannot be stored,
- * its number is invalid (R170), but the request is not refused.
+ * A list of phone numbers. Numbers are checked one by one, and only valid numbers are stored. A text that cannot be
+ * stored counts as an invalid number (R170), and does not refuse the request.
  */
 export const phoneNumbers = z.string().transform((text) => storable(text));
 

@@ -10,7 +10,7 @@ import { presentRequest } from '../runtime/request-scope.ts';
 
 /**
  * Writes a log line for each step of each message, with its id, at the level `debug` (R347). A line names no recipient
- * and no content. There are many lines, so use it only if the logger writes that level.
+ * and no content. It writes many lines, so use it only if the logger writes the level `debug`.
  */
 export class MessageLog implements Measurements {
   readonly #logger: Logger;

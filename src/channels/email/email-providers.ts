@@ -18,7 +18,8 @@ export interface EmailContext {
 }
 
 /**
- * Returns the email route that EMAIL_URL configures, with its providers in the order of failover. Empty without a URL.
+ * Returns the email route that EMAIL_URL configures. Its providers are in the order of failover. Without a URL, returns
+ * an empty list.
  */
 export function emailRoutes(
   urls: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Decides the outcome of one mail from the server's answer, or from the error if there is no answer. 4xx is retried,
- * 5xx is not (R23).
+ * Decides the outcome of one mail from the server's answer. Without an answer, decides from the error. A mail is
+ * retried after 4xx and not after 5xx (R23).
  */
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 
@@ -28,7 +28,10 @@ export interface ReadFailure {
   readonly fault: 'server' | 'mail' | 'program';
 }
 
-/** Codes that demand a login or encryption. The operator must fix the settings, so the mail is retried until then. */
+/**
+ * Codes with which the server demands a login or encryption. The mail is retried, because the operator can fix the
+ * settings.
+ */
 const LOGIN_WANTED = [530, 534, 535, 538];
 const SERVICE_CLOSING = 421;
 const BAD_SEQUENCE = 503;
@@ -40,8 +43,8 @@ const NO_CONNECTION =
 const NO_GREETING = /^(Connection timeout|Greeting never received)/;
 
 /**
- * Returns the outcome of a mail to `to` that ended with `error`. If several recipients were refused, only the answer
- * about `to` counts.
+ * Returns the outcome of a mail to `to` that ended with `error`. If the server refused several recipients, only its
+ * answer about `to` counts.
  */
 export function readFailure(error: SmtpError, to: string): ReadFailure {
   const own = error.rejectedErrors?.find((rejected) => rejected.recipient === to) ?? error;

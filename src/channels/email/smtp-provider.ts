@@ -200,8 +200,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       const refusals: readonly SmtpError[] = info.rejectedErrors ?? [];
       return new Map(refusals.map((error) => [error.recipient ?? '', readFailure(error, '').outcome]));
     } catch (error) {
-      // If the server answered another mail since this one began, the server works. Then this failure must not stop
-      // other mails.
+      // If the server has answered another mail since this mail began, the server works. Then this failure must not
+      // stop other mails.
       const isWorking = this.#upAt > begunAt;
       const failures = recipients.map((to): [string, ReadFailure] => [
         to,
@@ -274,7 +274,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if (this.#health.detail !== detail)
       this.#logger.warn({ reason: detail }, 'the mail server cannot be used');
     this.#health = { state: 'down', detail };
-    // Mails that wait for a connection would fail in the same way. Let them fail now and not after a timeout.
+    // Mails that wait for a connection would fail in the same way. So let them fail now, before their timeout.
     this.#connections.rejectWaiters();
   }
 }
@@ -292,8 +292,8 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
     ...(settings.greeting === undefined ? {} : { name: settings.greeting }),
     ...signatureOf(options.dkim, options.dkim?.domainName),
     maxConnections: CONNECTIONS,
-    // nodemailer retries a mail once if it took a kept connection that the server had closed. No byte of the mail was
-    // sent then.
+    // nodemailer retries a mail once if the server had closed the kept connection. In that case it had sent no byte of
+    // the mail.
     maxRequeues: 1,
     connectionTimeout: timing.connectTimeoutMs,
     greetingTimeout: timing.connectTimeoutMs,
@@ -309,7 +309,7 @@ function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
 }
 
-/** Returns nodemailer's option that signs for a domain. Empty if mails are not signed. */
+/** Returns nodemailer's options for signing mails for a domain. Empty if mails are not signed. */
 function signatureOf(dkim: DkimSigning | undefined, domainName: string | undefined) {
   if (dkim === undefined || domainName === undefined) return {};
   return { dkim: { domainName, keySelector: dkim.keySelector, privateKey: dkim.privateKey } };

@@ -2,8 +2,8 @@ import { Semaphore } from '../../runtime/semaphore.ts';
 
 /**
  * Limits the concurrent requests of one account to one origin. Many accounts use the same origins, such as a push
- * service. With a common limit, one account's slow receiver would block the others. Requests wait here and not in
- * undici's queue, because undici would open sockets for requests that have already timed out.
+ * service. With a common limit for all accounts, one account's slow receiver would block the other accounts. Requests
+ * wait here and not in undici's queue, because undici would open sockets for requests that have already timed out.
  */
 export class ConnectionLimits {
   readonly #limit: number;

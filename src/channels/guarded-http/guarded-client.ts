@@ -109,8 +109,8 @@ const MAX_DIALLED = 4;
 const MAX_CONNECT_MS_BEFORE_NEXT = 2_000;
 
 /**
- * The same failure is reported to the operator once in this time, in ms. At most `MAX_CONCEALED` failures are
- * remembered for that.
+ * The operator gets the same failure only once in this time, in ms. The client remembers at most `MAX_CONCEALED`
+ * failures for that.
  */
 const CONCEALED_EVERY_MS = 60_000;
 const MAX_CONCEALED = 1_000;
@@ -118,7 +118,7 @@ const MAX_CONCEALED = 1_000;
 /** Number of parsed URLs in the cache. Their host names are still resolved and judged for each request. */
 const MAX_TARGETS = 1_000;
 
-/** Creates the client. Throws if `allowedNetworks` cannot be read. */
+/** Creates the client. Throws if `allowedNetworks` has an invalid entry. */
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
   const { allowedNetworks, requireHttps, maxConnectionsPerAccount, tls, dial } = options;
   const guard = createAddressGuard(allowedNetworks);
@@ -158,8 +158,8 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   };
 
   const judge = (target: Target, addresses: readonly string[]): readonly string[] => {
-    // One forbidden address is enough to refuse the whole name. A client may use any of the addresses, and a name with
-    // both kinds is an attack.
+    // One forbidden address is enough to refuse the whole name. The client could connect to any of the addresses. A
+    // name with allowed and forbidden addresses is an attack.
     for (const address of addresses) {
       const refusal = refusalOf(guard, address, target.port, target.host);
       if (refusal) throw refusal;
@@ -277,7 +277,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   return { checkUrl, request, close };
 }
 
-/** True if the deadline has passed. Node's timers may fire a millisecond early, so it counts as passed 2 ms before. */
+/** True if the deadline has passed, or passes within 2 ms, because Node's timers may fire a millisecond early. */
 const isOver = (deadline: number): boolean => performance.now() >= deadline - 2;
 
 const shuttingDown = () => new GuardedHttpError('client_closed', 'the gateway is shutting down');

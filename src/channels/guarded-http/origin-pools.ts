@@ -63,8 +63,8 @@ export class OriginPools {
   }
 
   /**
-   * Returns `addresses` in another order: first the one that has open connections. So connections are reused even if
-   * DNS changes the order of its answers.
+   * Moves the address with open connections to the front of `addresses`. So connections are reused even if DNS changes
+   * the order of its answers.
    */
   order(origin: string, addresses: readonly string[]): readonly string[] {
     const pinned = this.#entries.get(origin)?.address;
@@ -74,8 +74,8 @@ export class OriginPools {
 
   /**
    * Returns the pool of `target` that connects to `address`. A pool for another address finishes its requests and
-   * closes. The caller must dispatch its request in the same tick. A socket that this dispatch opens must be
-   * established by `connectBy`, a later one by `deadline` (performance.now, ms).
+   * closes. The caller must dispatch its request in the same tick. If the dispatch opens a socket, the socket must be
+   * established by `connectBy`. A socket that is opened later must be established by `deadline` (performance.now, ms).
    */
   lease(target: Target, address: string, connectBy: number, deadline: number): Lease {
     let entry = this.#entries.get(target.origin);

@@ -30,9 +30,9 @@ export interface RawResponse {
 }
 
 /**
- * Sends one request. Resolves with the complete answer, with the first `maxResponseBytes` of its body, or with what
- * arrived before a failure or the deadline. The socket is kept only after a complete answer. Rejects with
- * `GuardedHttpError` if no status line arrived.
+ * Sends one request. Resolves with the answer, and with at most `maxResponseBytes` of its body. If a failure or the
+ * deadline ends the answer early, resolves with the part that arrived. The socket is kept only after a complete answer.
+ * Rejects with `GuardedHttpError` if no status line arrived.
  */
 export function dispatchOnce(pool: Pool, request: DispatchRequest): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
@@ -74,7 +74,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // The request timed out while it waited in the pool. Throw here, so that the socket stays open for other requests.
-    // To abort the request would destroy the socket.
+    // An abort would destroy the socket.
     if (this.#settled) throw new GuardedHttpError('timeout', 'the request is over');
     this.#controller = controller;
   }

@@ -180,8 +180,8 @@ export class ApnsProvider implements Provider<PushSubmission> {
 
 /**
  * Returns the outcome for a token that Apple calls invalid since `timestamp`. If the app registered the token again
- * after that time, the device is kept. `BadDeviceToken` does not remove a device: a gateway that uses the wrong one of
- * Apple's two environments gets it for every token.
+ * after that time, the device is kept. `BadDeviceToken` does not remove a device: Apple has two environments, and a
+ * gateway that uses the wrong one gets this answer for every token.
  */
 function gone(code: string, timestamp: unknown, { target }: PushSubmission): SubmitOutcome {
   if (typeof timestamp === 'number' && target.registeredAt.getTime() > timestamp) {

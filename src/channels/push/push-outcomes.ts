@@ -17,7 +17,7 @@ export function unavailable(reason: string, definitelyNotSent: boolean, retryAft
   };
 }
 
-/** Returns for how many more seconds the platform may keep the message. Undefined if there is no limit. */
+/** Returns the number of seconds for which the platform may still keep the message. Undefined if there is no limit. */
 export function secondsToKeep(submission: PushSubmission, nowMs: number): number | undefined {
   if (submission.keepUntil === undefined) return undefined;
   return Math.max(0, Math.round((submission.keepUntil.getTime() - nowMs) / 1000));

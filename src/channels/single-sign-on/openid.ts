@@ -5,8 +5,8 @@ import type { GuardedClient } from '../guarded-http/guarded-client.ts';
 const TIMEOUT_MS = 10_000;
 const MAX_RESPONSE_BYTES = 512 * 1024;
 /**
- * With `isFresh`, the largest age in seconds of the sign-in at the provider. The next line is the largest difference
- * between the clocks of provider and gateway.
+ * With `isFresh`, the sign-in at the provider may be at most this many seconds ago. The constant after it is the
+ * largest difference between the clocks of provider and gateway, in seconds.
  */
 const FRESH_SECONDS = 60;
 const CLOCK_TOLERANCE_SECONDS = 30;

@@ -25,8 +25,8 @@ export interface ApiAnswer {
 }
 
 /**
- * What an answer means. `own`: the operator must fix the account, its credentials or its credit. This affects all
- * messages.
+ * The meaning of an answer. `own`: the operator must fix the account, its credentials or its credit, because all
+ * messages fail.
  */
 export type ApiOutcome = SubmitOutcome | { readonly kind: 'own'; readonly reason: string };
 
@@ -46,7 +46,7 @@ export interface HttpCarrierApi {
   request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
     readonly form: Readonly<Record<string, string>>;
   };
-  /** Reads an answer with any status except 408, 429 and 5xx. */
+  /** Reads an answer. Answers with the status 408, 429 or 5xx are handled before. */
   read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
   /**
    * The request that reads the account's balance. It also checks the credentials. Undefined if the API has no such

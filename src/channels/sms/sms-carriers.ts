@@ -63,8 +63,8 @@ export function smsRoutes(
 }
 
 /**
- * Returns a function that reads callbacks. Accounts at the same kind of carrier share a path. A callback belongs to the
- * first account that accepts it. So accounts that accept any callback are asked last.
+ * Returns a function that reads callbacks. All accounts of the operator at one kind of carrier share a path. A callback
+ * belongs to the first account that accepts it. So accounts that accept any callback come last.
  */
 function readCallbacks(overHttp: readonly HttpCarrier[]): ReadSmsCallback {
   const isOpen = ({ api }: HttpCarrier) => api.openCallbacks !== undefined;

@@ -31,8 +31,8 @@ export class OwnReceiver {
   }
 
   /**
-   * True only for a URL of the receiver, compared before decoding or normalising. False for any other spelling, path,
-   * port or host.
+   * True only for a URL of the receiver. The URL is compared without decoding or normalising. Any other spelling, path,
+   * port or host returns false.
    */
   admits(url: string): boolean {
     const prefix = this.#prefix;

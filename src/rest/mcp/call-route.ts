@@ -19,7 +19,7 @@ export interface RouteCall {
 
 export interface RouteCallContext {
   readonly operations: Operations;
-  /** Records that the key was allowed to use an operation (R276). */
+  /** Called when a scope of the key has allowed an operation, to record the use (R276). */
   readonly note: (operation: Pick<Operation<never, unknown>, 'name' | 'access'>) => void;
 }
 

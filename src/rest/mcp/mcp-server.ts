@@ -144,7 +144,7 @@ function createServer(options: McpOptions): McpServer {
               body,
               idempotencyKey: typeof key === 'string' ? key : undefined,
             },
-            // The call can only choose the sandbox. A sandbox key stays in the sandbox, whatever the call says.
+            // A call may choose the sandbox. A sandbox key stays in the sandbox without regard to the call.
             isMeant === true ? caller : { ...caller, environment: 'sandbox' },
           ) as Promise<object>,
         ),

@@ -23,7 +23,7 @@ export interface RouteAccess {
   readonly isWebhookRegistration: boolean;
 }
 
-/** What is known of a request while it is handled. */
+/** The facts about a request that are found while it is handled. */
 export interface Seen {
   /** The headers of the answer. */
   readonly headers: AnswerHeaders;
@@ -88,8 +88,7 @@ export class Admission {
         this.#note(error, request);
         if (error.hasEnded) seen.key = error.credentials?.key;
       }
-      // Count the request by IP address. A client that does not know the key's secrets must not use up the key's
-      // budget.
+      // Count the request against its IP address. A client without the key's secrets must not use up the key's budget.
       if (error instanceof DomainError) await this.countByAddress(request, headers);
       throw error;
     }

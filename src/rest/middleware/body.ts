@@ -40,8 +40,8 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
 }
 
 /**
- * Returns the body if all of it has arrived already, as most small bodies have at this moment. Otherwise returns
- * undefined. The caller then uses `readBody`, which waits for the body or refuses it.
+ * Returns the body if all of it has arrived. Most small bodies have arrived at this moment. Otherwise returns
+ * undefined. Then the caller uses `readBody`, which waits for the body or refuses it.
  */
 export function bufferedBody(request: IncomingMessage, maxBytes: number): Buffer | undefined {
   const length = Number(request.headers['content-length']);

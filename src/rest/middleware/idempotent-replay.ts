@@ -12,7 +12,7 @@ interface KeySources {
 
 /**
  * Returns the stored answer for the idempotency key of a request that was refused with `error`. A repeated request gets
- * the first answer, even if its body differs from the first one (R19). Throws `error` if there is no stored answer.
+ * the first answer, even if its body differs from the first body (R19). Throws `error` if there is no stored answer.
  */
 export async function replayOf(
   route: Route,
@@ -21,8 +21,8 @@ export async function replayOf(
   error: unknown,
 ): Promise<RouteAnswer<unknown>> {
   if (!route.replay || !(error instanceof DomainError)) throw error;
-  // The lookup needs the database, which just failed. If the lookup failed too, its error would tell the client to try
-  // again, and that could send twice.
+  // The outcome of the send is unknown, because the database failed. The lookup may fail, too. Its error would tell the
+  // client to try again, which could send the message twice.
   if (error.code === 'outcome_unknown') throw error;
   const idempotencyKey = keyOf(sources, error);
   const earlier =

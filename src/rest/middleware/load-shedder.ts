@@ -1,6 +1,6 @@
-/** Time in ms for which the reduced limit holds after a refusal. The refusal's `Retry-After` is the same time. */
+/** After a refusal, the reduced limit holds for this time, in ms. `Retry-After` of the refusal is the same time. */
 const REDUCED_MS = 1_000;
-/** Fraction of the limit that holds after a refusal. With a longer queue, every request would only wait longer. */
+/** After a refusal, only this fraction of the limit holds. A longer queue would only make every request wait longer. */
 const REDUCED_SHARE = 1 / 2;
 
 /**

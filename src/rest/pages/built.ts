@@ -1,7 +1,7 @@
 import { extname, join } from 'node:path';
 import type { NextFunction, Request, Response } from 'express';
 
-/** A file name without path separators. So a request cannot name files outside the assets folder. */
+/** Matches a file name without path separators. So a request cannot name a file outside the assets folder. */
 const ASSET = /^[\w-]+(\.[\w-]+)+$/;
 /** Browsers may keep an asset for a year. It never changes, because its name contains a hash of its content. */
 const FOREVER = 'public, max-age=31536000, immutable';

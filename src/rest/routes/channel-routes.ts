@@ -1,4 +1,4 @@
-/** What the routes of all channels share: schemas, sends, histories and lookups. */
+/** The common parts of the routes of all channels: schemas, sends, histories and lookups. */
 import { z } from 'zod';
 import { ENVIRONMENTS } from '../../domain/caller.ts';
 import { DomainError, validationError } from '../../domain/errors.ts';
@@ -227,8 +227,9 @@ const historyQuery = pageQuery.extend({
 });
 
 /**
- * Defines the history route of a channel, newest messages first (R20). New messages move older ones to later pages. So
- * a client that reads page by page may see a message twice, but misses none. With `until` it sees each message once.
+ * Defines the history route of a channel, newest messages first (R20). New messages move older messages to later pages.
+ * So a client that reads page by page may see a message twice, but misses no message. With `until`, the client sees
+ * each message once.
  */
 export function historyRoute(channel: Channel, name: string, tag: string): Route {
   return defineRoute({

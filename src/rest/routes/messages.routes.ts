@@ -34,8 +34,8 @@ const smsMembers = {
   }),
 };
 const smsMessage = z.object(smsMembers).meta({ id: 'SmsMessage' });
-// The same function builds the messages of all channels. So TypeScript only knows the general type of `metadata`, and
-// the cast gives this schema that type.
+// The same function builds the messages of all channels, so TypeScript knows only the general type of `metadata`. The
+// cast gives the schema this general type.
 const smsDetails = z
   .object({ ...smsMembers, ...detailMembers })
   .meta({ id: 'SmsDetails' }) as unknown as typeof messageDetails;

@@ -71,8 +71,8 @@ export function isBadCredentials(status: number): boolean {
 }
 
 /**
- * Says what a status other than ESME_ROK means for a submission. A status that SMPP does not define counts as
- * permanent. Carriers use such statuses for barred senders and empty accounts, which no retry fixes.
+ * Returns what a status other than ESME_ROK means for a submission. A status that SMPP does not define counts as
+ * permanent. Carriers use such statuses for barred senders and empty accounts. No retry helps in these cases.
  */
 export function refusalKind(status: number): 'throttled' | 'temporary' | 'permanent' {
   if (THROTTLING.has(status)) return 'throttled';

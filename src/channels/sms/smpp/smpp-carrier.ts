@@ -34,7 +34,7 @@ import type { Answer, SmppSession } from './smpp-session.ts';
 import { type BindRole, parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './submit-sm.ts';
 
-/** How often a later part is sent while the carrier throttles it. After that, the whole message fails. */
+/** A later part that the carrier throttles is sent at most this many times. Then the whole message fails. */
 const LATER_PART_TRIES = 3;
 /**
  * The retry of a skipped message (see smpp-session.ts) waits this many times `submitTimeoutMs`. The message held a
@@ -127,7 +127,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
         if ('kind' in session) return session;
         if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
         if (signal.aborted) return notSent('the SMPP window was full');
-        // Do not wait for the next session of this carrier. Another carrier can send the message sooner.
+        // Do not wait for the next session of this carrier, because another carrier can send the message sooner.
         if (session.isRetired) return notSent('the SMSC does not answer earlier messages');
         // The session has ended or is stopping. The next turn of the loop waits for a new session.
       }
@@ -230,8 +230,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
   }
 
   /**
-   * Sends a later part. It is better to complete a partly sent message. So this waits while the carrier throttles, and
-   * ignores the caller's signal.
+   * Sends a later part. A partly sent message should be completed. So this method waits while the carrier throttles,
+   * and ignores the caller's signal.
    */
   async #sendLaterPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
     for (let tries = 1; ; tries++) {

@@ -127,7 +127,7 @@ export class SmppSession {
     });
   }
 
-  /** Sends a submit_sm. If it becomes overdue, it is skipped, or it retires the session. */
+  /** Sends a submit_sm. An overdue submission is skipped, or it retires the session. */
   async submit(fields: PduFields, onLate: OnLate): Promise<Answer> {
     const { submitTimeoutMs } = this.#options.settings.timing;
     const sentAt = performance.now();

@@ -38,8 +38,9 @@ export class SubmitWindow {
   }
 
   /**
-   * Waits for a place for the first part of a message. Resolves with true if it got one. After each true, call
-   * `release` once. Resolves with false if it was aborted, refused or closed.
+   * Waits for a place for the first part of a message. Resolves with true when the part has a place. After each true,
+   * call `release` once. Resolves with false if `signal` aborts, if new messages are refused, or if the window is
+   * closed.
    */
   async acquire(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted || this.#newRefused) return false;
