@@ -102,8 +102,9 @@ const ACCOUNTS = `
   CREATE INDEX accounts_search ON accounts USING gin (search_terms('', lower(name) || E'\\n' || lower(email), '{}'));
   ALTER INDEX accounts_search ALTER COLUMN 1 SET STATISTICS 0; -- No plan uses them, and ANALYZE would take long.
 
-  -- Progress of retention. It is not in accounts, because every send locks that row. Messages up to erased_seq have no
-  -- text any more, except those in retention_waiting. Messages up to removed_seq are deleted: the rest has no gaps.
+  -- Progress of retention. It is not in accounts, because every send locks the account's row. The texts of messages up
+  -- to erased_seq are erased. Excluded are messages in retention_waiting. Messages up to removed_seq are deleted: the
+  -- rest has no gaps.
   CREATE TABLE message_retention (
     account_id uuid NOT NULL REFERENCES accounts,
     channel text NOT NULL CHECK (channel IN ${CHANNELS}),

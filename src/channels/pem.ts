@@ -17,8 +17,8 @@ export function pemOf(setting: string): string {
 }
 
 /**
- * Returns the certificates in a PEM file, such as those of a company's own certificate authority. Throws an Error that
- * names the file and says what is wrong.
+ * Returns the certificates in a PEM file, such as the certificates of a company's own certificate authority. Throws an
+ * Error that names the file and says what is wrong.
  */
 export function readCaBundle(path: string): string {
   let text: string;

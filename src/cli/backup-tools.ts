@@ -34,7 +34,7 @@ export interface BaseReport {
   readonly masterKey: string;
 }
 
-/** Called with the number of bytes that are done and the number that are expected. */
+/** Called with two numbers of bytes: the bytes that are done, and the bytes that are expected. */
 export type OnProgress = (done: number, expected: number) => void;
 
 export interface RestoreReport {

@@ -346,7 +346,7 @@ function fromVariables(values: z.output<typeof variables>) {
             clientSecret: values.OIDC_CLIENT_SECRET ?? '',
             roleClaim: values.OIDC_ROLE_CLAIM,
           },
-    /** Name servers for the TXT records of accounts' domains. Empty: those of the system. */
+    /** Name servers for the TXT records of accounts' domains. Empty: the name servers of the system are used. */
     dnsServers: values.DNS_SERVERS,
     /**
      * The lowest level that is logged. Undefined: the server logs from level `info`, and the command line logs nothing.

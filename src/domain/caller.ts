@@ -25,8 +25,9 @@ export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
 /**
- * The rows that a caller may read and change: those of one account and one environment. If `environment` is undefined,
- * the rows of both environments (R199–R201). For any other row the caller gets `not_found`, and lists leave it out.
+ * The rows that a caller may read and change: the rows of one account and one environment. If `environment` is
+ * undefined, the rows of both environments (R199–R201). For any other row the caller gets `not_found`, and lists leave
+ * out that row.
  *
  * Stores that serve API keys take a `Visibility` or an `AccountEnvironment` instead of an account id, so that no
  * operation can forget the environment.
@@ -166,8 +167,8 @@ function refusalOfRole(access: Access, caller: Caller): DomainError | undefined 
 }
 
 /**
- * Returns the scope of a key that gives the access, a narrow one rather than FULL_ACCESS. Undefined if no scope gives
- * it or none is needed.
+ * Returns the scope of a key that gives the access. A narrow scope takes precedence over FULL_ACCESS. Undefined if no
+ * scope gives the access, or if no scope is needed.
  */
 export function admittingScope({ scopes: wanted }: Access, own: readonly Scope[]): Scope | undefined {
   if (wanted === undefined || wanted === 'any') return undefined;

@@ -58,7 +58,7 @@ export function namesGraphql(accept: string | undefined): boolean {
  */
 export function isSubscription(parameters: unknown): boolean {
   const { query, operationName } = Object(parameters) as { query?: unknown; operationName?: unknown };
-  // Search for the word first. Most requests do not contain it, and then they need not be parsed here.
+  // Search for the word `subscription` first. Most requests do not contain it, and need not be parsed here.
   if (typeof query !== 'string' || !query.includes('subscription')) return false;
   try {
     const document = parse(query, { maxTokens: LIMITS.tokens, noLocation: true });

@@ -94,7 +94,10 @@ const COMMON_CODES: readonly ErrorCode[] = [
   'unauthorized',
 ];
 
-/** Returns the `codes` of `@errors` for a mutation, sorted: the codes of its own and those of every mutation. */
+/**
+ * Returns the `codes` of `@errors` for a mutation, sorted. They are its own codes and the codes that every mutation
+ * has.
+ */
 export function mutationCodes(own: readonly ErrorCode[]): readonly string[] {
   return [...new Set([...own, ...COMMON_CODES].map(codeOf))].sort();
 }

@@ -14,7 +14,7 @@ import { mutationCodes } from './error-codes.ts';
 
 /** Extensions of a field that the decorator `Mutation` sets (typed.ts). */
 export interface MutationExtensions {
-  /** Error codes of this mutation, in addition to those that every mutation can answer. */
+  /** The mutation's own error codes. Every mutation has some further codes. */
   readonly errors?: readonly ErrorCode[];
 }
 

@@ -153,9 +153,9 @@ const DRY_RUN =
   'Whether to only answer what it would do: everything is checked and done, then undone. Ids and secrets in the answer never exist. Default: false.';
 
 /**
- * Declares a field of `Mutation`. `errors` are its error codes in addition to those of every mutation. The schema's
- * `@errors` shows all of them. With `canDryRun` the field has the argument `dryRun` (dry-run.ts), which is not passed
- * to the method.
+ * Declares a field of `Mutation`. `errors` are its own error codes, in addition to the codes that every mutation has.
+ * The schema's `@errors` shows all of them. With `canDryRun` the field has the argument `dryRun` (dry-run.ts), which is
+ * not passed to the method.
  */
 export function Mutation<
   const Type,

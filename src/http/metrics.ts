@@ -11,7 +11,7 @@ const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** A number of attempts that is larger than that of any recipient. */
+/** A number of attempts that no recipient reaches. */
 const ANY_ATTEMPTS = 2 ** 31 - 1;
 
 /**

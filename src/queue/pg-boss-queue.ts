@@ -49,8 +49,8 @@ const LOOK = `SELECT EXISTS (SELECT FROM job_leases WHERE due_at < now()) AS lap
       AND j.start_after < ${SCHEMA}.job_now())) AS due`;
 /**
  * The first ids in the data of submit or webhook jobs, smallest first. Ids of messages and deliveries begin with their
- * creation time. Only the jobs that are due first are read, because a backlog can have very many. A job of scheduled
- * messages counts when it is due.
+ * creation time. Only the jobs that were due first are read, because a backlog can have very many jobs. Leaves out the
+ * first job of a scheduled message until it is due.
  */
 const OLDEST = `SELECT id FROM (
     SELECT job->'data'->$2->>0 AS id FROM job_leases WHERE queue = ANY($1::text[])
@@ -93,7 +93,7 @@ export interface QueueOptions {
  * pg-boss. NOTIFY announces jobs to other processes. A timer fetches deferred jobs when they are due.
  */
 export class PgBossQueue implements JobQueue {
-  /** The gateway's own statements on the queue, without those of pg-boss. */
+  /** The gateway's own statements on the queue. The statements of pg-boss are not included. */
   static readonly statements = [
     ...jobLeases.statements,
     { name: 'queue-look', text: LOOK },
@@ -259,12 +259,12 @@ export class PgBossQueue implements JobQueue {
     >;
   }
 
-  /** Returns up to 100 ids of messages with a submit job: those that have waited longest. */
+  /** Returns up to 100 ids of the messages whose submit jobs have waited longest. */
   oldestMessages(): Promise<string[]> {
     return this.#oldest(['submit'], 'messageIds');
   }
 
-  /** Returns up to 100 ids of webhook deliveries with a job: those that have waited longest. Includes retries. */
+  /** Returns up to 100 ids of the webhook deliveries whose jobs have waited longest. Includes retries. */
   oldestDeliveries(): Promise<string[]> {
     return this.#oldest(['webhook', 'webhook-backlog'], 'deliveryIds');
   }

@@ -13,7 +13,7 @@ import { keepWal } from '../storage/backup/wal-stream.ts';
 import type { DatabaseConnection } from '../storage/postgres/connection.ts';
 import { databaseOf } from './database.ts';
 
-/** Called with two numbers of bytes: those that are done, and those that are expected. */
+/** Called with two numbers of bytes: the bytes that are done, and the bytes that are expected. */
 export type OnProgress = (done: number, expected: number) => void;
 
 export interface BackupOptions {

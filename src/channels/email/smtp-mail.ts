@@ -3,8 +3,8 @@ import { parseMailbox } from '../../domain/messages/email-address.ts';
 import type { EmailBody, EmailSubmission } from '../../domain/ports/provider.ts';
 
 /**
- * Most characters in one encoded word (RFC 2047). 10 characters have at most 40 bytes, which are 56 letters in base64.
- * An encoded word may have 75.
+ * Largest number of characters in one encoded word (RFC 2047). 10 characters have at most 40 bytes, which are 56
+ * letters in base64. An encoded word may have 75 letters.
  */
 const WORD_CHARACTERS = 10;
 

@@ -222,7 +222,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     }
   }
 
-  /** Retries deferred copies and logs refused ones. `attempt` counts from 0. */
+  /** Retries deferred copies and logs refused copies. `attempt` counts from 0. */
   #settleCopies(
     submission: EmailSubmission,
     copies: readonly string[],

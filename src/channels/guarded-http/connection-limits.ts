@@ -9,7 +9,7 @@ export class ConnectionLimits {
   readonly #limit: number;
   readonly #semaphores = new Map<string, Semaphore>();
 
-  /** `limit` is the most concurrent requests. */
+  /** `limit` is the largest number of concurrent requests. */
   constructor(limit: number) {
     this.#limit = limit;
   }

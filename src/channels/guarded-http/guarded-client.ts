@@ -34,7 +34,7 @@ export interface GuardedClientOptions {
   /** Networks (CIDR) to which targets may resolve although they are not public (WEBHOOK_ALLOWED_NETWORKS). */
   readonly allowedNetworks: readonly string[];
   readonly requireHttps: boolean;
-  /** The most concurrent requests of one account to one origin. Further requests wait until their deadline. */
+  /** Largest number of concurrent requests of one account to one origin. Further requests wait until their deadline. */
   readonly maxConnectionsPerAccount: number;
   readonly userAgent?: string;
   /** Called with failures whose details customers must not see, so that the operator's log can have them. */

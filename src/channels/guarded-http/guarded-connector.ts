@@ -36,7 +36,7 @@ export interface GuardedConnector {
 
 /**
  * Creates an undici connector that connects only to one IP address. The guard judges the address before connecting. It
- * judges the socket's remote address before any byte is sent, even that of the TLS handshake (R32). Failures are
+ * judges the socket's remote address before any byte is sent, also before the TLS handshake (R32). Failures are
  * `GuardedHttpError`s. A socket that is not established by `connectBy` is destroyed.
  */
 export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {

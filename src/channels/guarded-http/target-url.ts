@@ -36,7 +36,8 @@ const refuse = (message: string): never => {
 export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (typeof url !== 'string') return refuse('the URL must be a string');
   if (url.length > MAX_URL_LENGTH) return refuse(TOO_LONG);
-  // The parser trims, drops or rewrites these characters. So a person would read another URL than the one that is used.
+  // The parser trims, drops or rewrites these characters. So the used URL would differ from the URL that a person
+  // reads.
   if (/[\s\p{Cc}\\]/u.test(url))
     return refuse('the URL contains a space, a control character or a backslash');
   const authority = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url)?.[1];

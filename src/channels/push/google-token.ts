@@ -4,7 +4,7 @@ import { privateKeyFrom, signedToken } from './json-web-token.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-/** Lifetime of an assertion in seconds. Google refuses a longer one. */
+/** Lifetime of an assertion in seconds. Google refuses a longer lifetime. */
 const ASSERTION_SECONDS = 3_600;
 /** A token is replaced this long before it expires, in ms, so that it does not expire during a request. */
 const SPARE_MS = 60_000;
@@ -65,7 +65,10 @@ export class GoogleToken {
     });
   }
 
-  /** Returns a token, or why there is none. Pass a token that Google did not accept as `refused` to get another one. */
+  /**
+   * Returns a token, or the reason why there is none. If Google did not accept a token, pass it as `refused` to get
+   * another token.
+   */
   async get(refused?: string): Promise<string | TokenFailure> {
     const token = this.#token;
     if (token && token.value !== refused && token.endsAtMs - SPARE_MS > Date.now()) return token.value;

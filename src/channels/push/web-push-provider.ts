@@ -85,7 +85,10 @@ export class WebPushProvider implements Provider<PushSubmission> {
     this.#isStopped = true;
   }
 
-  /** Always up. The endpoints belong to many push services, so the failure of one does not mean that all are down. */
+  /**
+   * Always up. The endpoints belong to many push services, so the failure of one service does not mean that all are
+   * down.
+   */
   health(): ProviderHealth {
     return { name: this.name, state: 'up', inFlight: this.#inFlight };
   }

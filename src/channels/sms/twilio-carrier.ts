@@ -74,7 +74,8 @@ export function createTwilioCarrier({
 }
 
 /**
- * Adds the `+` to a phone number. A sender of seven or more digits is a phone number, a shorter one is a short code.
+ * Adds the `+` to a phone number. A sender of seven or more digits is a phone number. A sender with fewer digits is a
+ * short code.
  */
 function senderOf(from: string): string {
   return /^[0-9]{7,}$/.test(from) ? `+${from}` : from;

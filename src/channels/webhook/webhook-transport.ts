@@ -22,7 +22,7 @@ export interface WebhookTransportOptions {
 
 /** Time limit in ms for one attempt, including the name lookup (R32, R163). */
 const ATTEMPT_TIMEOUT_MS = 10_000;
-/** The most bytes of an answer that are read and stored (R30, R32). */
+/** Largest number of bytes of an answer that are read and stored (R30, R32). */
 const MAX_RESPONSE_BYTES = 10_240;
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -101,7 +101,7 @@ function toResult(exchange: HttpExchange): AttemptResult {
   }
   const { status, body, incomplete } = exchange;
   // A 2xx answer whose body breaks off or times out counts as a failure and is retried (R163). A receiver can drop a
-  // repeated event, but cannot recover a lost one. A body that was cut at the limit counts as complete, because the
+  // repeated event, but cannot recover a lost event. A body that was cut at the limit counts as complete, because the
   // gateway itself stopped reading.
   const ok = status >= 200 && status < 300 && incomplete === null;
   return {

@@ -111,7 +111,8 @@ export class Budgets {
   }
 
   /**
-   * Counts a message that a person sends, over all sessions of the person. The limits are those of an API key (R207).
+   * Counts a message that a person sends, over all sessions of the person. The limits are the same as for an API key
+   * (R207).
    */
   async countSend({ accountId, userId }: MemberCaller): Promise<void> {
     const { perMinute, perSecond } = (await this.#plans.get(accountId)) ?? this.#defaults;

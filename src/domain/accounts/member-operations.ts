@@ -69,7 +69,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Sets a new password if the current one is right. Ends the person's other sessions, and accepts a pending
+     * Sets a new password if the current password is right. Ends the person's other sessions, and accepts a pending
      * invitation.
      */
     changePassword: operation(

@@ -45,8 +45,8 @@ export async function oneTimePassword(
 }
 
 /**
- * Stores a person. Throws `validation_error` if the email address is taken: in the account or, for people whom an
- * operator added, by another such person.
+ * Stores a person. Throws `validation_error` if another person of the account has the email address. For a person whom
+ * an operator adds, also throws it if any other person whom an operator added has the email address.
  */
 export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string }): Promise<void> {
   if (await tx.users.insert(user, hash)) return;
@@ -67,8 +67,8 @@ export async function refuseTakenEmail(
 
 /** Throws `validation_error` for an invalid email address. */
 export function checkEmail(email: string): void {
-  // Refuse an email address that parsing changes, such as one with an international domain. The stored form would be
-  // another than what the person types at sign-in.
+  // Refuse an email address that parsing changes, such as one with an international domain. Otherwise the stored form
+  // would differ from the form that the person types at sign-in.
   if (parseEmailAddress(email)?.toLowerCase() !== email.toLowerCase()) {
     const message =
       'must be an email address such as name@example.com: its domain has a dot, and other letters in their xn-- form';

@@ -4,9 +4,9 @@ import type { Tx } from '../ports/stores.ts';
 
 /**
  * Stores another password of a person. Ends the person's challenges, mail links and sessions, except the session with
- * the hash `keptSession`. Without `keptSession` the password is being reset, and it may have been stolen. Then also
- * revokes the person's access tokens (R254). If `knownHash` is given and is not the stored hash any more, returns false
- * and changes nothing: of two concurrent changes the later one must fail.
+ * the hash `keptSession`. Without `keptSession` the password is being reset, and the old password may have been stolen.
+ * Then this function also revokes the person's access tokens (R254). If `knownHash` is given and is not the stored hash
+ * any more, returns false and changes nothing. So the later of two concurrent changes fails.
  */
 export async function replacePassword(
   tx: Tx,

@@ -175,7 +175,7 @@ export class Sessions {
     } else if (!(await this.#takesCode(found.user, shown.code ?? '', client))) {
       throw unauthorized(`The code ${WRONG_CODE}.`);
     }
-    // Two answers may arrive at the same time. Only the one that removes the challenge signs in.
+    // Two answers may arrive at the same time. Only the answer that removes the challenge starts a session.
     if (!(await stores.secondFactors.removeChallenge(tokenHash)))
       throw unauthorized('The sign-in was answered already. Begin again with your password.');
     return this.#open(found, client);
@@ -281,8 +281,8 @@ export class Sessions {
   }
 
   /**
-   * Checks a code of the person and marks it as used. Returns false for a wrong one. Guesses are limited like guesses
-   * of passwords.
+   * Checks a code of the person and marks it as used. Returns false for a wrong code. Guesses of codes are limited like
+   * guesses of passwords.
    */
   async #takesCode(user: User, code: string, client: Client): Promise<boolean> {
     const check = async () => {
@@ -400,8 +400,8 @@ export class Sessions {
   }
 
   /**
-   * Returns a new token for the device cookie of a browser that has none. Each process returns one per session.
-   * Undefined for access tokens and for later requests of the session.
+   * Returns a new token for the device cookie of a browser without this cookie. Each process returns one token per
+   * session. Undefined for access tokens and for later requests of the session.
    */
   async newDevice({ caller, tokenHash, isToken }: Session): Promise<string | undefined> {
     const key = tokenHash.toString('hex');

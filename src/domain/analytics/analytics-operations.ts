@@ -31,8 +31,8 @@ const INTERVALS_MAX = 800;
 /** Largest number of buckets in an answer. */
 const BUCKETS_MAX = 10_000;
 /**
- * Number of rows that may be read for an answer. It is larger than the number of buckets, because several phone number
- * prefixes (rows) make up one country (bucket).
+ * Largest number of rows that are read for an answer. It is larger than the number of buckets: a bucket for a country
+ * has a row for each of its phone number prefixes.
  */
 const ROWS_MAX = 50_000;
 /**

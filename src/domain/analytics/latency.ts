@@ -1,6 +1,6 @@
 /**
  * Times are counted in a histogram. The width of its buckets grows: four buckets for each doubling, from 1 ms. A time
- * that is computed from the histogram differs by at most 9 % from the true one.
+ * that is computed from the histogram differs by at most 9 % from the true time.
  */
 const PER_DOUBLING = 4;
 

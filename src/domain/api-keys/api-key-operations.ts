@@ -34,7 +34,8 @@ import { formatKey, hashSecret, isKeyId } from './key-format.ts';
 
 export interface CreateApiKeyInput {
   /**
-   * The account of the new key. Operators and the system must name one. Other callers may name only their own account.
+   * The account of the new key. Operators and the system must name an account. Other callers may name only their own
+   * account.
    */
   readonly accountId?: string | null | undefined;
   readonly name: string;
@@ -198,9 +199,9 @@ export function apiKeyOperations(deps: Dependencies) {
     }),
 
     /**
-     * Replaces a key: issues one with the same properties and new secrets. The old key ends after `overlapSeconds`, by
-     * default at once (R7). Throws `key_ended` for an ended or already rotated key. The caller receives the new
-     * secrets, so it throws `forbidden` if the key exceeds the caller's own limits.
+     * Replaces a key by a new key with the same properties and new secrets. The old key ends after `overlapSeconds`, by
+     * default at once (R7). Throws `key_ended` for an ended or already rotated key. Throws `forbidden` if the key
+     * exceeds the caller's own limits, because the caller receives the new secrets.
      */
     rotate: operation(
       'apiKey.rotate',
@@ -272,7 +273,7 @@ export function apiKeyOperations(deps: Dependencies) {
   };
 }
 
-/** Makes a new key share the send limits of two keys: the one that created it and the one that it replaces (R373). */
+/** Makes a new key share the send limits of two keys: the key that created it, and the key that it replaces (R373). */
 async function shareLimits(tx: Tx, caller: Caller, { keyId, accountId, replaces }: ApiKey): Promise<void> {
   const makers = new Set([
     ...(caller.kind === 'api-key' ? [caller.keyId] : []),

@@ -16,19 +16,19 @@ export interface ApiKey {
   readonly enableHmac: boolean;
   /** Networks in CIDR notation from which the key may be used. Empty allows every IP address. */
   readonly ipAllowlist: readonly string[];
-  /** Rate limits that replace those of the account's plan. Null: the plan's limit applies. */
+  /** Rate limits that replace the limits of the account's plan. Null: the plan's limit applies. */
   readonly rateLimit: { readonly perMinute: number | null; readonly perSecond: number | null };
   readonly createdAt: Date;
   /** The creator, in the form that `actorOf` returns. A rotation keeps it. */
   readonly createdBy: string;
   /**
-   * The person or key that received the present secret. That is the creator, or the one who rotated the key's predecessor
-   * (R204).
+   * The person or key that received the present secret. This is the creator of the key or, after a rotation, the person
+   * or key that rotated the predecessor (R204).
    */
   readonly issuedBy: string;
   /** Id of the key that this key replaced by rotation. Null if this key was created. */
   readonly replaces: string | null;
-  /** When another key replaced this one. From then on its end can only be moved to an earlier time. */
+  /** When another key replaced this key. From then on, the expiry of this key can only be moved to an earlier time. */
   readonly rotatedAt: Date | null;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
@@ -53,7 +53,7 @@ export interface ApiKeyCredentials {
   readonly key: ApiKey;
   readonly secretHash: Buffer;
   readonly signingSecretSealed: string | null;
-  /** The plan of the account, if it has one. */
+  /** The plan of the account. Absent if the account has no plan. */
   readonly plan: Omit<Plan, 'name' | 'sessionPerMinute'> | null;
 }
 

@@ -205,7 +205,9 @@ export class Authenticator {
     return this.#store.forgetRequests(new Date(this.#clock.now().getTime() - KEY_REQUESTS_DAYS * DAY_MS));
   }
 
-  /** Deletes used signatures whose timestamp is too old to be accepted again. Returns the number. */
+  /**
+   * Deletes used signatures whose timestamp is too old to be accepted again. Returns the number of deleted signatures.
+   */
   forgetSpentSignatures(): Promise<number> {
     return this.#spentSignatures.sweep(this.#clock.now());
   }

@@ -27,7 +27,7 @@ export class ContactBook {
     return this.#byExternalId.get(externalId);
   }
 
-  /** Finds contacts by email address, ignoring case. Several contacts may have the same one. */
+  /** Finds contacts by email address, ignoring case. Several contacts may have the same email address. */
   byEmail(email: string): readonly Contact[] {
     return [...(this.#byEmail.get(email.toLowerCase()) ?? [])].flatMap((id) => this.#byId.get(id) ?? []);
   }

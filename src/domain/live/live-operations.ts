@@ -67,7 +67,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** Delivers new and changed webhook deliveries. With `webhookId`, only those to that endpoint. */
+    /** Delivers new and changed webhook deliveries. With `webhookId`, only deliveries to this endpoint. */
     deliveries: operation(
       'delivery.watch',
       READ,
@@ -86,7 +86,10 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       },
     ),
 
-    /** Delivers new imports of contacts and the progress of imports. With `id`, only that of one import. */
+    /**
+     * Delivers new imports of contacts and the progress of imports. With `id`, delivers only the progress of this
+     * import.
+     */
     imports: operation(
       'contact.watchImports',
       READ,

@@ -17,7 +17,7 @@ export class LiveUpdates {
   readonly #feed: LiveFeed;
   readonly #timers: Timers;
   readonly #accounts = new Map<string, Map<Watch, Watcher>>();
-  /** Number of subscriptions, with those that still start. */
+  /** Number of subscriptions. Includes subscriptions that are still starting. */
   #size = 0;
   #stopListening: (() => Promise<void>) | undefined;
   #listening: Promise<void> = Promise.resolve();
@@ -27,7 +27,9 @@ export class LiveUpdates {
     this.#feed = feed;
   }
 
-  /** Number of subscriptions that get every change from now on. Those that still start are not counted. */
+  /**
+   * Number of subscriptions that get every change from now on. Subscriptions that are still starting are not counted.
+   */
   get size(): number {
     return this.#watchers().filter(([, { isListening }]) => isListening).length;
   }

@@ -102,7 +102,10 @@ function mailbox(path: string, raw: string | undefined, fault: Fault): string | 
   return parsed && mailboxText(parsed);
 }
 
-/** Checks the email addresses in `cc` or `bcc`. An invalid one refuses the email. In `to` it would only be skipped. */
+/**
+ * Checks the email addresses in `cc` or `bcc`. An invalid address refuses the whole email. In `to`, an invalid address
+ * would only be skipped.
+ */
 function copies(path: string, list: string | readonly string[] = [], fault: Fault): readonly string[] {
   const wrong = listFault(list);
   if (wrong !== undefined) {

@@ -30,8 +30,8 @@ const NAME = /^[A-Za-z0-9-]{1,76}$/;
 const VALUE_MAX_LENGTH = 998;
 
 /**
- * Returns why a sender may not set a header. Undefined if it is allowed. Allowed are the headers in `ALLOWED`, and
- * `X-…` headers except those that mail providers obey or mail servers write.
+ * Returns why a sender may not set a header. Undefined if the sender may set it. A sender may set the headers in
+ * `ALLOWED`, and `X-…` headers. Excluded are the `X-…` headers that mail providers obey or mail servers write.
  */
 export function checkEmailHeader(name: string, value: string): string | undefined {
   const lower = name.toLowerCase();

@@ -70,8 +70,8 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
 
   return {
     /**
-     * Lists the messages of all channels, newest first, or those with the highest cost first. The list by cost has only
-     * one page (R294). Throws `validation_error` for `last` or `before` with a search or by cost (R390).
+     * Lists the messages of all channels, either the newest first or the costliest first. The list by cost has only one
+     * page (R294). Throws `validation_error` for `last` or `before` with a search or by cost (R390).
      */
     list: operation(
       'message.list',

@@ -113,8 +113,8 @@ function possibleLengths(): ReadonlyMap<string, number> {
     }
     lengths.set(callingCode, bits);
   }
-  // The library has no readable lengths for satellite and freephone codes. Allow every length for them (set all bits),
-  // so that the library decides.
+  // For satellite and freephone codes, the code above cannot read the possible lengths from the library. So allow every
+  // length (set all bits), and let the library check the number later.
   for (const callingCode of Object.keys(metadata.nonGeographic)) lengths.set(callingCode, -1);
   return lengths;
 }

@@ -6,8 +6,8 @@ import type { Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
 
 /**
- * A status that has not changed is published again after this time, in ms. So other processes see that this one still
- * runs.
+ * A status that has not changed is published again after this time, in ms. So other processes see that this process
+ * still runs.
  */
 const REPEAT_MS = 30_000;
 /** A status older than this, in ms, is ignored, because its process has probably died. */

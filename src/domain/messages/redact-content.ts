@@ -1,6 +1,6 @@
 /**
- * Names of members that hold no message content: ids, times, addresses and codes. All other members are erased. So a
- * new member is erased unless it is added here.
+ * Names of members without message content: ids, times, addresses and codes. All other members are erased. So a new
+ * member is erased unless its name is added here.
  */
 const KEPT_MEMBERS: ReadonlySet<string> = new Set([
   // Members of events that are kept.

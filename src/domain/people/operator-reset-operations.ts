@@ -36,14 +36,14 @@ const REQUESTING = { operator: true, stepUp: true } as const;
 export function operatorResetOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, passwords, mailer } = deps;
 
-  /** Returns the present operators by id. Leaves out those with the role OPERATOR_READONLY. */
+  /** Returns the present operators by id. Leaves out operators with the role OPERATOR_READONLY. */
   async function actingOperators(tx: Tx): Promise<ReadonlyMap<string, User>> {
     const acting = (await tx.users.operators()).filter(({ role }) => role === 'OPERATOR');
     return new Map(acting.map((user) => [user.id, user]));
   }
 
   return {
-    /** Lists the operators, by email address. */
+    /** Lists the operators, sorted by email address. */
     operators: operation('operator.list', { operator: 'reading' }, (_caller, _input: Record<string, never>) =>
       stores.users.operators(),
     ),

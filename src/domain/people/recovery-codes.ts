@@ -7,7 +7,7 @@ export interface RecoveryCodes {
   readonly recoveryCodes: readonly string[];
 }
 
-/** Replaces the recovery codes of a person by ten new ones (R250). */
+/** Replaces the recovery codes of a person by ten new codes (R250). */
 export async function issueRecoveryCodes(tx: Tx, ids: Ids, userId: string): Promise<RecoveryCodes> {
   const recoveryCodes = newRecoveryCodes(ids);
   await tx.secondFactors.replaceRecoveryCodes(userId, recoveryCodes.map(hashRecoveryCode));

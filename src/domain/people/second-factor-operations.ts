@@ -83,7 +83,7 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Adds the started TOTP app if `code` is right. Returns ten recovery codes, which replace the old ones. Ends the
+     * Adds the started TOTP app if `code` is right. Returns ten recovery codes, which replace the old codes. Ends the
      * person's other sessions. Throws `validation_error` for a wrong code.
      */
     confirmTotp: operation(
@@ -193,7 +193,8 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Removes a factor of the caller. Throws `validation_error` if it is the last one and a second factor is required.
+     * Removes a factor of the caller. Throws `validation_error` if a second factor is required and this is the last
+     * factor.
      */
     remove: operation(
       'secondFactor.remove',

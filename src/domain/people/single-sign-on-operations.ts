@@ -18,7 +18,7 @@ import {
 export interface SetSingleSignOnInput {
   readonly issuer: string;
   readonly clientId: string;
-  /** The client secret at the provider. Undefined or null: the stored one is kept. */
+  /** The client secret at the provider. Undefined or null: the stored secret is kept. */
   readonly clientSecret?: string | null | undefined;
   readonly domain: string;
   readonly roleMapping: {

@@ -86,8 +86,8 @@ export interface UsageStore {
   /** Returns hourly counts in order of time: all hours that begin before `to` and end after `from`. */
   query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]>;
   /**
-   * Batches of messages record changes (deltas). Adds those that are not counted yet to the hourly counts. Meanwhile,
-   * queries count each change exactly once.
+   * Batches of messages record changes (deltas). Adds the deltas that are not counted yet to the hourly counts. While
+   * it does so, queries count each change exactly once.
    */
   fold(): Promise<void>;
 }

@@ -76,6 +76,6 @@ export interface ApiKeyStore {
 export interface SpentSignatures {
   /** Stores a key's signature until `retainedUntil`. Returns false if it was used before. */
   spend(keyId: string, signature: string, retainedUntil: Date): Promise<boolean>;
-  /** Deletes signatures whose `retainedUntil` has passed. Returns the number. */
+  /** Deletes signatures whose `retainedUntil` has passed. Returns the number of deleted signatures. */
   sweep(now: Date): Promise<number>;
 }

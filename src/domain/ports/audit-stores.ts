@@ -9,8 +9,8 @@ export interface AuditStore {
   /** Returns at most `limit` entries after the number `seq`, in order. */
   chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]>;
   /**
-   * Returns the entries with these ids in the hash chain, each with the link before it. Without `accountId`, those of
-   * all accounts.
+   * Returns the entries with these ids in the hash chain, each with the link before it. Without `accountId`, returns
+   * entries of all accounts.
    */
   chained(
     accountId: string | undefined,
@@ -18,7 +18,7 @@ export interface AuditStore {
   ): Promise<readonly (ChainedEntry & { readonly previous: AuditLink })[]>;
   /** Returns the stored end of the hash chain, and the signed head. `signed` is null before the first signature. */
   heads(): Promise<{ readonly logId: string; readonly signed: string | null; readonly end: AuditLink }>;
-  /** Replaces the signed head if it is still `before`. */
+  /** Replaces the signed head, if the stored head still equals `before`. */
   replaceSigned(before: string | null, signed: string): Promise<void>;
   /**
    * Lists an account's entries, newest first. If `accountId` is undefined, lists the entries of all accounts and of the
@@ -40,7 +40,7 @@ export interface AuditHead extends AuditLink {
   readonly logId: string;
 }
 
-/** Signs heads of the audit log with the master key, and stores the last one outside the database. */
+/** Signs heads of the audit log with the master key, and stores the last head outside the database. */
 export interface AuditHeads {
   /** Returns a signed text of the head. Only the holder of the master key can make it. */
   sign(head: AuditHead): string;

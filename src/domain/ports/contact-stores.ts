@@ -59,8 +59,8 @@ export interface ContactStore {
   find(visibility: Visibility, id: string): Promise<Contact | undefined>;
   findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly Contact[]>;
   /**
-   * Returns a contact other than `exceptId` that has this phone number or external id. If two contacts match, the one
-   * with the phone number.
+   * Returns a contact other than `exceptId` that has this phone number or external id. If two contacts match, returns
+   * the contact with the phone number.
    */
   findDuplicate(
     owner: AccountEnvironment,

@@ -32,7 +32,7 @@ export interface CopyStore {
   renew(): Promise<void>;
   /**
    * Returns the next `limit` pending recipients after the key `after`, in the order of their keys. `next` is the key of
-   * the last one returned. It is undefined if no more can follow.
+   * the last returned recipient. It is undefined if no more recipients can follow.
    */
   pendingAfter(
     after: RecipientKey,

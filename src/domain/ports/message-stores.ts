@@ -165,7 +165,7 @@ export interface LateAcceptance extends Pick<DeferredRefund, 'messageId' | 'posi
 export interface RefundStore {
   /** Defers refunds for `delayMs`, by PostgreSQL's clock. */
   defer(refunds: readonly DeferredRefund[], delayMs: number): Promise<void>;
-  /** Removes and returns up to `limit` due refunds. Skips locked ones. */
+  /** Removes and returns up to `limit` due refunds. Skips locked refunds. */
   takeDue(limit: number): Promise<readonly DeferredRefund[]>;
   /**
    * Removes the deferred refunds of recipients that a provider had accepted after all, and stores that acceptance.
@@ -174,6 +174,6 @@ export interface RefundStore {
   cancel(
     accepted: readonly LateAcceptance[],
   ): Promise<readonly Pick<DeferredRefund, 'messageId' | 'position'>[]>;
-  /** Returns those of the messages that have a deferred refund. */
+  /** Returns the messages among these that have a deferred refund. */
   withDeferred(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
 }

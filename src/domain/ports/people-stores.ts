@@ -8,8 +8,8 @@ import type { PasskeyCredential } from './passkeys.ts';
 
 export interface UserStore {
   /**
-   * Stores a person. Returns false if the email address is taken: by a person of the account or, for people whom an
-   * operator added, by another such person.
+   * Stores a person. Returns false if another person of the account has the email address. If an operator adds the
+   * person, also returns false if another person whom an operator added has the email address.
    */
   insert(user: User, passwordHash: string): Promise<boolean>;
   /**
@@ -37,9 +37,12 @@ export interface UserStore {
   findMany(ids: readonly string[], accountId: string | undefined): Promise<readonly User[]>;
   /** Returns the role of a person, or `removed`. Undefined for an unknown id. */
   roleOf(id: string): Promise<Role | 'removed' | undefined>;
-  /** Returns the operators, by email address. Leaves out those whom their identity provider has removed (R358). */
+  /**
+   * Returns the operators, sorted by email address. Leaves out operators whom their identity provider has removed
+   * (R358).
+   */
   operators(): Promise<readonly User[]>;
-  /** Returns the people of an account, by email address. */
+  /** Returns the people of an account, sorted by email address. */
   members(accountId: string): Promise<readonly User[]>;
   /** Locks the people of an account, so that concurrent changes cannot leave it without an owner. */
   lockMembers(accountId: string): Promise<readonly User[]>;
@@ -88,7 +91,7 @@ export interface SessionStore {
   extend(tokenHash: Buffer, expiresAt: Date, seenAt: Date): Promise<void>;
   verified(tokenHash: Buffer, at: Date): Promise<void>;
   remove(tokenHash: Buffer): Promise<void>;
-  /** Ends all sessions of a person except the one with `keptHash`. */
+  /** Ends all sessions of a person except the session with the hash `keptHash`. */
   removeOf(userId: string, keptHash?: Buffer): Promise<void>;
   /** Deletes sessions that expired before `now`, and failed sign-ins before `failuresBefore`. */
   forgetOld(now: Date, failuresBefore: Date): Promise<void>;
@@ -137,7 +140,7 @@ export interface SecondFactorStore {
   recordUse(id: string, step: number, at: Date): Promise<void>;
   confirm(id: string, at: Date): Promise<void>;
   remove(ids: readonly string[]): Promise<void>;
-  /** Replaces all recovery codes of the person, the used ones included. */
+  /** Replaces all recovery codes of the person, also the used codes. */
   replaceRecoveryCodes(userId: string, hashes: readonly Buffer[]): Promise<void>;
   /** Marks a recovery code as used. Returns false for an unknown or used code. */
   takeRecoveryCode(userId: string, hash: Buffer, at: Date): Promise<boolean>;
@@ -222,7 +225,7 @@ export interface AccessTokenStore {
     tokenHashes: readonly Buffer[],
     now: Date,
   ): Promise<readonly (KnownToken & { readonly tokenHash: Buffer })[]>;
-  /** Returns a person's tokens, newest first, ended ones included. */
+  /** Returns a person's tokens, newest first. Includes tokens that have ended. */
   list(userId: string): Promise<readonly AccessToken[]>;
   /** Revokes a token. Returns undefined if the person has no such token. */
   revoke(

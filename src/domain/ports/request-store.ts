@@ -19,7 +19,7 @@ export interface RequestStore {
    * requests.
    */
   eraseFullBodies(before: Date, limit: number): Promise<number>;
-  /** Returns those of the accounts that log whole bodies now, or logged them within the last day. */
+  /** Returns the accounts among these that log whole bodies now, or logged them within the last day. */
   fullBodies(accountIds: readonly string[]): Promise<ReadonlyMap<string, FullBodies>>;
   setFullBodies(accountId: string, time: FullBodies): Promise<void>;
 }

@@ -2,8 +2,8 @@ import type { User } from '../accounts/user.ts';
 import type { AccountRole } from '../caller.ts';
 
 /**
- * A client that is registered at an identity provider. If `accountId` is null, it is the provider of the operators,
- * otherwise that of the account.
+ * A client that is registered at an identity provider. If `accountId` is null, the provider signs in operators.
+ * Otherwise it signs in members of the account.
  */
 export interface OpenIdClient {
   readonly accountId: string | null;
@@ -132,7 +132,8 @@ export interface SingleSignOnStore {
   /** Removes the account's identities of other issuers than this one, and their sessions. */
   removeOtherIdentities(accountId: string, issuer: string): Promise<void>;
   /**
-   * Ends the sessions of the account's members that were not started by single sign-on, except those of `keptUserId`.
+   * Ends the sessions of the account's members that were not started by single sign-on. The sessions of `keptUserId`
+   * stay.
    */
   endOtherSessions(accountId: string, keptUserId: string): Promise<void>;
   /** True if the person must use single sign-on. */

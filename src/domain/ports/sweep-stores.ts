@@ -31,7 +31,10 @@ export interface RetentionLane {
 export interface RetentionProgress extends RetentionLane {
   readonly contentDays: number | null;
   readonly messageDays: number | null;
-  /** The contents of messages up to this number are erased, except those of waiting messages (`wait`). */
+  /**
+   * The contents of all messages up to this number are erased. Excluded are messages that are marked as waiting
+   * (`wait`).
+   */
   readonly erasedSeq: number;
   /** Messages up to this number are deleted. */
   readonly removedSeq: number;
@@ -78,7 +81,7 @@ export interface RetentionStore {
   remove(messageIds: readonly string[]): Promise<void>;
   /** Marks messages that could not be erased when they were due. A later pass erases them. */
   wait(messageIds: readonly string[]): Promise<void>;
-  /** Returns those of the messages that are marked as waiting. */
+  /** Returns the messages among these that are marked as waiting. */
   areWaiting(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Locks and returns waiting messages that are due at `now`, in the order of their ids, after `afterId`. */
   waiting(now: Date, afterId: string, limit: number): Promise<readonly AgedMessage[]>;

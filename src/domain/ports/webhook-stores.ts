@@ -31,7 +31,10 @@ export interface EventStore {
     afterSeq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]>;
-  /** Deletes up to `limit` events that were recorded before `time`, with their deliveries. Returns the number. */
+  /**
+   * Deletes up to `limit` events that were recorded before `time`, with their deliveries. Returns the number of deleted
+   * events.
+   */
   forgetBefore(time: Date, limit: number): Promise<number>;
 }
 

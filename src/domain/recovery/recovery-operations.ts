@@ -82,7 +82,10 @@ export function recoveryOperations(deps: Dependencies) {
     return { recipients, messages: messages.size, byChannel, older, scheduled };
   }
 
-  /** Marks the recipients of unknown outcome, at most `MARK_BATCH` in one transaction. Returns the number. */
+  /**
+   * Marks the recipients of unknown outcome, at most `MARK_BATCH` in one transaction. Returns the number of marked
+   * recipients.
+   */
   async function mark(since: Date, now: Date): Promise<number> {
     let marked = 0;
     for await (const batch of pendingRecipients()) {

@@ -169,8 +169,8 @@ function rateHeaders(limit: number, remaining: number, resetAt: number): Record<
 }
 
 /**
- * Returns the client's IP address: that of the socket's peer, or the one that a trusted proxy names (TRUST_PROXY,
- * through Express's `trust proxy`).
+ * Returns the client's IP address. This is the address of the socket's peer, or the address that a trusted proxy names
+ * (TRUST_PROXY, through Express's `trust proxy`).
  */
 function clientAddressOf(request: Request): bigint | undefined {
   return request.ip === undefined ? undefined : parseForwardedAddress(request.ip);

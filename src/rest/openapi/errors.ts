@@ -33,8 +33,8 @@ const requestError = z
   .meta({ id: 'RequestError', description: 'Shape B: the answer to every other request that failed.' });
 
 /**
- * Returns all error codes of a route: those that the route lists, and those that its access check, its inputs or a
- * failure can cause.
+ * Returns all error codes of a route: the codes that the route lists, and the codes that its access check, its inputs
+ * or a failure can cause.
  */
 function errorCodesOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([
@@ -123,7 +123,7 @@ const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown
 };
 
 /**
- * Answers that many routes share: those with a single code, and the 503 answer of routes that change something. They
+ * Answers that many routes share: answers with a single code, and the 503 answer of routes that change something. They
  * are components of the document, named after their codes: `not_found` becomes `NotFound`.
  */
 const SHARED_ANSWERS = new Map(

@@ -65,7 +65,7 @@ const EVERY_ANSWER: readonly HeaderName[] = [
   'X-RateLimit-Reset',
 ];
 
-/** Returns the headers of every answer, plus those in `more`. */
+/** Returns the headers that every answer has, and the headers in `more`. */
 export function responseHeaders(more: readonly HeaderName[] = []): ZodOpenApiHeadersObject {
   const names = [...EVERY_ANSWER, ...more];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

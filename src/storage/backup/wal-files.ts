@@ -184,7 +184,7 @@ export class WalWriter {
     return this.#current;
   }
 
-  /** Replaces the file of the partial segment by that of the complete segment. */
+  /** Replaces the file of the partial segment by the file of the complete segment. */
   async #complete(): Promise<void> {
     const { path = '' } = this.#current ?? {};
     await this.close();

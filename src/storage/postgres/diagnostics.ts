@@ -53,7 +53,7 @@ export class PgDiagnostics {
 
   /**
    * Lets the server parse each of the gateway's statements without running it. Returns the number of statements, and
-   * those that the server refuses, with its error.
+   * the statements that the server refuses, with the server's error.
    */
   async refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }> {
     const all = [...knownStatements(), ...this.#queueStatements].filter(({ text }) => !UTILITY.test(text));

@@ -33,10 +33,7 @@ const KNOWN = migrations.at(-1)?.name.split('_')[0] ?? 'none';
 export interface Migrated {
   readonly from: string;
   readonly to: string;
-  /**
-   * Set if the database has a newer migration than this release knows. It is then the number of this release's newest
-   * migration.
-   */
+  /** The number of this release's newest migration, if the database has a newer one. Otherwise undefined. */
   readonly newerThan?: string;
 }
 

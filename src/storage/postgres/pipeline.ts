@@ -215,8 +215,8 @@ export class Pipeline {
   private constructor(client: pg.Client) {
     this.#client = client;
     this.#query = client.query.bind(client) as (query: Group) => unknown;
-    // Other queries on the connection, such as those of Knex's query builder, must run after the statements that wait
-    // here.
+    // Other code, such as Knex's query builder, also sends queries on this connection. They must run after the
+    // statements that wait here.
     client.query = ((...given: unknown[]) => {
       this.#flush();
       return (this.#query as (...given: unknown[]) => unknown)(...given);

@@ -37,7 +37,7 @@ interface PoolOptions {
   readonly poolSize?: number;
   /** A connection without an answer for this long, in ms, is closed. 0: never, for long work. */
   readonly statementTimeoutMs?: number;
-  /** PostgreSQL's time limit of a statement, if it is shorter than that of other sessions. */
+  /** PostgreSQL's time limit of a statement, if this pool has a shorter limit than other sessions. */
   readonly serverTimeout?: string;
   /** Name of the connections in `pg_stat_activity`. */
   readonly name?: string;
@@ -108,7 +108,7 @@ type DriverClient = pg.Client & { readonly connection: { readonly stream: { dest
 
 /**
  * Connects the pool to the primary of several servers. When another server becomes the primary, connections to the
- * former one are closed, and statements that wait for an answer there fail.
+ * former primary are closed. Statements that wait for its answer fail.
  */
 function connectToPrimary(
   knex: Knex,
@@ -309,8 +309,8 @@ export class Sql {
           try {
             return await connection.query(config);
           } catch (error) {
-            // A text without a name may contain BEGIN and COMMIT. If it fails, its transaction stays open. Roll it
-            // back, so that the next user of the connection does not continue it.
+            // An unnamed query may contain BEGIN and COMMIT. If such a query fails, its transaction stays open. Roll
+            // the transaction back, so that the next user of the connection does not continue it.
             if (config.name === undefined && !isUnanswered(error))
               await connection.query('ROLLBACK').catch(() => undefined);
             throw error;

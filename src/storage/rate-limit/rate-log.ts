@@ -137,7 +137,7 @@ export interface TakeRow {
   readonly second_free_at: number | null;
 }
 
-/** Returns the verdict for the request at position `index` among those of the bucket in the statement. */
+/** Returns the verdict for one request. `index` is its position among the requests of the bucket in the statement. */
 export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number): RateVerdict {
   const isAllowed = index < row.granted;
   const left = Math.max(0, Math.min(perMinute, COUNT_MASK) - row.counted);

@@ -512,7 +512,8 @@ export class PgDeliveryListStore implements DeliveryListStore {
   }
 
   /**
-   * Returns the ids of the account's webhooks, including deleted ones: all, those of an environment, or a single one.
+   * Returns the ids of the account's webhooks that match the filter, deleted webhooks included. The filter may select
+   * an environment or a single webhook.
    */
   async #endpoints(accountId: string, { webhookId, environment }: DeliveryListFilter): Promise<string[]> {
     if (webhookId !== undefined && !isUuid(webhookId)) return [];

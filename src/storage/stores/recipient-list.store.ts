@@ -53,7 +53,7 @@ const addressed = (columns: string) => `FROM ${recipients(columns, WITH_ADDRESS)
 
 const SHOWN = 'r.*, m.channel, m.seq, m.created_at, m.currency';
 /**
- * SQL for a page: the recipients after position $12 of the message with the highest number, and then those of older
+ * SQL for a page. It has the recipients after position $12 of the message $4, and then the recipients of older
  * messages.
  */
 const PAGE = 'AND (m.seq < $4 OR r.position > $12::int) ORDER BY m.seq DESC, r.position LIMIT $13';
@@ -66,8 +66,8 @@ const ADDRESSED = statement(
   `${messagesIn(false)} SELECT ${SHOWN} ${addressed(RECIPIENT_COLUMNS)} ${PAGE}`,
 );
 /**
- * SQL for a page that is read backward: the recipients before position $12 of the message with the lowest number, and
- * then those of newer messages.
+ * SQL for a page that is read backward. It has the recipients before position $12 of the message $4, and then the
+ * recipients of newer messages.
  */
 const PAGE_BEFORE = 'AND (m.seq > $4 OR r.position < $12::int) ORDER BY m.seq, r.position DESC LIMIT $13';
 const CLIMB = statement(

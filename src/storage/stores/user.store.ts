@@ -30,7 +30,7 @@ export const USER_COLUMNS = [
   'removed_at',
 ] as const;
 
-/** Columns that `mapFacts` needs in addition to those of the person. The people are in the table `u`. */
+/** Columns that `mapFacts` needs in addition to the person's own columns. The people are in the table `u`. */
 export const FACT_COLUMNS = `
   EXISTS (SELECT FROM second_factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL) AS has_factor,
   coalesce((SELECT require_second_factor FROM accounts WHERE accounts.id = u.account_id), false) AS account_requires_factor,

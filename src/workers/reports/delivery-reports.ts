@@ -35,7 +35,7 @@ const KEPT_MS = 24 * 3_600_000;
  * because some carriers mask or rewrite numbers.
  */
 const OTHER_NUMBER_MS = 5 * 60_000;
-/** The most kept reports in one transaction. */
+/** Largest number of kept reports in one transaction. */
 const KEPT_PAGE = 500;
 /** A UUID that is smaller than every id. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -59,7 +59,7 @@ interface KeptPage {
   readonly next: KeptPlace | undefined;
 }
 
-/** The most reports that may wait to be recorded, of all providers together. */
+/** Largest number of reports that may wait to be recorded, of all providers together. */
 const MAX_WAITING = 20_000;
 
 interface DeliveryReportsOptions {
@@ -242,8 +242,8 @@ function receivedAtOf(reports: readonly KeptReport[]): (report: DeliveryReport) 
 }
 
 /**
- * Applies reports in a transaction. Stores the reports with unknown sids, except those with `isForKnownOnly`, and
- * returns all of them. `timeOf` returns the time at which a report counts as arrived. Default: now.
+ * Applies reports in a transaction. Stores the reports with unknown sids, unless `isForKnownOnly` is set. Returns all
+ * reports with unknown sids. `timeOf` returns the time at which a report counts as arrived. Default: now.
  */
 export async function applyReports(
   tx: Tx,

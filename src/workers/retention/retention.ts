@@ -83,8 +83,8 @@ export class Retention {
   }
 
   async #erase(tx: Tx, progress: RetentionProgress): Promise<number> {
-    // If only `messageDays` is set, the content is erased at that age, too. A message in progress may be deleted much
-    // later than that.
+    // If only `messageDays` is set, the content is erased at that age, too. It must not wait for the deletion: a
+    // message in progress may be deleted much later.
     const days = progress.contentDays ?? progress.messageDays;
     if (days === null) return 0;
     const aged = await tx.retention.aged(progress, progress.erasedSeq, this.#daysAgo(days), BATCH);

@@ -30,7 +30,7 @@ export class JobInterrupted extends Error {
  */
 const RELEASE_SLOT_MS = 250;
 const MAX_RECIPIENTS_WAITING = 20;
-/** The most devices in one query. */
+/** Largest number of devices in one query. */
 const MAX_DEVICES = 500;
 const RECIPIENT_REMOVED: SubmitOutcome = {
   kind: 'rejected',

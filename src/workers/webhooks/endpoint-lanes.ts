@@ -5,7 +5,7 @@
  */
 import { Semaphore } from '../../runtime/semaphore.ts';
 
-/** The most concurrent attempts to one endpoint in one process. */
+/** Largest number of concurrent attempts to one endpoint in one process. */
 const IN_FLIGHT_PER_ENDPOINT = 10;
 /** If a process runs more attempts than this, a slow endpoint gets only one attempt at a time. This saves sockets. */
 const IN_FLIGHT_UNDER_PRESSURE = 1_000;

@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Records reports in batches. Does not use `Batcher`, because that starts a batch one turn of the event loop later. A
- * report that arrives before the answer to its submit_sm would then be recorded after the answer.
+ * Records reports in batches. Does not use `Batcher`, because `Batcher` starts a batch one turn of the event loop
+ * later. With it, a report that arrives before the answer to its submit_sm would be recorded after the answer.
  */
 export class ReportBatcher {
   readonly #provider: string;

@@ -46,7 +46,7 @@ export interface SmppCarrierOptions {
   /** `smpp://systemId:password@host:2775?window=50`. See `parseSmppUrl`. */
   readonly url: string;
   readonly logger: Logger;
-  /** Timeouts in ms. They take precedence over those in the URL. */
+  /** Timeouts in ms. They take precedence over the timeouts in the URL. */
   readonly timing?: Partial<SmppTiming>;
   /** Certificates (PEM) to trust instead of the system's, for smpps. */
   readonly tlsCa?: string;
@@ -81,7 +81,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   readonly #now: () => Date;
   readonly #references: LongMessageReferences;
   readonly #lateAnswers = new LateAnswers();
-  /** One link for each session, which keeps it bound. Messages are submitted over the first one. */
+  /** One link for each session. The link keeps its session bound. Messages are submitted over the first session. */
   readonly #links: readonly [SmppLink, ...SmppLink[]];
   #reports: ReportBatcher | undefined;
   #stopped: Promise<void> | undefined;

@@ -40,7 +40,7 @@ export class SmppLink {
 
   /**
    * Returns the bound session. Waits for it until `signal` aborts or boundWaitMs have passed. Does not wait if the next
-   * attempt to bind is later than that, because another carrier can send the message sooner.
+   * attempt to bind comes after that time, because another carrier can send the message sooner.
    */
   async session(signal: AbortSignal): Promise<SmppSession | Unavailable> {
     const deadline = performance.now() + this.#options.settings.timing.boundWaitMs;

@@ -310,7 +310,9 @@ export type Answer =
   | { readonly kind: 'answered'; readonly status: number; readonly messageId: string | undefined }
   /** The session ended before the answer. It is unknown whether the request arrived. */
   | { readonly kind: 'closed'; readonly reason: string }
-  /** The carrier answered later requests and not this one. It is unknown whether it received this one. */
+  /**
+   * The carrier answered later requests, but not this request. It is unknown whether the carrier received this request.
+   */
   | { readonly kind: 'skipped'; readonly reason: string }
   /** The session had ended before. Nothing was sent. */
   | { readonly kind: 'unsent' };

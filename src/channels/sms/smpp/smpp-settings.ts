@@ -10,7 +10,7 @@ export interface SmppSettings {
   readonly tls: boolean;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa: string | undefined;
-  /** The sessions to bind. Messages are submitted over the first one. */
+  /** The sessions to bind. Messages are submitted over the first session. */
   readonly sessions: readonly [BindRole, ...BindRole[]];
   readonly systemId: string;
   readonly password: string;
