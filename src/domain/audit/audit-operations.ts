@@ -39,8 +39,8 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
   return {
     /**
      * Checks the whole hash chain: every entry is unchanged and in its place, and none is missing at the end. Two
-     * signed heads show where the end must be: the one in the database, and the last one that this process stored in
-     * DATA_DIR. An operator who stores `head` elsewhere can later prove that nothing before it was rewritten.
+     * signed heads show where the end must be: the head in the database, and the last head that this process stored in
+     * DATA_DIR. An operator who stores `head` elsewhere can later prove that no entry before it was changed.
      */
     verify: operation(
       'audit.verify',

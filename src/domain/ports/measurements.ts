@@ -67,7 +67,7 @@ export interface Measurements extends CommittedMeasurements {
   traceparentOf(
     attempt: Pick<MeasuredAttempt, 'messageId' | 'deliveryId' | 'attemptsBefore'>,
   ): string | undefined;
-  /** Records a provider's balance. Undefined if it is unknown now. */
+  /** Records a provider's balance. `balance` is undefined if it is unknown now. */
   balanceOf(provider: string, balance: ProviderBalance | undefined): void;
 }
 

@@ -122,7 +122,7 @@ export interface Identity {
 
 export interface SingleSignOnStore {
   find(accountId: string): Promise<SingleSignOn | undefined>;
-  /** Returns the single sign-on for which the domain was proved. */
+  /** Returns the settings of the account that has proved this domain. */
   findByDomain(domain: string): Promise<SingleSignOn | undefined>;
   save(settings: SingleSignOn): Promise<void>;
   /** Records the proof. Returns false if another account has proved the domain. */

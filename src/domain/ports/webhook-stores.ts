@@ -21,9 +21,9 @@ export interface EventStore {
   /** Returns the events that have these numbers in the account's feed. */
   findMany(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]>;
   /**
-   * Returns events that a recovery must deliver: after a number, recorded in a time span, subscribed to by the
-   * endpoint, and without a delivery to it. Tests are left out. Until the transaction ends, nobody can delete the
-   * returned events.
+   * Returns events that a recovery must deliver to an endpoint. The endpoint subscribes to their types and has no
+   * delivery of them. Their numbers are above a given number, and they were recorded in a time span. Tests are left
+   * out. Until the transaction ends, nobody can delete the returned events.
    */
   missing(
     webhook: Webhook,
