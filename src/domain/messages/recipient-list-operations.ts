@@ -27,8 +27,8 @@ export function recipientListOperations({ stores }: Pick<Dependencies, 'stores'>
     /**
      * Lists recipients (R333). The newest message comes first, and its recipients are in order of their position.
      * `filter.address` may have any form that a send accepts. Without it, only the newest `SEARCH_REACH` messages of
-     * each channel between `from` and `to` are read. Throws `validation_error` for `last` or `before` with a filter that
-     * no index serves (R390).
+     * each channel between `from` and `to` are read. Throws `validation_error` for `last` or `before` with a filter
+     * that no index serves (R390).
      */
     list: operation(
       'message.listRecipients',

@@ -46,8 +46,8 @@ export interface ApiKeyStore {
   ): Promise<readonly { readonly issuer: string; readonly key: ApiKey }[]>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
   /**
-   * Returns the keys that replaced these keys by rotation, in no particular order. If an account is given, it leaves out
-   * keys of other accounts. So does `usage`.
+   * Returns the keys that replaced these keys by rotation, in no particular order. If an account is given, it leaves
+   * out keys of other accounts. So does `usage`.
    */
   findSuccessors(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
   /** Adds to the counts of requests of a day. */

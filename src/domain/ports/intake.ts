@@ -23,7 +23,8 @@ export interface Intake {
    * Accepts a message. If its idempotency key was used before, returns the stored answer instead.
    *
    * Throws `insufficient_balance`, and `spend_limit_reached` or `rate_limit_exceeded` for a send limit (R370). Throws
-   * `service_unavailable` before anything is accepted if too many messages wait. Throws `outcome_unknown` with the message's id if the answer to the COMMIT was lost (R217).
+   * `service_unavailable` before anything is accepted if too many messages wait. Throws `outcome_unknown` with the
+   * message's id if the answer to the COMMIT was lost (R217).
    */
   accept(prepared: PreparedMessage): Promise<SendAnswer>;
   /** Returns the stored answer for an idempotency key. Answers are stored for 24 hours by PostgreSQL's clock. */

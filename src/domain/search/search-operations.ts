@@ -150,8 +150,8 @@ export function searchOperations(
 
   return {
     /**
-     * Finds messages, deliveries, requests, contacts, keys, webhooks and people by an id, a phone number, an email address or a
-     * text (R340). Throws `validation_error` for a text that is too short or too long.
+     * Finds messages, deliveries, requests, contacts, keys, webhooks and people by an id, a phone number, an email
+     * address or a text (R340). Throws `validation_error` for a text that is too short or too long.
      */
     find: operation(
       'search.find',

@@ -183,8 +183,8 @@ export async function findCostliest(
 }
 
 /**
- * The oldest message that a search reads in the time span $3, among the numbers up to $4. No row if the search reads all
- * of them.
+ * The oldest message that a search reads in the time span $3, among the numbers up to $4. No row if the search reads
+ * all of them.
  */
 const STOP = statement(
   'search-stop',

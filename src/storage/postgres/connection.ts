@@ -26,8 +26,8 @@ const WRITABLE: readonly string[] = ['read-write', 'primary'];
 
 /**
  * Returns the connection that a DATABASE_URL names. Several hosts are separated by commas, as for libpq:
- * `postgres://user@a:5432,b:5432/database?target_session_attrs=read-write`. Throws an Error that says what is wrong. The
- * error does not contain the password. Does not connect.
+ * `postgres://user@a:5432,b:5432/database?target_session_attrs=read-write`. Throws an Error that says what is wrong.
+ * The error does not contain the password. Does not connect.
  */
 export function connectionOfUrl(url: string): DatabaseConnection {
   const [, start = '', hosts = '', rest = ''] = PARTS.exec(url) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Converts between PDUs and bytes. A **frame** is one PDU with its length header. The `smpp` package encodes and decodes
- * the fields. Framing and the socket are done here, because the package's own session has three faults:
+ * Converts between PDUs and bytes. A **frame** is one PDU with its length header. The `smpp` package encodes and
+ * decodes the fields. Framing and the socket are done here, because the package's own session has three faults:
  * - It keeps a callback for every request that is never answered.
  * - It stops reading after one malformed PDU.
  * - It does not set `noDelay`.
