@@ -684,7 +684,8 @@ const cascade = (table: string, name: string, deletions: string) => `
 /**
  * Replaces foreign keys for tables that get a row with every message. Rows of tables that are `kept` cannot be deleted.
  * Deleting other rows also deletes the rows that refer to them, once for each statement. These rows are found by a list
- * of keys or by an index: a join that was planned while the tables were empty would read all of them later.
+ * of keys or by an index, and not by a join. A join that was planned while the tables were empty would later read whole
+ * tables.
  */
 export const REFERENCES = `
   ${refusal('refuse_deletion', `'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME`, 'restrict_violation')}

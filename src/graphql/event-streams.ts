@@ -42,8 +42,8 @@ interface Options {
 type Source = AsyncIterable<Shown<readonly unknown[]>>;
 
 /**
- * Serves subscriptions as long HTTP responses. It does not use the handler of graphql-sse: that one reads results as
- * fast as they come and buffers without limit what the client has not read.
+ * Serves subscriptions as long HTTP responses. It does not use the handler of graphql-sse. That handler reads results
+ * as fast as they come, and buffers unread results without a limit.
  */
 export class EventStreams {
   readonly #options: Options;

@@ -454,8 +454,8 @@ function badRequest(message: string): FormattedExecutionResult {
 }
 
 /**
- * Marks a GET as safe for Apollo's CSRF check if no other site can have made the browser send it. That is true if the
- * request accepts GraphQL's media type, and has a token or comes from the gateway's own origin (urql sends queries with
+ * Marks a GET as safe for Apollo's CSRF check if no other site can have made the browser send it. Such a request
+ * accepts GraphQL's media type. It also has a token, or it comes from the gateway's own origin (urql sends queries with
  * GET). A page cannot send `Authorization` to another origin without a preflight, and cannot set `Sec-Fetch-Site`.
  */
 function admitOwnGet({ headers }: HttpRequest): void {

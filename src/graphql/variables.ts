@@ -19,7 +19,7 @@ export type Variables = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the variables of an operation with their defaults. Throws `BAD_USER_INPUT` with the first 20 values that do
- * not fit, each with its path from the argument. graphql-js itself would list all of them, and would print the whole
+ * not fit, each with its path from the argument. graphql-js itself would list all faults, and would print the whole
  * value each time.
  */
 export function coerceVariables(

@@ -657,9 +657,10 @@ export class Sessions {
 
 /**
  * Returns which failures are removed after a right password. Sign-ins of people who were invited count for their email
- * address. The reason: any account can invite any email address and then knows that person's one-time password. It
- * could set that password to a guess before each sign-in, and so test the passwords of other people with the email
- * address without a limit. They count also if there are no other people, because the limit must not reveal that.
+ * address. The reason: any account can invite any email address, and then knows that person's one-time password. It
+ * could set that password to a guess before each sign-in. So it could test the passwords of other people with the email
+ * address without a limit. The sign-ins count even if there are no other people, because the limit must not reveal
+ * that.
  */
 function forgivenTo(user: User, userId: string | undefined): Forgiven {
   if (user.invitedAt === null) return 'bucket';

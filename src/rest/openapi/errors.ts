@@ -33,8 +33,8 @@ const requestError = z
   .meta({ id: 'RequestError', description: 'Shape B: the answer to every other request that failed.' });
 
 /**
- * Returns all error codes of a route: the codes that the route lists, and the codes that its access check, its inputs
- * or a failure can cause.
+ * Returns all error codes of a route. They are the codes that the route lists, and the codes of its access check, its
+ * inputs and failures.
  */
 function errorCodesOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([

@@ -49,9 +49,10 @@ interface Found<Row> {
 }
 
 /**
- * SQL that is true for a search among the numbers up to $7. $8 is a pattern for the text, the sender or an address. $9
- * is the sender, $10 the error code, $11 the provider and $12 the status of a recipient. No index serves these, except
- * the status `failed`. So a search reads only `SEARCH_REACH` messages back from the end of its time span.
+ * SQL that is true if the filter is a search. A search reads the messages up to the number $7. It has one or more of
+ * these conditions: $8 (a pattern for the text, the sender or an address), $9 (the sender), $10 (an error code), $11 (a
+ * provider), $12 (a recipient's status). No index serves them, except the status `failed`. So a search reads only
+ * `SEARCH_REACH` messages back from the end of its time span.
  */
 const IS_SEARCHED = `coalesce($8::text, $9::text, $10::text, $11::text, nullif($12::text, 'failed')) IS NOT NULL`;
 const newestWhere = (isBounded: string) => `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (

@@ -26,8 +26,8 @@ type Connection = pg.Client & { __knex__disposed?: unknown };
  * A pool for reads of dashboards, so that these never take connections from intake. A read is cancelled after 5
  * seconds, or when its client disconnects. The cancellation is sent over a connection of the pool `main`. The cancelled
  * connection is not used again, because the cancellation may arrive late and hit a later statement. When the
- * connections of `main` are replaced, those of this pool are replaced, too: reads alone would not notice that another
- * server is the primary now.
+ * connections of `main` are replaced, this pool replaces its connections, too. Reads alone would not notice that
+ * another server is the primary now.
  */
 export function createReadPool(connection: DatabaseConnection, logger: Logger, main: Knex): Knex {
   const sql = new Sql(main);

@@ -369,7 +369,7 @@ export class Sql {
 
   /**
    * Runs reads in one snapshot. Inside a transaction, `read` is a part of it, and each statement sees a snapshot of its
-   * own: PostgreSQL sets the isolation level only at the beginning of a transaction.
+   * own. The reason: PostgreSQL sets the isolation level only at the beginning of a transaction.
    */
   async snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (this.#connection) return read(this);

@@ -34,8 +34,8 @@ const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
  * messages after them: a message in progress, a message with a deferred refund, and a message that the analytics do not
  * contain yet. The ledger, the usage and the analytics stay.
  *
- * **Inbound messages** are erased and deleted after the same number of days, counted from when they were sent. Those
- * without an account are deleted after 7 days, because nobody can read them (R257).
+ * **Inbound messages** are erased and deleted after the same number of days, counted from when they were sent. An
+ * inbound message without an account is deleted after 7 days, because nobody can read it (R257).
  *
  * Rows are deleted, not whole partitions, because each account has its own period. One process erases about 9,000 and
  * deletes about 12,000 messages a second on two cores. 5 million a day are 58 a second.
