@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { passwordHasher } from '../../src/crypto/password-hasher.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -6,6 +7,7 @@ import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../suppo
 import { subscribe } from '../support/live.ts';
 
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const SIGN_IN = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
 const SESSIONS = '{ sessions { id current device address createdAt lastSeenAt expiresAt } }';
 const CREATE = `mutation ($input: CreateAccessTokenInput!) {
   createAccessToken(input: $input) { token accessToken { id name permissions expiresAt lastUsedAt revokedAt } }
@@ -25,8 +27,7 @@ async function signInWith(
   userAgent: string,
   { email, password }: Pick<TestAccount, 'email' | 'password'> = account,
 ) {
-  const query = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
-  const answer = await graphql(gateway, query, {
+  const answer = await graphql(gateway, SIGN_IN, {
     variables: { e: email, p: password },
     headers: { 'User-Agent': userAgent },
   });
@@ -34,6 +35,44 @@ async function signInWith(
 }
 
 describe('sessions', () => {
+  it('begin anew at each sign-in: one that was planted in the browser stays what it was (R249)', async () => {
+    const [victim, attacker] = [await gateway.createAccount(), await gateway.createAccount()];
+    const emailOf = async (token: string) =>
+      (await graphql(gateway, '{ viewer { email } }', { token })).body.data?.viewer?.email;
+    const made = 'A'.repeat(43);
+    for (const planted of [await signIn(gateway, attacker), made]) {
+      const before = await emailOf(planted);
+      const answer = await graphql(gateway, SIGN_IN, {
+        variables: { e: victim.email, p: victim.password },
+        headers: { Cookie: `session=${planted}` },
+      });
+      const { token } = answer.body.data.signIn;
+      expect(token).not.toBe(planted);
+      const cookie = answer.headers.getSetCookie().find((line) => line.startsWith('session='));
+      expect(cookie?.split(';')[0]).toBe(`session=${token}`);
+      expect(await emailOf(token)).toBe(victim.email);
+      expect(await emailOf(planted)).toBe(before);
+    }
+    expect(await emailOf(made)).toBeUndefined();
+  });
+
+  it('take as much work to refuse for an unknown email as for a wrong password (R206)', async () => {
+    const known = await gateway.createAccount();
+    const hash = jest.spyOn(passwordHasher, 'hash');
+    const hashesFor = async (email: string) => {
+      hash.mockClear();
+      const answer = await graphql(gateway, SIGN_IN, { variables: { e: email, p: 'a wrong password' } });
+      expect(codesOf(answer)).toEqual(['UNAUTHENTICATED']);
+      return hash.mock.calls.filter(([password]) => password === 'a wrong password').length;
+    };
+    try {
+      expect(await hashesFor(known.email)).toBe(1);
+      expect(await hashesFor(`nobody-${known.email}`)).toBe(1);
+    } finally {
+      hash.mockRestore();
+    }
+  });
+
   it('are listed for their person, with device, address and times (R249)', async () => {
     const person = await gateway.createAccount();
     await signInWith(FIREFOX, person);
