@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import axe from 'axe-core';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
 import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
@@ -22,13 +22,24 @@ const RULES: Record<'light' | 'dark', axe.RunOptions> = {
   dark: { ...QUICKLY, runOnly: ['color-contrast'] },
 };
 
+/** The windows that the running test has opened. */
+const opened = new Set<BrowserContext>();
+
 /**
- * Declares a test that uses the packaged Chromium. It is skipped where that Chromium does not run (other than Linux
- * x64).
+ * Declares a test that uses the packaged Chromium. Its windows are closed at its end: each one that stays open receives
+ * live updates and draws them. The test is skipped where that Chromium does not run (other than Linux x64).
  */
 export function inBrowser(name: string, work: () => Promise<void>): void {
   const run = process.platform === 'linux' && process.arch === 'x64' ? it : it.skip;
-  run(name, work, TEST_MS);
+  const andClose = async () => {
+    opened.clear();
+    try {
+      await work();
+    } finally {
+      for (const context of opened) await context.close();
+    }
+  };
+  run(name, andClose, TEST_MS);
 }
 
 /** A page of the console. */
@@ -68,6 +79,7 @@ async function openPage(browser: Browser, origin: string): Promise<ConsolePage> 
     colorScheme: 'light',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
+  opened.add(context);
   const page = await context.newPage();
   page.setDefaultTimeout(ACTION_MS);
   const faults: string[] = [];
