@@ -9,7 +9,7 @@ const ORDER = {
   'Get started': ['index', 'quickstart', 'authentication', 'testing'],
   'Send and follow': ['sending', 'prices', 'senders', 'consent', 'states', 'idempotency', 'errors'],
   Integrate: ['webhooks', 'graphql', 'live-updates', 'mcp', 'limits', 'fraud'],
-  'Go live': ['going-live', 'changelog'],
+  'Go live': ['going-live', 'uganda', 'changelog'],
 };
 
 /** Returns the title and the first sentence of a page. */
