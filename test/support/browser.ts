@@ -188,12 +188,14 @@ export async function hasFocus(page: Page, name: string): Promise<void> {
   await eventually(async () => (await page.evaluate('document.activeElement.getAttribute("name")')) === name);
 }
 
-/** Uses Chromium's own protocol: `page.evaluate` compiles its text in this process first, and axe is long. */
+/**
+ * Uses Chromium's own protocol: `page.evaluate` compiles its text in this process first, and axe is long. The session
+ * stays open: the end of any session would remove the page's virtual authenticators.
+ */
 async function loadAxe(page: Page): Promise<void> {
   if (await page.evaluate('"axe" in window')) return;
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: axe.source });
-  await session.detach();
 }
 
 /**

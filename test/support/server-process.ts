@@ -47,12 +47,13 @@ async function makeDirectory(prefix: string): Promise<string> {
 async function buildOnce(shared: string): Promise<string> {
   const place = join(shared, 'gateway');
   if (existsSync(place)) return place;
-  const own = await build(await makeDirectory(`${place}-`));
+  const own = await build(await makeDirectory(`${place}-`), place);
   await rename(own, place).catch(() => rm(own, { recursive: true }));
   return place;
 }
 
-async function build(into: string): Promise<string> {
+/** Builds into the directory `into`. `place` is where it will be when it is used. */
+async function build(into: string, place = into): Promise<string> {
   await promisify(execFile)(
     process.execPath,
     [
@@ -65,6 +66,7 @@ async function build(into: string): Promise<string> {
   await symlink(join(ROOT, 'node_modules'), join(into, 'node_modules'), 'junction');
   await writeFile(join(into, 'package.json'), '{"type":"module"}');
   await cp(join(ROOT, 'bin'), join(into, 'bin'), { recursive: true });
+  await promisify(execFile)(process.execPath, [join(ROOT, 'test/support/bundle.js'), into, place]);
   return into;
 }
 
