@@ -531,14 +531,16 @@ describe('kept connections and changing names', () => {
     const transport = transporting({ maxConnectionsPerAccount: 2 }, 3_000);
     const url = `http://hooks.example.test:${receiver.port}/`;
     const results = await Promise.all(Array.from({ length: 6 }, () => post(transport, url)));
-    expect(results.map(({ errorMessage }) => errorMessage)).toEqual([
-      'timed out after 3 s waiting for the answer',
-      'timed out after 3 s waiting for the answer',
-      ...Array(4).fill(
-        expect.stringMatching(/^timed out after 3 s waiting for (earlier requests|a connection) /),
-      ),
-    ]);
-    expect(receiver.requests.length).toBe(2);
+    const faults = results.map(({ errorMessage }) => errorMessage ?? '');
+    const noAnswer = 'timed out after 3 s waiting for the answer';
+    expect(faults.slice(0, 2)).toEqual([noAnswer, noAnswer]);
+    // All six time out within the same moment. The end of the first two may let others send just before their own end.
+    const late = faults.slice(2).filter((fault) => fault === noAnswer);
+    expect(late.length).toBeLessThanOrEqual(2);
+    expect(receiver.requests.length).toBeGreaterThanOrEqual(2);
+    expect(receiver.requests.length).toBeLessThanOrEqual(2 + late.length);
+    const waiting = /^timed out after 3 s waiting for (earlier requests|a connection) /;
+    expect(faults.slice(2).filter((fault) => waiting.test(fault))).toHaveLength(4 - late.length);
     slow = false;
     expect((await post(transport, url)).ok).toBe(true);
     await eventually(() => receiver.open <= 1);
