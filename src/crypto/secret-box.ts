@@ -19,6 +19,9 @@ export function sealedUnder(sealed: string): string {
  * Encrypts with AES-256-GCM, in the format `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` are the
  * keys of MASTER_KEY_PREVIOUS. They only decrypt the texts that they encrypted before. `open` throws if no key fits or
  * if the text was changed.
+ *
+ * When the master key is rotated, stored secrets stay encrypted with the former key until they are replaced. Only the
+ * signed head of the audit log is encrypted again.
  */
 export function createSecretBox(masterKey: Buffer, previous: readonly Buffer[] = []): SecretBox {
   // A KeyObject is four times as fast as a key that is passed as bytes.

@@ -108,7 +108,10 @@ export interface Access {
   readonly whileRestricted?: readonly Restriction[];
 }
 
-/** Returns why `access` refuses `caller`. Undefined if it allows the caller (R117). */
+/**
+ * Returns why `access` refuses `caller`. Undefined if it allows the caller (R117). Every operation checks this before
+ * its work, also when a GraphQL resolver runs it.
+ */
 export function refusal(access: Access, caller: Caller): DomainError | undefined {
   return refusalOfRole(access, caller) ?? refusalOfSession(access, caller);
 }

@@ -24,10 +24,10 @@ import type { RouteCallContext } from './mcp/call-route.ts';
 import { Admission, type Seen } from './middleware/admission.ts';
 import { bufferedBody, parseJsonBody, readBody } from './middleware/body.ts';
 import { ExactRoutes } from './middleware/exact-routes.ts';
-import { replayOf } from './middleware/idempotent-replay.ts';
 import { LoadShedder } from './middleware/load-shedder.ts';
 import { answerMalformed, statusOfParserError } from './middleware/malformed-request.ts';
 import { parse } from './middleware/parse.ts';
+import { replayIfRefused } from './middleware/replay-if-refused.ts';
 import { findTextFault, headerOf, requestIdOf } from './middleware/request.ts';
 import { type AnswerHeaders, sendJson } from './middleware/send-json.ts';
 import { openApiDocument } from './openapi/document.ts';
@@ -313,7 +313,7 @@ async function answer(
     });
   } catch (error) {
     const sources = { header: idempotencyKey, rawBody: raw };
-    result = await replayOf(route, { caller, operations }, sources, error);
+    result = await replayIfRefused(route, { caller, operations }, sources, error);
   }
   const json = 'json' in result ? result.json : JSON.stringify(result.body);
   exchange.json = json;

@@ -25,6 +25,36 @@ describe('documents', () => {
     expect(missing).toEqual([]);
   });
 
+  /** True if `text` declares a function, class, constant, type, async method or operation of this name. */
+  const declares = (text: string, name: string) =>
+    [
+      `^(?:export )?(?:async )?(?:function|class|const|interface|type) ${name}\\b`,
+      `^ {2}async ${name}\\(`,
+      `^ {4}${name}: operation\\(`,
+    ].some((form) => new RegExp(form, 'm').test(text));
+
+  /** `name` in `file`, or `name` and `name` in `file`. */
+  const NAMED = /((?:`[#\w]+`(?: and )?)+) in `(src\/[^`]+)`/g;
+
+  it('docs/flows.md names functions together with the file that declares them', () => {
+    const flows = readFileSync(join(ROOT, 'docs/flows.md'), 'utf8');
+    const undeclared = [...flows.matchAll(NAMED)].flatMap(([, names = '', path = '']) => {
+      const text = readFileSync(join(ROOT, path), 'utf8');
+      const quoted = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+      return quoted.filter((name) => !declares(text, name)).map((name) => `${name} in ${path}`);
+    });
+    expect(undeclared).toEqual([]);
+  });
+
+  it('each row of the index in docs/flows.md names a function and its file, and nothing else', () => {
+    const [, index = ''] = readFileSync(join(ROOT, 'docs/flows.md'), 'utf8').split(/^## /m);
+    const rows = [...index.matchAll(/^\| .* \| (.*) \|$/gm)].map(([, where = '']) => where).slice(1);
+    expect(rows.length).toBeGreaterThan(25);
+    expect(
+      rows.filter((where) => where.replaceAll(NAMED, '').includes('`') || !where.includes(' in `src/')),
+    ).toEqual([]);
+  });
+
   const read = (folder: string) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       // Leave out node_modules, because `npm run test:runtimes` installs some in the repository.

@@ -12,6 +12,9 @@ interface RefusedMessage {
  * Splits a batch into messages that are accepted and messages that are refused. It goes through the batch in the order
  * of arrival and subtracts each cost from the account's balance, in minor units. A refused message does not affect the
  * others (R99). `limits` are the send limits by id. Their counts grow with the accepted messages (R371).
+ *
+ * Each 402 is decided here, and `PgIntake.accept` throws it. Intake first tries to write a batch as a whole. It calls
+ * this function if the write fails, for example because a balance does not cover the batch.
  */
 export function decideBatch(
   batch: readonly PreparedMessage[],

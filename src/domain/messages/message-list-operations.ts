@@ -12,6 +12,7 @@ import {
   twoWaySliceOf,
 } from '../paging.ts';
 import type { ChannelCounter, MessageKey, MessageListFilter } from '../ports/list-stores.ts';
+import type { Stores } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
@@ -99,11 +100,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
           withCursor,
           range,
           ({ after, message }) => [...after.values(), CHANNELS.indexOf(message.channel)].join('.'),
-          () => {
-            const isFiltered = Object.values(filter).some((value) => value !== undefined);
-            if (isFiltered) return stores.messageLists.count(accountId, filter);
-            return Promise.resolve([...counters.values()].reduce((sum, { kept }) => sum + kept, 0));
-          },
+          () => totalOf(stores, accountId, filter, counters),
         );
         const edges = slice.edges.map(({ cursor, node }) => ({ cursor, node: node.message }));
         if (!isSearch(filter)) return { ...slice, edges };
@@ -201,6 +198,21 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
   };
+}
+
+/**
+ * Returns the number of messages in a list. Without a filter it is the sum of the channels' counters. With one, the
+ * message index counts.
+ */
+function totalOf(
+  stores: Pick<Stores, 'messageLists'>,
+  accountId: string,
+  filter: MessageListFilter,
+  counters: ReadonlyMap<Channel, ChannelCounter>,
+): Promise<number> {
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  if (isFiltered) return stores.messageLists.count(accountId, filter);
+  return Promise.resolve([...counters.values()].reduce((sum, { kept }) => sum + kept, 0));
 }
 
 /** True if no index serves the filter. Then only the newest messages are searched. */

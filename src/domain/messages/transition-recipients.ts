@@ -66,7 +66,7 @@ export async function transitionRecipients(
       message.environment === 'production' &&
       rulesOf(message.channel).moveEvent?.(message, move, recipient, now);
     if (event) events.push(event);
-    if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
+    if (isRefunded(move, recipient)) {
       const { messageId, position, possiblySent } = move;
       const { accountId } = message;
       const refund = { accountId, messageId, position, amountMinor: recipient.costMinor };
@@ -121,6 +121,14 @@ function measuredMove(channel: Channel, move: RecipientMove, recipient: MovedRec
     reason: move.error?.code ?? null,
     reportSeconds: isReported ? (move.at.getTime() - recipient.sentAt.getTime()) / 1_000 : null,
   };
+}
+
+/**
+ * True if the charge of a recipient is refunded: it failed before a carrier accepted it (R17). If a carrier may have
+ * accepted it (`possiblySent`), the refund is deferred (R218).
+ */
+function isRefunded(move: RecipientMove, { costMinor }: MovedRecipient): boolean {
+  return move.from === 'pending' && move.to === 'failed' && costMinor > 0;
 }
 
 function refundEntry(refund: DeferredRefund, createdAt: Date): Refund {

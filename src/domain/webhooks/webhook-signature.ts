@@ -12,7 +12,10 @@ export function signWebhook(secret: string, timestampSeconds: number, rawBody: s
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex');
 }
 
-/** Returns the value of the signature header: `t=<unix seconds>,v1=<hex hmac>` (R151–R154). */
+/**
+ * Returns the value of the signature header: `t=<unix seconds>,v1=<hex hmac>` (R151–R154). The webhook transport calls
+ * it for each attempt.
+ */
 export function webhookSignatureHeader(
   secret: string,
   timestampSeconds: number,

@@ -42,7 +42,10 @@ export const DEFAULT_MAX_RETRIES = 3;
 export const MAX_RETRIES_LIMIT = 5;
 /** Largest number of endpoints of an account in one environment (R29). */
 export const WEBHOOK_LIMIT = 10;
-/** `RETRY_DELAYS_SECONDS[n - 1]` is the delay before the nth retry, from the end of the attempt before it (R165). */
+/**
+ * `RETRY_DELAYS_SECONDS[n - 1]` is the delay before the nth retry, from the end of the attempt before it (R165).
+ * `attemptRecord` decides whether there is one.
+ */
 export const RETRY_DELAYS_SECONDS = [5, 15, 35, 75, 155] as const;
 
 export interface WebhookDelivery {

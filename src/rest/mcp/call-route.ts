@@ -2,8 +2,8 @@ import { type ApiKeyCaller, refusal } from '../../domain/caller.ts';
 import type { Operation } from '../../domain/operation.ts';
 import type { Operations } from '../../domain/operations.ts';
 import type { Route } from '../define-route.ts';
-import { replayOf } from '../middleware/idempotent-replay.ts';
 import { parse } from '../middleware/parse.ts';
+import { replayIfRefused } from '../middleware/replay-if-refused.ts';
 import { routes } from '../routes/all.ts';
 
 export interface RouteCall {
@@ -50,7 +50,8 @@ export async function callRoute(
     });
     return 'json' in answer ? JSON.parse(answer.json) : answer.body;
   } catch (error) {
-    const earlier = await replayOf(route, asking, { header: idempotencyKey, rawBody: undefined }, error);
+    const sources = { header: idempotencyKey, rawBody: undefined };
+    const earlier = await replayIfRefused(route, asking, sources, error);
     return 'json' in earlier ? JSON.parse(earlier.json) : earlier.body;
   }
 }

@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from '../../domain/messages/message.ts';
+import type { IdempotencyClaim, PreparedMessage } from '../../domain/messages/message.ts';
 import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
@@ -64,4 +64,34 @@ export async function findAnswers(
       { messageId: row.message_id, body: row.body, isReplay: true },
     ]),
   );
+}
+
+/**
+ * Returns the messages whose idempotency key already has an answer, with that answer. They are replays (R19): intake
+ * accepts only the others.
+ */
+export async function findReplays(
+  sql: Sql,
+  batch: readonly PreparedMessage[],
+): Promise<Map<PreparedMessage, SendAnswer>> {
+  const claims = batch.flatMap((prepared) => {
+    const claim = claimOf(prepared);
+    return claim ? [{ prepared, claim }] : [];
+  });
+  const stored = await findAnswers(
+    sql,
+    claims.map(({ claim }) => claim),
+  );
+  return new Map(
+    claims.flatMap(({ prepared, claim }) => {
+      const answer = stored.get(claimKey(claim));
+      return answer ? [[prepared, answer]] : [];
+    }),
+  );
+}
+
+/** Returns the idempotency key of a message with its scope. Undefined if the message has no key. */
+export function claimOf(prepared: PreparedMessage): ScopedClaim | undefined {
+  const { idempotency } = prepared;
+  return idempotency ? { ...prepared, idempotency } : undefined;
 }

@@ -45,11 +45,13 @@ const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
 const MESSAGE_ID = '($14::uuid[])[n.message]';
 
 /**
- * Adds a batch to its accounts, without knowing their balances and counters. It fails with REFUSED in these cases: a
- * balance does not cover the batch, an idempotency key already has an answer, or the last message of an account has a
- * time in the future. PostgreSQL's clock decides whether an answer has expired. All messages of an account in the batch
- * get the same acceptance time. This time never decreases while message numbers grow. A stored answer contains it. Rows
- * are inserted in the order of their numbers. In another order, index pages would stay half empty.
+ * Accepts and charges a batch: `account` subtracts the cost from each balance, and `entry` writes the charges into the
+ * ledger. `placeBatch` has added up the costs of each account. The statement is sent without knowing balances and
+ * counters. It fails with REFUSED in these cases: a balance does not cover the batch, an idempotency key already has
+ * an answer, or the last message of an account has a time in the future. PostgreSQL's clock decides whether an answer
+ * has expired. All messages of an account in the batch get the same acceptance time. This time never decreases while
+ * message numbers grow. A stored answer contains it. Rows are inserted in the order of their numbers. In another
+ * order, index pages would stay half empty.
  */
 const WRITE = statement(
   'intake-write',

@@ -13,7 +13,7 @@ import { isUndecided } from '../postgres/pipeline.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import type { JobSinkFor } from '../postgres/unit-of-work.ts';
 import { LATEST, setTimesBack } from './future-times.ts';
-import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
+import { claimKey, claimOf, findAnswers, findReplays } from './idempotency.ts';
 import {
   type Answers,
   type AnswersLater,
@@ -231,7 +231,8 @@ export class PgIntake implements Intake {
     const answers = await this.#transaction(async (sql) => {
       // Send both statements together. The second one starts when the first one has its locks. So it sees the answers
       // that another process has committed.
-      const [balances, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
+      const [balances, replays] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
+      const answers: Answers = new Map(replays);
       const asked = batch.filter((prepared) => !answers.has(prepared));
       const { affordable, refused } = decideBatch(asked, balances, await readLimits(sql, asked));
       for (const { prepared, shortage } of refused) answers.set(prepared, shortage);
@@ -297,32 +298,6 @@ function charactersIn(value: unknown): number {
 const isAnswer = (decision: Decision): decision is SendAnswer => 'isReplay' in decision;
 const isNew = (decision: Decision | undefined): decision is NewAnswer =>
   decision !== undefined && 'seq' in decision;
-
-/** Returns the messages of the batch whose idempotency key already has an answer, with that answer. */
-async function findReplays(
-  sql: Sql,
-  batch: readonly PreparedMessage[],
-): Promise<Map<PreparedMessage, Decision>> {
-  const claims = batch.flatMap((prepared) => {
-    const claim = claimOf(prepared);
-    return claim ? [{ prepared, claim }] : [];
-  });
-  const stored = await findAnswers(
-    sql,
-    claims.map(({ claim }) => claim),
-  );
-  return new Map(
-    claims.flatMap(({ prepared, claim }) => {
-      const answer = stored.get(claimKey(claim));
-      return answer ? [[prepared, answer]] : [];
-    }),
-  );
-}
-
-function claimOf(prepared: PreparedMessage): ScopedClaim | undefined {
-  const { idempotency } = prepared;
-  return idempotency ? { ...prepared, idempotency } : undefined;
-}
 
 /** Locks the accounts of the batch and returns their balances. Throws `TimesAhead`. */
 async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, number>> {

@@ -109,21 +109,6 @@ const WALKED_COUNT_WITH_FAILURES = statement(
   `${WALKED} SELECT count(*) AS total ${WITH_FAILURES}`,
 );
 
-/**
- * Returns one page (`part`) of the matching messages, and their total. `pages` has the SQL statements that
- * `messagePages` made. They define the columns of a row.
- */
-export async function findPart<Row extends { id: string }>(
-  sql: Sql,
-  pages: PageStatements,
-  accountId: string,
-  channel: Channel,
-  filter: SeqFilter,
-  part: Part,
-): Promise<Found<Row>> {
-  return findPage<Row>(sql, pages, accountId, channel, filter, null, part);
-}
-
 /** Returns the newest `limit` matching messages with a number smaller than `before`. */
 export async function findBefore(
   sql: Sql,
@@ -138,7 +123,7 @@ export async function findBefore(
     return sql.query<KeyRow>(walk, [...walking(accountId, channel, filter, before - 1), limit]);
   }
   const part = { skipped: 0, limit };
-  return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
+  return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, part, before - 1)).rows;
 }
 
 /**
@@ -163,7 +148,7 @@ export async function findFrom(
     ]);
   }
   const page = (highest: number | null, part: Part) =>
-    findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, highest, part);
+    findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, part, highest);
   const none = { skipped: 0, limit: 0 };
   const [all, below] = await Promise.all([page(null, none), page(lowest - 1, none)]);
   const matches = all.total - below.total;
@@ -229,7 +214,7 @@ export async function countMatching(
   }
   if (!isWalked(filter)) {
     const none = { skipped: 0, limit: 0 };
-    return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, null, none)).total;
+    return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, none)).total;
   }
   const count = shortest(filter, WALKED_COUNT, WALKED_COUNT_FAILED, WALKED_COUNT_WITH_FAILURES);
   const [row] = await sql.queryOnDisk<{ total: number }>(count, walking(accountId, channel, filter, null));
@@ -278,14 +263,18 @@ function keyPages({ apiKeyId }: SeqFilter): PageStatements {
   return apiKeyId === undefined ? KEY_PAGE : KEY_PAGE_OF_API_KEY;
 }
 
-async function findPage<Row extends { id: string }>(
+/**
+ * Returns one page of the matching messages, and their total. Only messages with a number up to `highest` match. The
+ * SQL statements, made by `messagePages`, decide the columns.
+ */
+export async function findPage<Row extends { id: string }>(
   sql: Sql,
   statements: PageStatements,
   accountId: string,
   channel: Channel,
   filter: SeqFilter,
-  highest: number | null,
   { skipped, limit }: Part,
+  highest: number | null = null,
 ): Promise<Found<Row>> {
   const key = statusKey(filter.status);
   const narrow = ({ statuses, sandbox, any }: PageStatements['whole']) =>

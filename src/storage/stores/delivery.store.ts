@@ -534,7 +534,7 @@ export class PgDeliveryListStore implements DeliveryListStore {
         : [];
       return counted?.total ?? 0;
     }
-    return countMatching(this.#sql, await this.#endpoints(accountId, filter), filter);
+    return countDeliveries(this.#sql, await this.#endpoints(accountId, filter), filter);
   }
 
   async countsByTime(
@@ -642,7 +642,7 @@ async function idsOfEachBefore(
 }
 
 /** Returns the number of matching deliveries. */
-async function countMatching(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
+async function countDeliveries(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
   const [row] = await sql.queryOnDisk<{ count: number }>(TOTAL, matching(webhookIds, filter));
   return row?.count ?? 0;
 }

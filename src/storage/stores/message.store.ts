@@ -37,7 +37,7 @@ import {
   findBefore,
   findCostliest,
   findFrom,
-  findPart,
+  findPage,
   isNarrow,
   type KeyRow as ListKeyRow,
   messagePages,
@@ -552,7 +552,7 @@ async function messageHistory(
   const part = { skipped: (page - 1) * limit, limit };
   const narrow: SeqFilter = { ...filter, status: filter.status && [filter.status] };
   if (filter.to === undefined && isNarrow(narrow)) {
-    const { rows, total } = await findPart<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, narrow, part);
+    const { rows, total } = await findPage<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, narrow, part);
     return { rows: rows.map(mapMessage), total };
   }
   const { seqs, total } =

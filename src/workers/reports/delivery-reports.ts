@@ -295,6 +295,10 @@ export async function applyReports(
   return unknown;
 }
 
+/**
+ * Returns the change of status that a report asks for: from `sent` to `delivered`, or to `failed`.
+ * `transitionRecipients` makes it, unless the recipient has left `sent` before.
+ */
 function moveOf(match: MatchedReport, at: Date): RecipientMove {
   const { report } = match;
   return {

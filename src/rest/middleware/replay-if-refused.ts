@@ -13,8 +13,9 @@ interface KeySources {
 /**
  * Returns the stored answer for the idempotency key of a request that was refused with `error`. A repeated request gets
  * the first answer, even if its body differs from the first body (R19). Throws `error` if there is no stored answer.
+ * Intake finds the answers of repeated requests that are not refused.
  */
-export async function replayOf(
+export async function replayIfRefused(
   route: Route,
   asking: { readonly caller: ApiKeyCaller; readonly operations: Operations },
   sources: KeySources,
