@@ -206,8 +206,8 @@ describe('STOP, START and HELP on WhatsApp', () => {
   const template = { type: 'template', template: { name: 'order_shipped', language: 'en_US' } };
   const write = (to: string) =>
     gateway.call('POST', '/developers/whatsapp', { key: account.key, body: { to, ...template } });
-  const say = async (from: string, id: string, text: string) => {
-    const callback = inboundCallback(from.slice(1), id, new Date(), { text: { body: text } });
+  const say = async (from: string, id: string, text: string, at = new Date()) => {
+    const callback = inboundCallback(from.slice(1), id, at, { text: { body: text } });
     expect((await callBack(gateway.url, callback)).status).toBe(200);
   };
   const answersTo = (to: string) =>
@@ -242,6 +242,27 @@ describe('STOP, START and HELP on WhatsApp', () => {
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(balance);
     const listed = await gateway.call('GET', '/developers/suppressions', { key: account.key });
     expect(listed.body.data.filter(({ address }: { address: string }) => address === number)).toEqual([]);
+  });
+
+  it('a STOP that arrives again after START changes nothing (R379)', async () => {
+    const number = '+256700000206';
+    const first = await write(number);
+    await eventually(async () => {
+      const { body } = await gateway.call('GET', `/developers/messages/${first.body.id}`, {
+        key: account.key,
+      });
+      return body.status === 'sent';
+    });
+    const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
+    const stopped = ago(60);
+    await say(number, 'in-206-1', 'STOP', stopped);
+    expect((await write(number)).status).toBe(400);
+    await say(number, 'in-206-2', 'START', ago(30));
+    expect((await write(number)).status).toBe(200);
+    await say(number, 'in-206-1', 'STOP', stopped);
+    expect((await write(number)).status).toBe(200);
+    await say(number, 'in-206-3', 'STOP', ago(10));
+    expect((await write(number)).status).toBe(400);
   });
 
   it('START does not lift what the account suppressed itself (R379)', async () => {

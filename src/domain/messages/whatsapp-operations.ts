@@ -114,9 +114,10 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
           messages.map((message) => ({ ...message, accountId: owners.get(message.sender) ?? null })),
         );
         await deps.takeReports(provider, reports);
-        for (const { sender, sid, content } of messages) {
+        for (const { sender, sid, content, sentAt } of messages) {
           const accountId = owners.get(sender);
-          if (accountId !== undefined) await takeReply(deps, context, { accountId, sender, sid, content });
+          if (accountId !== undefined)
+            await takeReply(deps, context, { accountId, sender, sid, content, sentAt });
         }
       },
     ),

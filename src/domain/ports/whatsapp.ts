@@ -34,6 +34,13 @@ export interface InboundStore {
   add(messages: readonly OwnedInboundMessage[]): Promise<void>;
   /** Returns the send time of the newest message from `sender` that belongs to the account. */
   lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined>;
+  /** Returns the texts of the newest 50 messages from `sender` to the account that were sent after `sentAt`. */
+  textsAfter(
+    accountId: string,
+    channel: 'whatsapp',
+    sender: string,
+    sentAt: Date,
+  ): Promise<readonly (string | null)[]>;
   /** Stores which account wrote to a WhatsApp number last. */
   noteWrites(writes: readonly WhatsAppWrite[]): Promise<void>;
   /** Returns the account that wrote last to each of the numbers. Numbers that no account wrote to are left out. */

@@ -18,11 +18,13 @@ export interface Reply {
   readonly sender: string;
   readonly sid: string;
   readonly content: string | null;
+  readonly sentAt: Date;
 }
 
 /**
  * Handles the replies STOP, START and HELP of a recipient (R379). Confirms each with one message that costs the account
- * nothing. A repeated callback sends no second confirmation. Any other text is ignored.
+ * nothing. A repeated callback sends no second confirmation. A STOP or START changes nothing if a later one of the
+ * recipient is known: a platform repeats callbacks, and may do so late. Any other text is ignored.
  */
 export async function takeReply(deps: Dependencies, context: SendContext, reply: Reply): Promise<void> {
   const word = replyWord(reply.content);
@@ -31,6 +33,8 @@ export async function takeReply(deps: Dependencies, context: SendContext, reply:
   const owner = { accountId, environment: 'production' } as const;
   const channel = 'whatsapp' as const;
   if (word !== 'help') {
+    const later = await deps.stores.inbound.textsAfter(accountId, channel, address, reply.sentAt);
+    if (later.map(replyWord).some((known) => known === 'stop' || known === 'start')) return;
     await deps.uow.run(async (tx) => {
       const id =
         word === 'start'

@@ -6,6 +6,11 @@ const LAST_FROM = statement(
   `SELECT sent_at FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2
    ORDER BY sent_at DESC LIMIT 1`,
 );
+const TEXTS_AFTER = statement(
+  'inbound-texts-after',
+  `SELECT content FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2 AND sent_at > $4
+   ORDER BY sent_at DESC LIMIT 50`,
+);
 // Writes rows in the order of numbers, so that two transactions with the same numbers do not deadlock.
 const NOTE_WRITES = statement(
   'whatsapp-note-writes',
@@ -58,6 +63,21 @@ export class PgInboundStore implements InboundStore {
   async lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined> {
     const [row] = await this.#sql.query<{ sent_at: Date }>(LAST_FROM, [accountId, channel, sender]);
     return row?.sent_at;
+  }
+
+  async textsAfter(
+    accountId: string,
+    channel: 'whatsapp',
+    sender: string,
+    sentAt: Date,
+  ): Promise<readonly (string | null)[]> {
+    const rows = await this.#sql.query<{ content: string | null }>(TEXTS_AFTER, [
+      accountId,
+      channel,
+      sender,
+      sentAt,
+    ]);
+    return rows.map(({ content }) => content);
   }
 
   async noteWrites(writes: readonly WhatsAppWrite[]): Promise<void> {
