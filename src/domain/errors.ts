@@ -29,6 +29,7 @@ export const ERROR_CODES = [
   'message_not_cancelable',
   'webhook_limit',
   'key_ended',
+  'delivery_already_queued',
   'second_factor_required',
   'step_up_required',
   'payload_too_large',
@@ -61,6 +62,16 @@ export type UnavailableReason =
 export interface FieldFault {
   /** Path in the request with dots, such as `events.0`. */
   readonly path: string;
+  readonly message: string;
+}
+
+/** Why one item of a list was not changed (R277). */
+export interface ItemError {
+  /** The item's place in the list, from 0. */
+  readonly index: number;
+  /** The item's path in the input, such as `keyIds.2`. */
+  readonly path: string;
+  readonly code: ErrorCode;
   readonly message: string;
 }
 

@@ -2,7 +2,6 @@ import { Ctx, Float, ID, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { ApiKey } from '../domain/api-keys/api-key.ts';
 import type {
   ApiKeyChange,
-  ItemError,
   UnusedScope,
   UpdatedApiKeys,
 } from '../domain/api-keys/api-key-bulk-operations.ts';
@@ -10,13 +9,14 @@ import type { KeyPermissions } from '../domain/api-keys/api-key-operations.ts';
 import { KEY_REQUESTS_DAYS, type KeyUsage, type RefusedRequests } from '../domain/api-keys/key-requests.ts';
 import type { KeyPreset, ScopeInfo } from '../domain/api-keys/scope-catalog.ts';
 import type { Scope } from '../domain/caller.ts';
-import type { ErrorCode } from '../domain/errors.ts';
+import type { ItemError } from '../domain/errors.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import type { GraphqlContext } from './context.ts';
 import { daysIn } from './cost.ts';
-import { ErrorCodeEnum, RefusalReasonEnum, ScopeEnum, ScopeRiskEnum } from './enums.ts';
+import { RefusalReasonEnum, ScopeEnum, ScopeRiskEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
+import { UserErrorType } from './user-error.ts';
 
 const UNUSED_DAYS = 30;
 /** Points for `unusedScopes`. It reads all keys of an account. */
@@ -91,24 +91,6 @@ class ApiKeyPermissionsType {
 
   @Field(() => Boolean, { description: '`setRateLimit`.' })
   setRateLimit!: boolean;
-}
-
-@ObjectType('UserError', {
-  description: 'Why one item of a list was left as it is; the others are done.',
-  simpleResolvers: true,
-})
-class UserErrorType {
-  @Field(() => Int, { description: 'Place of the item in its list, from 0.' })
-  index!: number;
-
-  @Field(() => String, { description: 'Path of the item from the argument, such as `keyIds.2`.' })
-  path!: string;
-
-  @Field(() => ErrorCodeEnum, { description: 'What went wrong.' })
-  code!: ErrorCode;
-
-  @Field(() => String, { description: 'What went wrong, in words.' })
-  message!: string;
 }
 
 @ObjectType('ApiKeyState', {

@@ -67,6 +67,7 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
   message_not_cancelable: 'A part of the message has left already.',
   webhook_limit: 'The account has as many webhooks as it may have.',
   key_ended: 'The API key was revoked, rotated or has expired.',
+  delivery_already_queued: 'The attempt of the delivery is still to come or under way.',
   second_factor_required: 'The password was right; a second factor is needed. `details.challenge` continues.',
   step_up_required: 'Confirm with `stepUp` who you are, then repeat.',
   payload_too_large: 'The body has too many bytes. `details.maximum` holds the limit.',

@@ -159,9 +159,9 @@ const DRY_RUN =
  */
 export function Mutation<
   const Type,
-  const Given extends Options & Required<MutationExtensions> & { readonly canDryRun?: DryRunKind },
->(type: TypeThunk<Type>, { errors, canDryRun, ...given }: Given) {
-  const declare = DeclareMutation(type as () => object, given);
+  const Given extends ResolverOptions & Required<MutationExtensions> & { readonly canDryRun?: DryRunKind },
+>(type: TypeThunk<Type>, { errors, canDryRun, cost, ...given }: Given) {
+  const declare = withCost(DeclareMutation(type as () => object, given), cost);
   const extend = Extensions({ errors, dryRun: canDryRun });
   const decorate: MethodDecorator = (target, key, descriptor) => {
     declare(target, key, descriptor);

@@ -1,5 +1,7 @@
 import { Ctx, Float, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
+import type { ItemError } from '../domain/errors.ts';
+import { SELECTION_MAX } from '../domain/webhooks/delivery-operations.ts';
 import type { EventChannel } from '../domain/webhooks/event-catalog.ts';
 import type { Webhook } from '../domain/webhooks/webhook.ts';
 import type { GraphqlContext } from './context.ts';
@@ -8,6 +10,7 @@ import { given } from './given.ts';
 import { Node } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
+import { UserErrorType } from './user-error.ts';
 
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
 
@@ -78,6 +81,17 @@ class WebhookWithSecret {
 class Redelivery {
   @Field(() => Float, { description: 'Number of deliveries queued.' })
   queued!: number;
+}
+
+@ObjectType({ description: 'Result of the redelivery of a selection.', simpleResolvers: true })
+class RedeliveredSelection {
+  @Field(() => Float, { description: 'Number of deliveries queued.' })
+  queued!: number;
+
+  @Field(() => [UserErrorType], {
+    description: 'The deliveries that were left as they are, in the order of `deliveryIds`.',
+  })
+  userErrors!: readonly ItemError[];
 }
 
 @ObjectType({ description: 'An event type that webhooks can receive.', simpleResolvers: true })
@@ -258,6 +272,24 @@ export class WebhookResolver {
     @Arg('since', () => DateTime, { description: 'Earliest time of the events, inclusive.' }) since: Date,
   ) {
     return run(operations.webhooks.recover, { id, since: since.toISOString() });
+  }
+
+  @Mutation(() => RedeliveredSelection, {
+    description:
+      'Retries a selection of deliveries now, with the same ids. Each is queued or told in `userErrors`. It costs a point for each id.',
+    canDryRun: true,
+    errors: ['not_found'],
+    cost: { each: ({ deliveryIds }) => (Array.isArray(deliveryIds) ? deliveryIds.length : 0) },
+  })
+  redeliverMany(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('webhookId', () => ID, { description: 'The webhook.' }) id: string,
+    @Arg('deliveryIds', () => [ID], {
+      description: `Deliveries to this webhook, 1 to ${SELECTION_MAX}. An id that is there twice counts once.`,
+    })
+    deliveryIds: readonly string[],
+  ) {
+    return run(operations.webhooks.retryMany, { id, deliveryIds });
   }
 
   @FieldResolver(() => WebhookStats, { description: 'Number of deliveries, by result.' })

@@ -144,6 +144,11 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'The API key was revoked, has expired or was rotated. It cannot be changed or restored.',
   },
+  delivery_already_queued: {
+    status: 409,
+    shape: 'B',
+    when: 'The attempt of a webhook delivery is still to come or under way; GraphQL only.',
+  },
   second_factor_required: {
     status: 401,
     shape: 'A',

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
-import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import {
+  type ConsoleBrowser,
+  clickTwiceAtOnce,
+  expectAccessible,
+  inBrowser,
+  startConsoleBrowser,
+} from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { inviteMember, signIn } from '../support/graphql.ts';
 import { openSql } from '../support/sql.ts';
@@ -194,6 +200,84 @@ describe('webhooks in the console', () => {
     await shows(page, 'Success', 4);
     expect(faults).toEqual([]);
   });
+
+  inBrowser(
+    'a selection of deliveries is sent again after one question, and what was left is named (R411)',
+    async () => {
+      const account = await bench.gateway.createAccount();
+      let answer: () => number | Promise<number> = () => 500;
+      const receiver = await bench.receiving(() => answer());
+      const { id } = await bench.register(account, { url: receiver.url, maxRetries: 0 });
+      for (const _ of [1, 2, 3]) await bench.sendSms(account);
+      const { page, faults } = await browser.open({ person: account, path: `/webhooks/${id}` });
+      await shows(page, 'Failed', 3);
+      const retry = page.getByRole('button', { name: 'Retry selected' });
+      const dialog = page.getByRole('dialog');
+      const boxIn = (status: string, at: number) => rows(page, status).nth(at).getByRole('checkbox');
+      await page.getByText('0 selected').waitFor();
+      expect(await retry.getAttribute('aria-disabled')).toBe('true');
+      await retry.focus();
+      await page.keyboard.press('Enter');
+      expect(await dialog.count()).toBe(0);
+
+      await boxIn('Failed', 0).focus();
+      await page.keyboard.press('Space');
+      await page.getByText('1 selected').waitFor();
+      const all = page.getByRole('checkbox', { name: 'Select all shown' });
+      expect(await all.evaluate((box) => (box as unknown as { indeterminate: boolean }).indeterminate)).toBe(
+        true,
+      );
+      await all.click();
+      await page.getByText('3 selected').waitFor();
+      await boxIn('Failed', 0).click();
+      await page.getByText('2 selected').waitFor();
+      expect(new URL(page.url()).pathname).toBe(`/console/webhooks/${id}`);
+      await expectAccessible(page);
+
+      answer = () => 200;
+      await retry.focus();
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog', { name: 'Retry 2 deliveries?' }).waitFor();
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      await isFocused(retry);
+      expect(receiver.received).toHaveLength(3);
+      await page.keyboard.press('Enter');
+      const confirm = dialog.getByRole('button', { name: 'Retry 2 deliveries' });
+      const asked = await clickTwiceAtOnce(confirm, 'RedeliverMany');
+      await page.getByText('2 deliveries queued.').waitFor();
+      expect(asked()).toBe(1);
+      await shows(page, 'Success', 2);
+      await page.getByText('0 selected').waitFor();
+      expect(receiver.received).toHaveLength(5);
+
+      await boxIn('Failed', 0).click();
+      await retry.click();
+      await page.getByText('1 delivery queued.').waitFor();
+      await shows(page, 'Success', 3);
+
+      const held = Promise.withResolvers<number>();
+      answer = () => held.promise;
+      const [{ id: underWay }] = (await bench.deliveries(account, id)).data;
+      await bench.call(account, 'POST', `/${id}/deliveries/${underWay}/retry`);
+      await eventually(() => receiver.received.length === 7);
+      await shows(page, 'Retrying', 1);
+      await all.click();
+      await retry.click();
+      await dialog.getByText('has accepted 2 of them before').waitFor();
+      await dialog.getByRole('button', { name: 'Retry 3 deliveries' }).click();
+      await page.getByText('1 delivery not sent again:').waitFor();
+      await page.getByText('Its next attempt is due already or under way.').waitFor();
+      await expectAccessible(page);
+      held.resolve(200);
+      await eventually(() => receiver.received.length === 9);
+      await shows(page, 'Success', 3);
+      const posts = receiver.received.filter(({ headers }) => headers['x-acme-delivery'] === underWay);
+      expect(posts).toHaveLength(3);
+      expect(faults).toEqual([]);
+    },
+  );
 
   inBrowser(
     'a webhook is paused after a confirmation, and gets the missed events when it is resumed',

@@ -204,6 +204,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
     document: `mutation { sendTestEvent(webhookId: "${NOBODY}") { id } }`,
   },
   redeliver: { by: 'webhook.retry', document: `mutation { redeliver(deliveryId: "${NOBODY}") { id } }` },
+  redeliverMany: {
+    by: 'webhook.retryMany',
+    document: `mutation { redeliverMany(webhookId: "${NOBODY}", deliveryIds: ["${NOBODY}"]) { queued } }`,
+  },
   redeliverFailed: {
     by: 'webhook.recover',
     document: `mutation { redeliverFailed(webhookId: "${NOBODY}", since: "2026-01-01T00:00:00Z") { queued } }`,
@@ -546,6 +550,8 @@ describe('accounts cannot see each other (R224)', () => {
     'rotateWebhookSecret.id': () => `mutation { rotateWebhookSecret(id: "${ids.webhook}") { secret } }`,
     'sendTestEvent.webhookId': () => `mutation { sendTestEvent(webhookId: "${ids.webhook}") { id } }`,
     'redeliver.deliveryId': () => `mutation { redeliver(deliveryId: "${ids.delivery}") { id } }`,
+    'redeliverMany.webhookId': () =>
+      `mutation { redeliverMany(webhookId: "${ids.webhook}", deliveryIds: ["${ids.delivery}"]) { queued } }`,
     'redeliverFailed.webhookId': () =>
       `mutation { redeliverFailed(webhookId: "${ids.webhook}", since: "2026-01-01T00:00:00Z") { queued } }`,
     'cancelMessage.id': () => `mutation { cancelMessage(id: "${ids.message}") { id } }`,
@@ -583,8 +589,8 @@ describe('accounts cannot see each other (R224)', () => {
   const NODES = ['node.id', 'nodes.ids'];
   /** graphql-subscriptions.test.ts tests this filter. */
   const WATCHED = ['messageUpdated.filter.apiKeyId', 'messageUpdates.filter.apiKeyId'];
-  /** graphql-keys.test.ts tests it: each key is refused by itself. */
-  const EACH = 'updateApiKeys.keyIds';
+  /** graphql-keys.test.ts and webhook-selection.test.ts test these: each item is refused by itself. */
+  const EACH = ['updateApiKeys.keyIds', 'redeliverMany.deliveryIds'];
   /** `sendPush` treats a device of another account like a device that does not exist. */
   const TARGETS = 'sendPush.input.deviceIds';
   /** Arguments of fields that only operators may use. Operators belong to no account. */
@@ -616,7 +622,7 @@ describe('accounts cannot see each other (R224)', () => {
       ...NODES,
       TARGETS,
       ...WATCHED,
-      EACH,
+      ...EACH,
     ];
     expect(tried.sort()).toEqual(all.sort());
   });

@@ -73,6 +73,7 @@ describe('the cost of queries (R280)', () => {
       10 * (1 + 7 + 10),
     ],
     ['{ explainMessage(id: "x") { summary } }', 101],
+    ['mutation { redeliverMany(webhookId: "x", deliveryIds: ["a", "b", "c"]) { queued } }', 1 + 3],
     ['mutation { signOut }', 0],
     ['mutation { deleteWebhook(id: "x", dryRun: true) }', 100],
   ])('%s costs %d points, which Cost-Only tells without running it', async (query, requested) => {

@@ -113,7 +113,7 @@ describe('the schema of the GraphQL API (R236)', () => {
   it('each mutation of a list of ids tells of each item that it left, by its place (R277)', () => {
     const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
     const bulk = mutations.filter(({ args }) => args.some(({ type }) => String(type).startsWith('[ID')));
-    expect(bulk.map(({ name }) => name)).toEqual(['updateApiKeys']);
+    expect(bulk.map(({ name }) => name)).toEqual(['updateApiKeys', 'redeliverMany']);
     for (const { type } of bulk) {
       const payload = getNamedType(type);
       const errors = isObjectType(payload) ? payload.getFields().userErrors : undefined;

@@ -1306,6 +1306,7 @@ export type GatewayErrorCode =
   | 'message_not_cancelable'
   | 'webhook_limit'
   | 'key_ended'
+  | 'delivery_already_queued'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'internal_error'

@@ -11,28 +11,34 @@ export function isRepeated(event: MouseEvent): boolean {
 }
 
 /**
- * A button. While `isBusy`, it can be focused, is announced as busy and does nothing. A button that submits or can be
- * busy ignores the second click of a double click. A key press is never ignored, because its `detail` is 0.
+ * A button. While `isBusy`, it can be focused, is announced as busy and does nothing. While `isDisabled`, it can be
+ * focused too, so that it keeps the focus, and does nothing. A button that submits or can be busy ignores the second
+ * click of a double click. A key press is never ignored, because its `detail` is 0.
  */
 export function Button({
   look = 'plain',
   isBusy,
+  isDisabled = false,
   type = 'button',
   onClick,
   className = '',
   children,
   ...rest
-}: Omit<ComponentProps<'button'>, 'disabled'> & { look?: Look; isBusy?: boolean }) {
+}: Omit<ComponentProps<'button'>, 'disabled'> & {
+  look?: Look;
+  isBusy?: boolean;
+  isDisabled?: boolean;
+}) {
   const isActing = type === 'submit' || isBusy !== undefined;
   return (
     <button
       {...rest}
       type={type}
       className={`button button-${look} ${className}`}
-      aria-disabled={isBusy ?? false}
+      aria-disabled={isBusy || isDisabled}
       aria-busy={isBusy ?? false}
       onClick={(event) => {
-        if (isBusy || (isActing && isRepeated(event))) event.preventDefault();
+        if (isBusy || isDisabled || (isActing && isRepeated(event))) event.preventDefault();
         else onClick?.(event);
       }}
     >

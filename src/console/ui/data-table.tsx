@@ -11,9 +11,17 @@ export interface Column<Row> {
   readonly isWhole?: boolean;
 }
 
+/** Rows that a person selects with checkboxes, by their keys. */
+export interface Selection<Row> {
+  readonly chosen: ReadonlySet<string>;
+  /** Returns the name of a row's checkbox for screen readers. */
+  readonly labelOf: (row: Row) => string;
+  readonly onChange: (chosen: ReadonlySet<string>) => void;
+}
+
 /**
  * A table with a caption. On narrow screens each row becomes a card with labels. With `hrefOf`, the first cell is a
- * link to the page of the row.
+ * link to the page of the row. With `selection`, each row has a checkbox before it.
  */
 export function DataTable<Row>({
   caption,
@@ -21,12 +29,14 @@ export function DataTable<Row>({
   rows,
   keyOf,
   hrefOf,
+  selection,
 }: {
   caption: ReactNode;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf: (row: Row) => string;
   hrefOf?: (row: Row) => string;
+  selection?: Selection<Row> | undefined;
 }) {
   const inEnvironment = useInEnvironment();
   return (
@@ -35,6 +45,11 @@ export function DataTable<Row>({
         <caption>{caption}</caption>
         <thead>
           <tr>
+            {selection && (
+              <th scope="col" className="table-select">
+                <span className="visually-hidden">Select</span>
+              </th>
+            )}
             {columns.map(({ header, ...column }) => (
               <th key={header} scope="col" className={classOf(column)}>
                 {header}
@@ -45,6 +60,18 @@ export function DataTable<Row>({
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
+              {selection && (
+                <td className="table-select" data-label="Select">
+                  <label>
+                    <input
+                      type="checkbox"
+                      aria-label={selection.labelOf(row)}
+                      checked={selection.chosen.has(keyOf(row))}
+                      onChange={() => selection.onChange(toggled(selection.chosen, keyOf(row)))}
+                    />
+                  </label>
+                </td>
+              )}
               {columns.map(({ header, cell, ...column }, index) => (
                 <td key={header} data-label={header} className={classOf(column)}>
                   {index === 0 && hrefOf ? (
@@ -62,6 +89,12 @@ export function DataTable<Row>({
       </table>
     </div>
   );
+}
+
+function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<string> {
+  const next = new Set(chosen);
+  if (!next.delete(key)) next.add(key);
+  return next;
 }
 
 function classOf({ isNumber, isWhole }: { isNumber?: boolean; isWhole?: boolean }): string | undefined {

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import { useNarrowing } from '../lib/environment.ts';
 import { ButtonLink } from './button.tsx';
-import { type Column, DataTable } from './data-table.tsx';
+import { type Column, DataTable, type Selection } from './data-table.tsx';
 import { Pager } from './pager.tsx';
 import { EmptyState } from './states.tsx';
 
@@ -20,6 +20,7 @@ export function PagedTable<Row>({
   keyOf,
   hrefOf,
   empty,
+  selection,
 }: {
   of: {
     readonly nodes: readonly Row[];
@@ -32,6 +33,7 @@ export function PagedTable<Row>({
   hrefOf?: (row: Row) => string;
   /** Shown when the list is empty and no filter is set. */
   empty: ReactNode;
+  selection?: Selection<Row> | undefined;
 }) {
   const isNarrowed = useNarrowing().size > 0;
   const [path] = useLocation();
@@ -45,7 +47,14 @@ export function PagedTable<Row>({
   }
   return (
     <div className="stack">
-      <DataTable caption={caption} columns={columns} rows={of.nodes} keyOf={keyOf} hrefOf={hrefOf} />
+      <DataTable
+        caption={caption}
+        columns={columns}
+        rows={of.nodes}
+        keyOf={keyOf}
+        hrefOf={hrefOf}
+        selection={selection}
+      />
       <Pager pageInfo={of.pageInfo} totalCount={of.totalCount} />
     </div>
   );

@@ -7,7 +7,7 @@ import {
   type Scope,
 } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { checkAll, DomainError, type ErrorCode, validationError } from '../errors.ts';
+import { checkAll, DomainError, type ErrorCode, type ItemError, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { ApiKeyPatch } from '../ports/api-key-stores.ts';
 import type { Tx } from '../ports/stores.ts';
@@ -37,15 +37,6 @@ export interface ApiKeyChange {
   readonly after: ApiKey;
   /** Past requests (of the last 30 days) that the changed key would refuse, although the unchanged key would not. */
   readonly refusedRequests: readonly RefusedRequests[];
-}
-/** Why one item of a list was not changed. */
-export interface ItemError {
-  /** The item's place in the list, from 0. */
-  readonly index: number;
-  /** The item's path in the input, such as `keyIds.2`. */
-  readonly path: string;
-  readonly code: ErrorCode;
-  readonly message: string;
 }
 export interface UpdatedApiKeys {
   readonly changes: readonly ApiKeyChange[];

@@ -2,7 +2,7 @@ import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
 import { visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { doneButUnread, notFound, validationError } from '../errors.ts';
+import { doneButUnread, type ItemError, notFound, validationError } from '../errors.ts';
 import { parseIsoTime, shiftedTime } from '../iso-time.ts';
 import { operation } from '../operation.ts';
 import type { Page, PageRequest } from '../paging.ts';
@@ -18,6 +18,8 @@ import { MANAGE_WEBHOOKS, READ_WEBHOOKS, REDELIVER } from './webhook-operations.
 
 /** Number of deliveries that a recovery queues in one transaction. */
 const RECOVER_BATCH = 1_000;
+/** Largest number of deliveries in a selection that a person retries (R411). */
+export const SELECTION_MAX = 100;
 /** Largest expected difference between the clocks of two gateway processes, in milliseconds. */
 const ID_SLACK_MS = 60_000;
 /**
@@ -161,6 +163,46 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
+     * Makes a selection of an endpoint's deliveries due now, each as `retry` does (R411). A delivery that is not queued
+     * is reported in `userErrors`, and the others are queued. The audit log has one entry. Throws `validation_error`
+     * unless there are 1 to `SELECTION_MAX` ids and the endpoint is active, and `not_found` for an unknown endpoint.
+     */
+    retryMany: operation(
+      'webhook.retryMany',
+      { roles: REDELIVER.roles },
+      async (caller, input: { readonly id: string; readonly deliveryIds: readonly string[] }) => {
+        holdGate.refuseWhileHeld();
+        const asked = input.deliveryIds.map((id) => id.toLowerCase());
+        if (asked.length === 0 || asked.length > SELECTION_MAX) {
+          const message = `must name 1 to ${SELECTION_MAX} deliveries`;
+          throw validationError([{ path: 'deliveryIds', message }]);
+        }
+        const webhook = await webhookOf(caller, input.id);
+        checkActive(webhook);
+        const uuids = asked.filter(isUuid);
+        const found = await stores.deliveryLists.findMany(webhook.accountId, uuids, webhook.id);
+        const statuses = new Map(found.map(({ id, status }) => [id, status]));
+        const queued = await uow.run(async (tx) => {
+          const now = clock.now();
+          const reopened = await tx.deliveries.reopen([...statuses.keys()], RETRYABLE, now, false);
+          await announceAndQueue(tx, reopened, retryJobs(reopened, now));
+          await recordChange(tx, deps, caller, {
+            accountId: webhook.accountId,
+            action: 'webhook.retryMany',
+            target: webhook.id,
+            after: { selected: statuses.size, queued: reopened.length },
+          });
+          return new Set(reopened.map(({ id }) => id));
+        });
+        const userErrors = asked.flatMap((id, index): ItemError[] => {
+          if (queued.has(id) || asked.indexOf(id) < index) return [];
+          return [{ index, path: `deliveryIds.${index}`, ...reasonLeft(statuses.get(id)) }];
+        });
+        return { queued: queued.size, userErrors };
+      },
+    ),
+
+    /**
      * Queues the deliveries that an endpoint missed in a time span, and returns their number (R28, R31). Failed
      * deliveries are queued again with new retries. Each subscribed event without a delivery gets a delivery. Such
      * events were recorded while the endpoint was inactive, for example.
@@ -269,6 +311,16 @@ export function deliveryOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+/** Returns why a delivery with this status was not queued again. Undefined is the status of an unknown delivery. */
+function reasonLeft(status: DeliveryStatus | undefined): Pick<ItemError, 'code' | 'message'> {
+  if (status === undefined) return { code: 'not_found', message: 'The webhook has no such delivery.' };
+  const message =
+    status === 'pending'
+      ? 'Its first attempt is still to come.'
+      : 'Its next attempt is due already or under way.';
+  return { code: 'delivery_already_queued', message };
 }
 
 function checkActive(webhook: Webhook): void {

@@ -50,7 +50,7 @@ export const ROLE_FACTS: readonly RoleFact[] = [
   },
   {
     what: 'Send failed deliveries of webhooks again',
-    operations: ['webhook.retry', 'webhook.recover'],
+    operations: ['webhook.retry', 'webhook.retryMany', 'webhook.recover'],
     roles: [...WRITERS, 'SUPPORT'],
   },
   {

@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { DELIVERY_STATUSES, EVENT_TYPES } from '../../../domain/webhooks/webhook.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
@@ -12,6 +13,7 @@ import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { Countdown } from './countdown.tsx';
 import { RetryButton } from './retry-button.tsx';
+import { nameOf, RetrySelected } from './retry-selected.tsx';
 import {
   type DeliveryRowFragment,
   type DeliveryStatus,
@@ -28,6 +30,8 @@ export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
   const filter = { webhookId: webhook.id, status, event: useFilter('event') };
   const query = useApiQuery(WebhookDeliveries, { filter, after: useAfter() }, { keepsLast: true });
   const mayRetry = usePermission('webhook.retry') && webhook.isActive;
+  const maySelect = usePermission('webhook.retryMany') && webhook.isActive;
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   return (
     <section className="stack" aria-labelledby="deliveries">
       <h2 id="deliveries">Deliveries</h2>
@@ -51,18 +55,33 @@ export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
       </Filters>
       <Loaded query={query}>
         {({ webhookDeliveries }) => (
-          <PagedTable
-            of={webhookDeliveries}
-            caption="The newest first"
-            columns={mayRetry ? [...COLUMNS, RETRY] : COLUMNS}
-            keyOf={({ id }) => id}
-            hrefOf={({ id }) => `/webhooks/deliveries/${id}`}
-            empty={
-              <EmptyState title="No deliveries yet">
-                <p>Send a test event, or a message whose events it is told of.</p>
-              </EmptyState>
-            }
-          />
+          <>
+            {maySelect && (
+              <RetrySelected
+                webhookId={webhook.id}
+                shown={webhookDeliveries.nodes}
+                chosen={chosen}
+                onChange={setChosen}
+              />
+            )}
+            <PagedTable
+              of={webhookDeliveries}
+              caption="The newest first"
+              columns={mayRetry ? [...COLUMNS, RETRY] : COLUMNS}
+              keyOf={({ id }) => id}
+              hrefOf={({ id }) => `/webhooks/deliveries/${id}`}
+              empty={
+                <EmptyState title="No deliveries yet">
+                  <p>Send a test event, or a message whose events it is told of.</p>
+                </EmptyState>
+              }
+              selection={
+                maySelect
+                  ? { chosen, labelOf: (delivery) => `Select ${nameOf(delivery)}`, onChange: setChosen }
+                  : undefined
+              }
+            />
+          </>
         )}
       </Loaded>
     </section>

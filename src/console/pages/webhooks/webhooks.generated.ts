@@ -162,6 +162,14 @@ export type RedeliverMutationVariables = Exact<{
 
 export type RedeliverMutation = { readonly redeliver: { readonly id: string } };
 
+export type RedeliverManyMutationVariables = Exact<{
+  webhookId: string;
+  deliveryIds: ReadonlyArray<string> | string;
+}>;
+
+
+export type RedeliverManyMutation = { readonly redeliverMany: { readonly queued: number, readonly userErrors: ReadonlyArray<{ readonly index: number, readonly message: string }> } };
+
 export type RedeliverFailedMutationVariables = Exact<{
   webhookId: string;
   since: string;
@@ -235,6 +243,11 @@ export const SendTestEvent: Document<SendTestEventMutation, SendTestEventMutatio
 export const Redeliver: Document<RedeliverMutation, RedeliverMutationVariables> = {
   name: 'Redeliver',
   text: "mutation Redeliver($deliveryId:ID!){redeliver(deliveryId:$deliveryId){id}}",
+};
+
+export const RedeliverMany: Document<RedeliverManyMutation, RedeliverManyMutationVariables> = {
+  name: 'RedeliverMany',
+  text: "mutation RedeliverMany($webhookId:ID!$deliveryIds:[ID!]!){redeliverMany(webhookId:$webhookId deliveryIds:$deliveryIds){queued userErrors{index message}}}",
 };
 
 export const RedeliverFailed: Document<RedeliverFailedMutation, RedeliverFailedMutationVariables> = {
