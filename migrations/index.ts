@@ -21,6 +21,7 @@ import * as messagesWithFailures from './0125_messages_with_failures.ts';
 import * as earlierFailures from './0126_earlier_failures.ts';
 import * as requestLog from './0130_request_log.ts';
 import * as senders from './0140_senders.ts';
+import * as optOut from './0141_opt_out.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -70,4 +71,5 @@ export const migrations: readonly Migration[] = [
   },
   { name: '0130_request_log', up: requestLog.up, down: requestLog.down },
   { name: '0140_senders', up: senders.up, down: senders.down },
+  { name: '0141_opt_out', up: optOut.up, down: optOut.down },
 ];

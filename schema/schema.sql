@@ -47,6 +47,7 @@ CREATE TABLE accounts (
 CREATE UNIQUE INDEX accounts_pkey ON accounts USING btree (id);
 CREATE INDEX accounts_search ON accounts USING gin (search_terms(''::text, ((lower(name) || '
 '::text) || lower(email)), '{}'::text[]));
+CREATE UNIQUE INDEX accounts_tail ON accounts USING btree ("right"((id)::text, 17));
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF id ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
 
 CREATE TABLE analytics_deltas (
@@ -1056,7 +1057,7 @@ CREATE TABLE suppressions (
   CONSTRAINT suppressions_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text, 'whatsapp'::text]))),
   CONSTRAINT suppressions_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT suppressions_scope_check CHECK ((scope = ANY (ARRAY['marketing'::text, 'all'::text]))),
-  CONSTRAINT suppressions_source_check CHECK ((source = ANY (ARRAY['api'::text, 'person'::text, 'stop'::text]))),
+  CONSTRAINT suppressions_source_check CHECK ((source = ANY (ARRAY['api'::text, 'person'::text, 'stop'::text, 'link'::text]))),
   CONSTRAINT suppressions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT suppressions_pkey PRIMARY KEY (id),
   CONSTRAINT suppressions_account_id_environment_channel_address_key UNIQUE (account_id, environment, channel, address)

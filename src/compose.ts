@@ -16,6 +16,7 @@ import { type Config, ConfigError } from './config/config.ts';
 import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './config/data-dir.ts';
 import { createAuditHeads } from './crypto/audit-heads.ts';
 import { createIds } from './crypto/ids.ts';
+import { createOptOutTokens } from './crypto/opt-out-tokens.ts';
 import { createPasskeys } from './crypto/passkeys.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
@@ -285,6 +286,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   await queue.start();
 
   const secrets = createSecretBox(masterKey, config.previousMasterKeys);
+  const optOutTokens = createOptOutTokens(masterKey, config.previousMasterKeys);
   const auditHeads = createAuditHeads(config.dataDir, secrets, config.lostMasterKeys, logger);
   const reads = createReadPool(connection, logger, knex);
   opened.defer(() => reads.destroy());
@@ -341,6 +343,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     csv: csvReader,
     auditHeads,
     secrets,
+    optOutTokens,
     passwords: passwordHasher,
     totp,
     passkeys: createPasskeys(() => servedUrl, config.serviceName),
@@ -366,6 +369,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       restrictsOneTimePasswords: config.restrictsOneTimePasswords,
       operatorProvider: config.operatorProvider,
       serviceName: config.serviceName,
+      publicUrl: () => (config.isProduction && config.publicUrl === undefined ? undefined : servedUrl),
     },
   };
   const thisProcess = `${hostname()}:${process.pid}`;
@@ -489,7 +493,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         security,
         requestLog,
         outcomes,
-        submit: new SubmitMessages(stores, uow, routing, outcomes, clock),
+        submit: new SubmitMessages(stores, uow, routing, outcomes, clock, optOutTokens),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         measurements,
         health: new PublishHealth(uow, routing, thisProcess, clock),

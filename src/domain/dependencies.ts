@@ -9,6 +9,7 @@ import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
 import type { Mailer } from './ports/mailer.ts';
 import type { Measurements } from './ports/measurements.ts';
+import type { OptOutTokens } from './ports/opt-out-tokens.ts';
 import type { Passkeys } from './ports/passkeys.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
@@ -37,6 +38,7 @@ export interface Dependencies {
   readonly csv: CsvReader;
   readonly auditHeads: AuditHeads;
   readonly secrets: SecretBox;
+  readonly optOutTokens: OptOutTokens;
   readonly passwords: PasswordHasher;
   readonly totp: Totp;
   readonly passkeys: Passkeys;
@@ -66,5 +68,10 @@ export interface Dependencies {
     readonly operatorProvider: OperatorProvider | undefined;
     /** The name that authenticator apps show for this service. */
     readonly serviceName: string;
+    /**
+     * Returns the URL of the gateway for people outside (PUBLIC_URL), without a slash at its end. Undefined in
+     * production if it is not set.
+     */
+    readonly publicUrl: () => string | undefined;
   };
 }

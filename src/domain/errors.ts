@@ -57,6 +57,7 @@ export type UnavailableReason =
   | 'reports_not_kept'
   | 'overloaded'
   | 'provider_missing'
+  | 'public_url_missing'
   | 'held';
 
 export interface FieldFault {

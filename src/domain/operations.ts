@@ -36,6 +36,7 @@ import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { requestOperations } from './requests/request-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
 import { senderOperations } from './senders/sender-operations.ts';
+import { optOutOperations } from './suppressions/opt-out-operations.ts';
 import { suppressionOperations } from './suppressions/suppression-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryAnalyticsOperations } from './webhooks/delivery-analytics-operations.ts';
@@ -80,6 +81,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     senders: senderOperations(deps),
     suppressions: suppressionOperations(deps),
     requests: requestOperations(deps),
+    optOut: optOutOperations(deps),
     usage: usageOperations(deps),
     analytics: analyticsOperations(deps),
     live: liveOperations(deps),

@@ -25,6 +25,7 @@ export const UNAVAILABLE_TEXTS: Readonly<Record<UnavailableReason, string>> = {
   reports_not_kept: 'delivery reports can neither be recorded nor kept on disk',
   overloaded: 'more is asked of this process than it can answer in time',
   provider_missing: 'no provider is configured for the channel',
+  public_url_missing: 'PUBLIC_URL is not set: marketing messages need it for opt-out links',
   held: 'this copy of the data is held until npm run cli -- release',
 };
 

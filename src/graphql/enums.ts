@@ -117,7 +117,12 @@ export const SuppressionSourceEnum = enumOf(
   'SuppressionSource',
   'Who asked for a suppression.',
   SUPPRESSION_SOURCES,
-  { api: 'An API key.', person: 'A member of the account.', stop: 'The recipient, with STOP.' },
+  {
+    api: 'An API key.',
+    person: 'A member of the account.',
+    stop: 'The recipient, with STOP.',
+    link: 'The recipient, with the link of a message.',
+  },
 );
 export const SenderChannelEnum = enumOf(
   'SenderChannel',

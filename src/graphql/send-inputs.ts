@@ -36,7 +36,9 @@ export class SendSmsInput extends SendInput {
   @InputField(() => String, { description: 'One number, or several separated by commas.' })
   to!: string;
 
-  @InputField(() => String, { description: 'Text, at most 1000 characters.' })
+  @InputField(() => String, {
+    description: 'Text, at most 1000 characters. In MARKETING, `{{optOut}}` is the link of each recipient.',
+  })
   message!: string;
 
   @InputField(() => String, {

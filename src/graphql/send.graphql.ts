@@ -1,11 +1,12 @@
 import { Ctx, Float, ID, InputType, Int, ObjectType, Resolver } from 'type-graphql';
 import { doneButUnread, validationError } from '../domain/errors.ts';
-import type { Channel } from '../domain/messages/message.ts';
+import type { Channel, Purpose } from '../domain/messages/message.ts';
 import type { SmsQuote } from '../domain/messages/sms-operations.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { SendAnswer } from '../domain/ports/intake.ts';
 import type { GraphqlContext } from './context.ts';
+import { PurposeEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
 import { Money, moneyOf } from './money.graphql.ts';
@@ -29,6 +30,9 @@ class EstimateSmsInput {
 
   @InputField(() => String, { description: 'Text, at most 1000 characters.' })
   message!: string;
+
+  @InputField(() => PurposeEnum, { nullable: true, description: 'What it is for. Default: TRANSACTIONAL.' })
+  purpose?: Purpose | null;
 }
 
 @ObjectType('UnicodeCharacter', {
@@ -106,7 +110,7 @@ export class SendResolver {
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => EstimateSmsInput, { description: 'The SMS.' }) input: EstimateSmsInput,
   ) {
-    return estimateOf(await run(operations.messages.quoteSms, { ...input }));
+    return estimateOf(await run(operations.messages.quoteSms, given(input)));
   }
 
   @Mutation(() => MessageType, {

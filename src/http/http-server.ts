@@ -7,6 +7,7 @@ import { baseUrlOf } from '../config/base-url.ts';
 import type { Config } from '../config/config.ts';
 import { readGraphqlDocuments } from '../config/graphql-documents.ts';
 import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from '../domain/ip-network.ts';
+import { OPT_OUT_PATH } from '../domain/messages/opt-out.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { PersistedDocuments } from '../graphql/persisted-documents.ts';
 import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
@@ -19,6 +20,7 @@ import { addToEveryResponse, securityHeaders } from '../rest/middleware/security
 import { createConsoleRouter } from '../rest/pages/console.ts';
 import { createDocs } from '../rest/pages/docs.ts';
 import { createExplorer } from '../rest/pages/explorer.ts';
+import { createOptOutRouter } from '../rest/pages/opt-out.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
 import { type PresentRequest, withinRequest } from '../runtime/request-scope.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -73,6 +75,7 @@ function createApp(
   app.all('/mcp', (request, response) => rest.mcp(request, response));
   app.use('/console', createConsoleRouter());
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
+  app.use(OPT_OUT_PATH.slice(0, -1), createOptOutRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
   app.get('/graphql/schema.graphql', (request, response) => graphql.schema(request, response));
   const explorer = createExplorer();

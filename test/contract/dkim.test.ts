@@ -87,6 +87,17 @@ describe('mails signed with DKIM', () => {
     expect(mail.greeting).toBe('gateway.acme.example');
   });
 
+  it('sign the one-click headers of marketing (R442)', async () => {
+    const { raw, header } = await receive({ ...basic, text: 'Mangoes', purpose: 'marketing' });
+    expect(dkimFault(raw, RECORD)).toBeUndefined();
+    const signed = tagsOf(header('DKIM-Signature') ?? '').h?.split(':');
+    expect(signed).toEqual(expect.arrayContaining(['list-unsubscribe', 'list-unsubscribe-post']));
+    expect(raw).toContain('/o/');
+    for (const changed of [raw.replace('/o/', '/p/'), raw.replace('One-Click', 'Two-Click')]) {
+      expect(dkimFault(changed, RECORD)).toMatch(/^the headers were changed/);
+    }
+  });
+
   it('do not verify after any change, nor with another key', async () => {
     const { raw } = await receive({ ...basic, text: 'Pay 100', html: '<p>Pay 100</p>' });
     expect(dkimFault(raw.replace('Pay 100', 'Pay 900'), RECORD)).toBe('the body was changed');

@@ -11,7 +11,7 @@ const tariff = new Tariff([
 const price = (request: Partial<SmsRequest>) =>
   priceSms(
     { to: '+256700000001', message: 'Hello', ...request },
-    { tariff, currency: 'UGX', defaultSenderId: 'SERVICE', now },
+    { tariff, currency: 'UGX', defaultSenderId: 'SERVICE', publicUrl: 'https://msg.example', now },
   );
 const codeOf = (request: Partial<SmsRequest>) => {
   try {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createOptOutTokens } from '../../src/crypto/opt-out-tokens.ts';
 import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import type { Routing } from '../../src/domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../src/domain/ports/stores.ts';
@@ -31,9 +32,9 @@ async function releaseSlotWhileWaiting({
   } as unknown as Provider<Submission>;
   const routing = { providers: () => [provider] } as unknown as Routing;
   const outcomes = { record: async () => (isRecorded ? undefined : never) } as unknown as SubmitOutcomes;
-  const messages = new SubmitMessages({} as Stores, {} as UnitOfWork, routing, outcomes, {
-    now: () => new Date(),
-  });
+  const clock = { now: () => new Date() };
+  const tokens = createOptOutTokens(Buffer.alloc(32, 7));
+  const messages = new SubmitMessages({} as Stores, {} as UnitOfWork, routing, outcomes, clock, tokens);
   const message = preparedMessage(ACCOUNT, {
     recipients: Array.from({ length: recipients }, (_, n) => ({
       address: `+2567000000${n}`,

@@ -49,7 +49,7 @@ class SmsResource:
         Scope: "SEND_SMS" or "FULL_ACCESS".
 
         to: One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as "+256", "256" or "0" and nine digits, or nine digits alone. Invalid numbers are skipped and counted.
-        message: The text, 1 to 1000 UTF-16 code units.
+        message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
         purpose: What the message is for. "marketing" skips people who opted out. Default: "transactional".
@@ -78,7 +78,7 @@ class SmsResource:
         Scope: "SEND_SMS" or "FULL_ACCESS".
 
         to: One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as "+256", "256" or "0" and nine digits, or nine digits alone. Invalid numbers are skipped and counted.
-        message: The text, 1 to 1000 UTF-16 code units.
+        message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
         purpose: What the message is for. "marketing" skips people who opted out. Default: "transactional".

@@ -935,7 +935,7 @@ interface components {
         readonly SmsToSend: {
             /** @description One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as `+256`, `256` or `0` and nine digits, or nine digits alone. Invalid numbers are skipped and counted. */
             readonly to: string;
-            /** @description The text, 1 to 1000 UTF-16 code units. */
+            /** @description The text, 1 to 1000 UTF-16 code units. In `marketing`, `{{optOut}}` is the link of each recipient. */
             readonly message: string;
             /** @description Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it. */
             readonly from?: string;
@@ -966,10 +966,10 @@ interface components {
              */
             readonly scope: "marketing" | "all";
             /**
-             * @description `api`: a key. `person`: a member of the account. `stop`: the recipient.
+             * @description `api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link.
              * @enum {string}
              */
-            readonly source: "api" | "person" | "stop";
+            readonly source: "api" | "person" | "stop" | "link";
             readonly reason: string | null;
             /**
              * Format: date-time

@@ -309,8 +309,18 @@ function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
 }
 
+/**
+ * The headers that a signature covers: those of nodemailer's default that mails can have, and `List-Unsubscribe-Post`,
+ * which must be signed (RFC 8058, 4).
+ */
+const SIGNED_HEADERS = [
+  'From:Sender:Reply-To:Subject:Date:Message-ID:To:Cc:MIME-Version:Content-Type:Content-Transfer-Encoding',
+  'In-Reply-To:References:List-Id:List-Help:List-Unsubscribe:List-Unsubscribe-Post:List-Subscribe:List-Post:List-Archive',
+].join(':');
+
 /** Returns nodemailer's options for signing mails for a domain. Empty if mails are not signed. */
 function signatureOf(dkim: DkimSigning | undefined, domainName: string | undefined) {
   if (dkim === undefined || domainName === undefined) return {};
-  return { dkim: { domainName, keySelector: dkim.keySelector, privateKey: dkim.privateKey } };
+  const { keySelector, privateKey } = dkim;
+  return { dkim: { domainName, keySelector, privateKey, headerFieldNames: SIGNED_HEADERS } };
 }

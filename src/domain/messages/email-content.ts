@@ -3,7 +3,8 @@ import type { EmailAttachment, EmailBody } from '../ports/provider.ts';
 import { quote } from '../text.ts';
 import { isOneLine, listFault, mailboxText, parseAddresses, parseMailbox } from './email-address.ts';
 import { checkEmailHeader } from './email-headers.ts';
-import type { Message } from './message.ts';
+import type { Message, Purpose } from './message.ts';
+import { linkFault, type OptOutTerms, withBlankLinks, withUnsubscribe } from './opt-out.ts';
 
 /** Longest subject, in UTF-16 code units. */
 const EMAIL_SUBJECT_MAX_LENGTH = 998;
@@ -19,6 +20,7 @@ const FILENAME_MAX_LENGTH = 255;
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
 
 export interface EmailContentInput {
+  readonly purpose?: Purpose | undefined;
   readonly subject: string;
   readonly text?: string | undefined;
   readonly html?: string | undefined;
@@ -57,14 +59,20 @@ export interface EmailContent {
 }
 
 /**
- * Checks all fields of an email except `to` (R23), so that no field can add a header or a recipient. Throws
- * `validation_error` with all faults.
+ * Checks all fields of an email except `to` (R23), so that no field can add a header or a recipient. A marketing email
+ * gets blank links (R440, R442). Throws `validation_error` with all faults, and `service_unavailable` if `publicUrl` is
+ * undefined and a link needs it.
  */
-export function checkEmailContent(input: EmailContentInput, defaultFrom: string): EmailContent {
+export function checkEmailContent(
+  input: EmailContentInput,
+  defaultFrom: string,
+  publicUrl: string | undefined,
+): EmailContent {
   const faults: FieldFault[] = [];
   const fault = (path: string, message: string) => faults.push({ path, message });
   checkSubject(input.subject, fault);
   if (!input.text && !input.html) fault('text', 'give text or html, or both');
+  const terms = { purpose: input.purpose, publicUrl };
   const payload = {
     subject: input.subject,
     replyTo: mailbox('replyTo', input.replyTo, fault) ?? null,
@@ -72,12 +80,19 @@ export function checkEmailContent(input: EmailContentInput, defaultFrom: string)
     bcc: copies('bcc', input.bcc, fault),
     headers: checkHeaders(input.headers ?? {}, fault),
   };
+  checkLinks({ text: input.text, html: input.html }, '', terms, fault);
+  checkLinks(payload.headers, 'headers.', terms, fault);
   const from = mailbox('from', input.from, fault) ?? defaultFrom;
   const attachments = checkAttachments(input.attachments ?? [], fault);
   if (faults.length > 0) throw validationError(faults);
-  const text = input.text || null;
-  const html = input.html || null;
-  return { from, preview: preview(text ?? html ?? ''), payload, body: { text, html, attachments } };
+  const text = withBlankLinks(input.text ?? '', terms) || null;
+  const html = withBlankLinks(input.html ?? '', terms) || null;
+  return {
+    from,
+    preview: preview(text ?? html ?? ''),
+    payload: { ...payload, headers: withUnsubscribe(payload.headers, terms) },
+    body: { text, html, attachments },
+  };
 }
 
 /** Returns the payload of an email message, as `checkEmailContent` made it. */
@@ -93,6 +108,19 @@ function checkSubject(subject: string, fault: Fault): void {
     fault('subject', `must have at most ${EMAIL_SUBJECT_MAX_LENGTH} characters`);
   }
   if (!isOneLine(subject)) fault('subject', 'must be one line without control characters');
+}
+
+/** Refuses links of marketing messages in an email of another purpose (R440). */
+function checkLinks(
+  parts: Readonly<Record<string, string | undefined>>,
+  prefix: string,
+  terms: OptOutTerms,
+  fault: Fault,
+): void {
+  for (const [name, text] of Object.entries(parts)) {
+    const wrong = linkFault(text ?? '', terms);
+    if (wrong !== undefined) fault(prefix + name, wrong);
+  }
 }
 
 function mailbox(path: string, raw: string | undefined, fault: Fault): string | undefined {

@@ -44,7 +44,7 @@ async function priceEmail(
   owner: AccountEnvironment,
 ): Promise<PricedMessage> {
   const { content, scheduledFor, to } = checkAll({
-    content: () => checkEmailContent(request, context.emailFrom),
+    content: () => checkEmailContent(request, context.emailFrom, context.publicUrl()),
     scheduledFor: () => checkSchedule(request.scheduledFor, context.clock.now()),
     to: () => checkRecipients(request.to),
   });

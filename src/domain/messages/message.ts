@@ -122,7 +122,16 @@ export function refundedMinor({ status, sentAt, refundDueAt, costMinor }: Recipi
 /** The members of a message that its submission needs. They do not change after the message was accepted. */
 export type OutgoingMessage = Pick<
   Message,
-  'id' | 'channel' | 'from' | 'content' | 'payload' | 'createdAt' | 'scheduledFor' | 'expiresAt'
+  | 'id'
+  | 'accountId'
+  | 'channel'
+  | 'purpose'
+  | 'from'
+  | 'content'
+  | 'payload'
+  | 'createdAt'
+  | 'scheduledFor'
+  | 'expiresAt'
 >;
 export type OutgoingRecipient = Pick<Recipient, 'messageId' | 'position' | 'address' | 'isClaimed'>;
 /** A message with the recipients that one job submits. */

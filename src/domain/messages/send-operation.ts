@@ -84,6 +84,8 @@ export interface SendContext {
   ): Promise<void>;
   /** Returns the domain that mails from this address are signed for. Undefined: DKIM_DOMAIN (R435). */
   signingDomainOf(owner: AccountEnvironment, from: string): Promise<string | undefined>;
+  /** Returns PUBLIC_URL, where the links of recipients lead (R440). Undefined in production if it is not set. */
+  publicUrl(): string | undefined;
   /** Returns the rows of send limits that apply to a sender (R370). */
   limitsOf(sender: AccountCaller): Promise<readonly SharedLimitRow[]>;
 }
@@ -133,6 +135,7 @@ export function createSendContext(deps: Dependencies): SendContext {
       if (!settings.mailRecords.dkim || isOwnSender('email', from, settings)) return undefined;
       return signingDomainOf(await senders.get(owner.accountId), owner, from, settings.mailRecords);
     },
+    publicUrl: settings.publicUrl,
     limitsOf: async (sender) => {
       const rows = await limits.get(sender.accountId);
       return rows.length === 0 ? rows : applying(rows, sender.kind === 'api-key' ? sender.keyId : null);

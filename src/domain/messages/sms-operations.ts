@@ -7,6 +7,7 @@ import { operation } from '../operation.ts';
 import { truncate } from '../text.ts';
 import type { PricedMessage } from './message.ts';
 import { parseRecipients } from './msisdn.ts';
+import { linkFault, withBlankLinks } from './opt-out.ts';
 import {
   checkSchedule,
   prepareMessage,
@@ -65,6 +66,7 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
       tariff,
       currency,
       defaultSenderId: context.defaultSenderId,
+      publicUrl: context.publicUrl(),
       now: context.clock.now(),
     });
   }
@@ -105,8 +107,8 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
           invalidNumbers: priced.skipped,
           duplicatesRemoved: priced.duplicatesRemoved,
           suppressedSkipped: priced.suppressedSkipped,
-          text: describeText(request.message),
-          unicodeCharacters: unicodeCharacters(request.message),
+          text: describeText(priced.content),
+          unicodeCharacters: unicodeCharacters(priced.content),
           costMinor: prepared.costMinor,
           currency: prepared.currency,
           balanceMinor: account.balanceMinor,
@@ -123,16 +125,22 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
  */
 export function priceSms(
   request: SmsRequest,
-  context: { tariff: Tariff; currency: string; defaultSenderId: string; now: Date },
+  context: {
+    tariff: Tariff;
+    currency: string;
+    defaultSenderId: string;
+    publicUrl: string | undefined;
+    now: Date;
+  },
 ): PricedMessage {
   const { currency } = context;
-  const { text, from, scheduledFor, to } = checkAll({
-    text: () => checkText(request.message),
+  const { content, from, scheduledFor, to } = checkAll({
+    content: () => checkText(request, context.publicUrl),
     from: () => checkSenderId(request.from, context.defaultSenderId),
     scheduledFor: () => checkSchedule(request.scheduledFor, context.now),
     to: () => checkRecipients(request.to),
   });
-  const { billingUnits } = text;
+  const { billingUnits } = describeText(content);
   const { valid, invalid, duplicatesRemoved } = to;
   let firstPriceMinor: number | undefined;
   const recipients = valid.map((address) => {
@@ -149,7 +157,7 @@ export function priceSms(
   });
   return {
     from,
-    content: request.message,
+    content,
     payload: null,
     recipients,
     unitPriceMinor: firstPriceMinor ?? 0,
@@ -160,7 +168,12 @@ export function priceSms(
   };
 }
 
-function checkText(message: string): SmsTextDescription {
+/** Returns the text with blank links in the place of `{{optOut}}` (R440). */
+function checkText({ message: given, purpose }: SmsRequest, publicUrl: string | undefined): string {
+  const terms = { purpose, publicUrl };
+  const fault = linkFault(given, terms);
+  if (fault !== undefined) throw validationError([{ path: 'message', message: fault }]);
+  const message = withBlankLinks(given, terms);
   if (message.length === 0) throw validationError([{ path: 'message', message: 'must not be empty' }]);
   if (message.length > SMS_MAX_LENGTH) {
     throw new DomainError(
@@ -169,7 +182,7 @@ function checkText(message: string): SmsTextDescription {
       { field: 'message', length: message.length, maximum: SMS_MAX_LENGTH },
     );
   }
-  return describeText(message);
+  return message;
 }
 
 function checkSenderId(from: string | undefined, defaultSenderId: string): string {

@@ -6,6 +6,8 @@ import type { UsageQuery, UsageRow } from '../usage/usage.ts';
 export interface AccountStore {
   insert(account: Account): Promise<void>;
   find(id: string): Promise<Account | undefined>;
+  /** Returns the id of the account whose id has these last 17 characters. */
+  idOfTail(tail: string): Promise<string | undefined>;
   /**
    * Like `find`, but resolves only when the values that it read are on the disk. Use it for a balance that people see.
    */

@@ -23,6 +23,8 @@ export interface SuppressionStore {
    * id. Returns the stored suppression.
    */
   set(suppression: Suppression): Promise<Suppression>;
+  /** Stores a suppression and returns its id. Undefined if the address is suppressed already: nothing changes then. */
+  add(suppression: Suppression): Promise<string | undefined>;
   find(visibility: Visibility, id: string): Promise<Suppression | undefined>;
   page(
     owner: AccountEnvironment,

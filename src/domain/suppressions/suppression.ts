@@ -14,9 +14,9 @@ export const SUPPRESSION_SCOPES = ['marketing', 'all'] as const;
 export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number];
 /**
  * Who created a suppression. `api`: an API key. `person`: a person of the account. `stop`: the recipient, with a reply
- * such as STOP.
+ * such as STOP. `link`: the recipient, with the link of a message (R441).
  */
-export const SUPPRESSION_SOURCES = ['api', 'person', 'stop'] as const;
+export const SUPPRESSION_SOURCES = ['api', 'person', 'stop', 'link'] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 
 export interface Suppression extends AccountEnvironment {

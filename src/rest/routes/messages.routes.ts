@@ -45,7 +45,11 @@ const smsToSend = z.object({
     'One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as `+256`, `256` or `0` and nine ' +
       'digits, or nine digits alone. Invalid numbers are skipped and counted.',
   ),
-  message: z.string().describe('The text, 1 to 1000 UTF-16 code units.'),
+  message: z
+    .string()
+    .describe(
+      'The text, 1 to 1000 UTF-16 code units. In `marketing`, `{{optOut}}` is the link of each recipient.',
+    ),
   from: z
     .string()
     .optional()

@@ -26,7 +26,9 @@ const suppression = z
     scope: z.enum(SUPPRESSION_SCOPES).describe('`all`: for every purpose.'),
     source: z
       .enum(SUPPRESSION_SOURCES)
-      .describe('`api`: a key. `person`: a member of the account. `stop`: the recipient.'),
+      .describe(
+        '`api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link.',
+      ),
     reason: z.string().nullable(),
     at: isoTime,
   })

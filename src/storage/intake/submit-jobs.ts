@@ -47,9 +47,21 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
 
 /** Returns the message in the form in which a worker would read it from the database. */
 function outgoing(message: PreparedMessage, recipients: readonly OutgoingRecipient[]): Outgoing {
-  const { id, channel, from, content, payload, createdAt, scheduledFor, expiresAt } = message;
+  const { id, accountId, channel, purpose, from, content, payload } = message;
+  const { createdAt, scheduledFor, expiresAt } = message;
   return {
-    message: { id, channel, from, content, payload, createdAt, scheduledFor, expiresAt },
+    message: {
+      id,
+      accountId,
+      channel,
+      purpose,
+      from,
+      content,
+      payload,
+      createdAt,
+      scheduledFor,
+      expiresAt,
+    },
     recipients,
   };
 }

@@ -93,6 +93,8 @@ const CREDIT = statement(
    FROM unnest($11::uuid[], $12::bigint[], $13::bigint[]) AS n (id, balance, seq) WHERE a.id = n.id`,
 );
 
+const OF_TAIL = statement('account-of-tail', 'SELECT id FROM accounts WHERE right(id::text, 17) = $1');
+
 /**
  * Finds accounts whose name or email address contains $1. $2 is $1 escaped for LIKE. Inside the subquery the planner
  * can only use the trigram index.
@@ -138,6 +140,11 @@ export class PgAccountStore implements AccountStore {
       .where('accounts.id', id)
       .first(...COLUMNS);
     return row && mapRow(row);
+  }
+
+  async idOfTail(tail: string): Promise<string | undefined> {
+    const [row] = await this.#sql.query<{ id: string }>(OF_TAIL, [tail]);
+    return row?.id;
   }
 
   findOnDisk(id: string): Promise<Account | undefined> {

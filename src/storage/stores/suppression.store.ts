@@ -49,6 +49,21 @@ function mapRow(row: SuppressionRow): Suppression {
   };
 }
 
+/** Returns the values of a suppression in the order of `COLUMNS`. */
+function valuesOf(suppression: Suppression): readonly unknown[] {
+  return [
+    suppression.id,
+    suppression.accountId,
+    suppression.createdAt,
+    suppression.environment,
+    suppression.channel,
+    suppression.scope,
+    suppression.source,
+    suppression.address,
+    suppression.reason,
+  ];
+}
+
 const ANY = statement(
   'suppressions-any',
   'SELECT EXISTS (SELECT FROM suppressions WHERE account_id = $1) AS is_any',
@@ -58,9 +73,11 @@ const AMONG = statement(
   `SELECT address, scope FROM suppressions
    WHERE account_id = $1 AND environment = $2 AND channel = $3 AND address = ANY ($4::text[])`,
 );
+const INSERT = `INSERT INTO suppressions (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+const ADD = statement('suppressions-add', `${INSERT} ON CONFLICT DO NOTHING RETURNING id`);
 const SET = statement(
   'suppressions-set',
-  `INSERT INTO suppressions (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  `${INSERT}
    ON CONFLICT (account_id, environment, channel, address) DO UPDATE SET scope = excluded.scope,
      source = excluded.source, reason = excluded.reason
    RETURNING ${COLUMNS.join(', ')}`,
@@ -88,19 +105,14 @@ export class PgSuppressionStore implements SuppressionStore {
   }
 
   async set(suppression: Suppression): Promise<Suppression> {
-    const [row] = await this.#sql.query<SuppressionRow>(SET, [
-      suppression.id,
-      suppression.accountId,
-      suppression.createdAt,
-      suppression.environment,
-      suppression.channel,
-      suppression.scope,
-      suppression.source,
-      suppression.address,
-      suppression.reason,
-    ]);
+    const [row] = await this.#sql.query<SuppressionRow>(SET, valuesOf(suppression));
     if (!row) throw new Error('a stored suppression has no row');
     return mapRow(row);
+  }
+
+  async add(suppression: Suppression): Promise<string | undefined> {
+    const [row] = await this.#sql.query<{ id: string }>(ADD, valuesOf(suppression));
+    return row?.id;
   }
 
   async find(visibility: Visibility, id: string): Promise<Suppression | undefined> {

@@ -4,6 +4,7 @@ import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
 import type { Outgoing, OutgoingMessage, OutgoingRecipient } from '../../domain/messages/message.ts';
 import type { HeldJob } from '../../domain/ports/job-queue.ts';
 import type { RecipientKey } from '../../domain/ports/message-stores.ts';
+import type { OptOutTokens } from '../../domain/ports/opt-out-tokens.ts';
 import type { Provider, Submission, SubmitOutcome } from '../../domain/ports/provider.ts';
 import type { Routing } from '../../domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
@@ -77,9 +78,10 @@ export class SubmitMessages {
     routing: Routing,
     outcomes: SubmitOutcomes,
     clock: Clock,
+    optOutTokens: OptOutTokens,
   ) {
     this.#stores = stores;
-    this.#directory = directoryOf(stores);
+    this.#directory = directoryOf(stores, optOutTokens);
     this.#uow = uow;
     this.#routing = routing;
     this.#outcomes = outcomes;
@@ -206,8 +208,8 @@ export class SubmitMessages {
   }
 }
 
-/** Returns the directory of devices. It looks up several devices in one query. */
-function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>): Directory {
+/** Returns the directory. It looks up several devices in one query. */
+function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>, optOutTokens: OptOutTokens): Directory {
   const devices = new Batcher<string, Device | undefined>(
     async (ids) => {
       const found = new Map((await stores.devices.findMany(ids)).map((device) => [device.id, device]));
@@ -215,7 +217,11 @@ function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>): Directory {
     },
     { maxWeight: MAX_DEVICES },
   );
-  return { device: (id) => devices.add(id), bulk: (messageId) => stores.messages.bulk(messageId) };
+  return {
+    device: (id) => devices.add(id),
+    bulk: (messageId) => stores.messages.bulk(messageId),
+    optOutTokens,
+  };
 }
 
 function keyOf({ messageId, position }: RecipientKey): string {

@@ -2,7 +2,7 @@ import { fromMinor, toMinor } from '../../../domain/money/money.ts';
 import { Tariff } from '../../../domain/money/tariff.ts';
 import { formatMoney } from '../../lib/format.ts';
 import { request } from '../../lib/request.ts';
-import { counted } from './message-text.ts';
+import { counted, type Message } from './message-text.ts';
 import { type Channel, EstimateSms, Prices, type PricesQuery } from './send.generated.ts';
 
 /** What a message costs, before it is sent. Amounts are in units of the currency. */
@@ -24,8 +24,12 @@ export function billWords(bill: Bill): string {
 }
 
 /** Asks the gateway what an SMS costs. Rejects with `ApiError`. */
-export async function smsBill(to: string, message: string): Promise<Bill> {
-  const { estimateSms } = await request(EstimateSms, { input: { to, message } });
+export async function smsBill(
+  to: string,
+  message: string,
+  purpose: Message['purpose'] | undefined,
+): Promise<Bill> {
+  const { estimateSms } = await request(EstimateSms, { input: { to, message, purpose } });
   const { recipientsProcessed: recipients, cost, currency, balance } = estimateSms;
   return { recipients, cost, currency, balance };
 }

@@ -38,7 +38,7 @@ function ResendSms({ of: message, label }: { of: Message; label: string }) {
     setIsAsking(true);
     setFault(undefined);
     try {
-      setBill(await smsBill(to, message.content));
+      setBill(await smsBill(to, message.content, message.purpose));
     } catch (error) {
       setFault(error instanceof Error ? error.message : 'It did not work.');
     } finally {

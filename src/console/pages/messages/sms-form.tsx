@@ -30,11 +30,14 @@ export function SmsForm({ again }: { again: Again | undefined }) {
         <Estimate
           to={listOf(to)}
           message={message}
+          purpose={before?.purpose}
           environment={environment}
           isReady={understood.valid.length > 0 && message !== ''}
         />
       )}
-      billOf={async () => (understood.valid.length > 1 ? smsBill(listOf(to), message) : undefined)}
+      billOf={async () =>
+        understood.valid.length > 1 ? smsBill(listOf(to), message, before?.purpose) : undefined
+      }
       send={async (values, common) => {
         const from = textOf(values, 'from') || null;
         const result = await send.mutateAsync({ input: { ...common, to: listOf(to), message, from } });
@@ -73,16 +76,19 @@ export function SmsForm({ again }: { again: Again | undefined }) {
 function Estimate({
   to,
   message,
+  purpose,
   environment,
   isReady,
 }: {
   to: string;
   message: string;
+  purpose: Again['purpose'] | undefined;
   environment: Environment;
   isReady: boolean;
 }) {
-  const input = useSettled({ to, message });
-  const isSettled = input.to === to && input.message === message;
+  const settled = useSettled({ to, message });
+  const isSettled = settled.to === to && settled.message === message;
+  const input = { ...settled, purpose };
   const isEnabled = isReady && input.to !== '' && input.message !== '' && environment === 'PRODUCTION';
   const { data, error, isPlaceholderData } = useApiQuery(
     EstimateSms,

@@ -1,5 +1,6 @@
 import type { Device } from '../../devices/device.ts';
 import type { MovedRecipient, RecipientMove } from '../../ports/message-stores.ts';
+import type { OptOutTokens } from '../../ports/opt-out-tokens.ts';
 import type { Submission } from '../../ports/provider.ts';
 import type { Tx } from '../../ports/stores.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
@@ -10,11 +11,12 @@ export interface ResourceMembers {
   readonly [member: string]: unknown;
 }
 
-/** Reads data that a submission needs and that the outgoing message does not contain. */
+/** Provides data that a submission needs and that the outgoing message does not contain. */
 export interface Directory {
   device(id: string): Promise<Device | undefined>;
   /** Returns the large content of a message. Undefined if it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+  readonly optOutTokens: OptOutTokens;
 }
 
 /** The rules that differ between the channels. */

@@ -1,6 +1,7 @@
 import type { EmailBody, EmailSubmission } from '../../ports/provider.ts';
 import { emailPayload } from '../email-content.ts';
 import { failureData, messageEvent } from '../message-events.ts';
+import { linkWriter } from '../opt-out.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
 /** Email (R23): each recipient gets a mail. Only the mail of the first recipient has the cc and bcc copies. */
@@ -21,6 +22,7 @@ export const emailRules: ChannelRules = {
   submission(message, recipient, attempt, directory): EmailSubmission {
     const { subject, replyTo, cc, bcc, headers, dkimDomain } = emailPayload(message);
     const isFirst = recipient.position === 0;
+    const linked = linkWriter(message, recipient.address, directory.optOutTokens);
     return {
       messageId: message.id,
       position: recipient.position,
@@ -31,12 +33,13 @@ export const emailRules: ChannelRules = {
       subject,
       body: async () => {
         const bulk = (await directory.bulk(message.id)) as EmailBody | undefined;
-        return bulk ?? { text: message.content, html: null, attachments: [] };
+        const { text, html, attachments } = bulk ?? { text: message.content, html: null, attachments: [] };
+        return { text: text && linked(text), html: html && linked(html), attachments };
       },
       replyTo: replyTo ?? undefined,
       cc: isFirst ? cc : [],
       bcc: isFirst ? bcc : [],
-      headers,
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, linked(value)])),
       dkimDomain,
     };
   },

@@ -1,6 +1,7 @@
 import { fromMinor } from '../../money/money.ts';
 import type { SmsSubmission } from '../../ports/provider.ts';
 import { failureData, messageEvent } from '../message-events.ts';
+import { linkWriter } from '../opt-out.ts';
 import { describeText } from '../sms-text.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
@@ -21,8 +22,9 @@ export const smsRules: ChannelRules = {
     };
   },
 
-  submission(message, recipient, attempt): SmsSubmission {
-    const { encoding, segments } = describeText(message.content);
+  submission(message, recipient, attempt, directory): SmsSubmission {
+    const text = linkWriter(message, recipient.address, directory.optOutTokens)(message.content);
+    const { encoding, segments } = describeText(text);
     return {
       messageId: message.id,
       position: recipient.position,
@@ -30,7 +32,7 @@ export const smsRules: ChannelRules = {
       from: message.from,
       attempt,
       expiresAt: message.expiresAt,
-      text: message.content,
+      text,
       encoding,
       segments,
     };

@@ -1,0 +1,77 @@
+/**
+ * The way out of marketing messages (R440). The sender writes `{{optOut}}`. An accepted message has a **blank link** in
+ * its place, which is as long as the link in an SMS, so that length and price are right. The submission puts the
+ * recipient's token into the blank link.
+ */
+import { serviceUnavailable } from '../errors.ts';
+import type { OptOutTokens } from '../ports/opt-out-tokens.ts';
+import type { OutgoingMessage, Purpose } from './message.ts';
+
+export const OPT_OUT_PATH = '/o/';
+
+const PLACE = '{{optOut}}';
+/** Takes the place of a token. A token of an SMS has as many characters, and none is equal to it. */
+const BLANK_TOKEN = 'own-link-per-recipient';
+const BLANK = OPT_OUT_PATH + BLANK_TOKEN;
+const UNSUBSCRIBE = /^list-unsubscribe(-post)?$/i;
+
+/** What decides about the links of a message. */
+export interface OptOutTerms {
+  readonly purpose: Purpose | undefined;
+  /** PUBLIC_URL. Undefined in production if it is not set. */
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Returns the fault of a text that has a place for a link, or the blank link of an earlier message, but another purpose
+ * than `marketing`.
+ */
+export function linkFault(text: string, { purpose }: OptOutTerms): string | undefined {
+  if (purpose === 'marketing' || !(text.includes(PLACE) || text.includes(BLANK))) return undefined;
+  return `${PLACE} is for messages of the purpose marketing`;
+}
+
+/** Returns the text with blank links. Throws `service_unavailable` if the gateway has no PUBLIC_URL. */
+export function withBlankLinks(text: string, { publicUrl }: OptOutTerms): string {
+  return text.includes(PLACE) ? text.replaceAll(PLACE, blankLink(publicUrl)) : text;
+}
+
+/**
+ * Returns the headers of an email. Those of a marketing email get a blank link with which mail programs offer to stop
+ * the messages after one click (RFC 8058, R442), unless the sender gave a way out. Throws `service_unavailable` if the
+ * gateway has no PUBLIC_URL.
+ */
+export function withUnsubscribe(
+  headers: Readonly<Record<string, string>>,
+  { purpose, publicUrl }: OptOutTerms,
+): Readonly<Record<string, string>> {
+  if (purpose !== 'marketing' || Object.keys(headers).some((name) => UNSUBSCRIBE.test(name))) return headers;
+  return {
+    ...headers,
+    'List-Unsubscribe': `<${blankLink(publicUrl)}>`,
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  };
+}
+
+/** Returns the function that puts the token of a recipient into the blank links of a text. */
+export function linkWriter(
+  { accountId, channel, purpose }: OutgoingMessage,
+  address: string,
+  tokens: OptOutTokens,
+): (text: string) => string {
+  if (purpose !== 'marketing' || (channel !== 'sms' && channel !== 'email')) return (text) => text;
+  return (text) => {
+    if (!text.includes(BLANK)) return text;
+    const person = { accountTail: accountId.slice(-17), channel, address: address.toLowerCase() };
+    return text.replaceAll(BLANK, OPT_OUT_PATH + tokens.tokenOf(person));
+  };
+}
+
+function blankLink(publicUrl: string | undefined): string {
+  if (publicUrl !== undefined) return publicUrl + BLANK;
+  throw serviceUnavailable(
+    'The gateway has no PUBLIC_URL for the opt-out links of marketing messages. Ask its operator.',
+    60,
+    'public_url_missing',
+  );
+}
