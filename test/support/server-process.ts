@@ -134,7 +134,12 @@ function startProcess(
 ): ServerProcess {
   const child = spawn(command, args, {
     cwd,
-    env: { ...environment(variables), NODE_COMPILE_CACHE: join(workplace.build, 'compiled') },
+    env: {
+      // Node does not warn of url.parse() in packages, but does so in the bundle of the tests.
+      NODE_OPTIONS: '--disable-warning=DEP0169',
+      ...environment(variables),
+      NODE_COMPILE_CACHE: join(workplace.build, 'compiled'),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const written = { stdout: '', stderr: '' };
