@@ -12,10 +12,11 @@ const PERIODIC =
   /^(retention|copy|ledger-check|provider-health|rate-limit)-|^(analytics|usage)-(fold|lock)|^usage-fold-lock$|-(forget|abandon|sweep)|^api-key-touch$/;
 
 /**
- * Names of statements that tests do not count. Two of them are sent together with other statements, and so take no
- * round trip. The clock's statement is sent every few seconds.
+ * Names of statements that tests do not count. The clock's statement is sent every few seconds. The others are sent
+ * together with further statements, and so take no round trip; `no-wait` and `on-disk` belong to a transaction that
+ * writes, whose own statements are counted unless it runs in the background.
  */
-const ASIDE = ['read-on-disk', 'clock-now', 'query-points-take'];
+const ASIDE = ['read-on-disk', 'no-wait', 'on-disk', 'clock-now', 'query-points-take'];
 
 /** Records the SQL statements that this process sends from now on, until it is disposed. */
 export function countStatements(): Disposable & { texts(): string[] } {
