@@ -18,8 +18,6 @@ export interface TextField {
   readonly name: string;
   /** The largest length that the field accepts. */
   readonly maxLength: number;
-  /** How many fields with the same name and type come before it. The same code checks all of them. */
-  readonly repeats?: number;
   readonly send: (text: string) => Promise<number>;
 }
 
@@ -48,19 +46,6 @@ function withLeaf(value: unknown, [name, ...rest]: Path, text: string): unknown 
   }
   const object = value as Record<string, unknown>;
   return { ...object, [name]: withLeaf(object[name], rest, text) };
-}
-
-/** Counts fields with the same name, inside their argument or body, and the same type. */
-class Repeats {
-  readonly #found = new Map<string, number>();
-
-  /** Returns how many of these fields there were before. */
-  of(leaf: Path, type: string | undefined): number {
-    const same = `${leaf.filter((name) => !isIndex(name)).join('.')} ${type}`;
-    const before = this.#found.get(same) ?? 0;
-    this.#found.set(same, before + 1);
-    return before;
-  }
 }
 
 /** Sends requests one after another on one connection. */
@@ -188,7 +173,6 @@ export function restFields(document: object, sender: Sender, key: string, sample
     seen.add(rule);
     return true;
   };
-  const repeats = new Repeats();
   return Object.entries(openApi.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([verb, route]): TextField[] => {
       const method = verb.toUpperCase();
@@ -213,14 +197,7 @@ export function restFields(document: object, sender: Sender, key: string, sample
           const [target, own = headers] = sent(text);
           return sender.send(method, target.slice(0, HEADERS_MAX), own, schema && JSON.stringify(body()));
         };
-        return [
-          {
-            name: `${place} ${parameter.in} ${name}`,
-            maxLength: HEADER_TEXT,
-            repeats: repeats.of([name], parameter.in),
-            send,
-          },
-        ];
+        return [{ name: `${place} ${parameter.in} ${name}`, maxLength: HEADER_TEXT, send }];
       });
       const leaves = (schema ? leavesOf(body()) : [])
         .filter((leaf) => isNew(schemaAt(schema, leaf), ''))
@@ -228,7 +205,6 @@ export function restFields(document: object, sender: Sender, key: string, sample
           (leaf): TextField => ({
             name: `${place} ${leaf.join('.')}`,
             maxLength: BODY_TEXT,
-            repeats: repeats.of(leaf, 'body'),
             send: (text) =>
               sender.send(method, at(sampleAt), headers, JSON.stringify(withLeaf(body(), leaf, text))),
           }),
@@ -281,7 +257,6 @@ export function graphqlFields(
     seen.add(name);
     return true;
   };
-  const repeats = new Repeats();
   const kinds = [
     ['query', schema.getQueryType()],
     ['mutation', schema.getMutationType()],
@@ -305,7 +280,6 @@ export function graphqlFields(
           (leaf): TextField => ({
             name: `${kind} ${field.name} ${leaf.join('.')}`,
             maxLength: takesText(typeAt(field.args, leaf)) ? BODY_TEXT : WRONG_TEXT,
-            repeats: repeats.of(leaf, namedTypeAt(field.args, leaf)),
             send: (text) =>
               sender.send(
                 'POST',
@@ -329,11 +303,6 @@ function typeAt(
   if (rest.length === 0 || !isInputObjectType(named)) return rest.every(isIndex) ? type : undefined;
   const [first, ...others] = rest;
   return typeAt(Object.values(named.getFields()), isIndex(first) ? others : rest);
-}
-
-function namedTypeAt(fields: Parameters<typeof typeAt>[0], path: Path): string | undefined {
-  const type = typeAt(fields, path);
-  return type && getNamedType(type).name;
 }
 
 function takesText(type: GraphQLInputType | undefined): boolean {
