@@ -18,7 +18,7 @@ import { createAuditHeads } from './crypto/audit-heads.ts';
 import { createIds } from './crypto/ids.ts';
 import { createOptOutTokens } from './crypto/opt-out-tokens.ts';
 import { createPasskeys } from './crypto/passkeys.ts';
-import { passwordHasher } from './crypto/password-hasher.ts';
+import { createPasswordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { totp } from './crypto/totp.ts';
 import { csvReader } from './csv/csv-reader.ts';
@@ -39,6 +39,7 @@ import type { CreateCache } from './domain/ports/changes.ts';
 import type { ContactImportJob } from './domain/ports/job-queue.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { measureWithBoth } from './domain/ports/measurements.ts';
+import type { PasswordHasher } from './domain/ports/system.ts';
 import type { Tracing } from './domain/ports/tracing.ts';
 import { describeHold } from './domain/recovery/hold.ts';
 import { HoldGate } from './domain/recovery/hold-gate.ts';
@@ -112,11 +113,11 @@ export type Gateway = Awaited<ReturnType<typeof compose>>;
 export async function compose(
   config: Config,
   logger: Logger,
-  { withAnyMasterKey = false, withAnyClock = false } = {},
+  { withAnyMasterKey = false, withAnyClock = false, passwords = createPasswordHasher() } = {},
 ) {
   const opened = new AsyncDisposableStack();
   try {
-    const gateway = await wire(config, logger, opened, withAnyClock);
+    const gateway = await wire(config, logger, opened, { withAnyClock, passwords });
     if (!withAnyMasterKey) {
       checkMasterKey(config, gateway.secrets, await gateway.diagnostics.sealedSamples(), logger);
       await keepSignedHead(gateway.stores, gateway.auditHeads);
@@ -223,7 +224,12 @@ function operatorsClientOf(config: Config) {
  * Builds the parts of the process. Pushes each part that must be closed onto `opened`, which closes them in reverse
  * order. With `withAnyClock`, accepts a machine whose clock is wrong.
  */
-async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack, withAnyClock: boolean) {
+async function wire(
+  config: Config,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+  { withAnyClock, passwords }: { withAnyClock: boolean; passwords: PasswordHasher },
+) {
   const masterKey = await masterKeyOf(config);
   // Create the clock first, because other parts read it. It starts later, when there is a database connection.
   const clock = new DatabaseClock(logger);
@@ -258,8 +264,9 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   ];
   const routing = createRouting(routes, measurements);
   const connection = await connectionOf(config, logger, opened);
-  const server = await checkServer(connection);
-  const knex = createKnex(connection, logger);
+  const poolSize = config.databasePoolSize;
+  const server = await checkServer(connection, poolSize);
+  const knex = createKnex(connection, logger, { poolSize });
   opened.defer(() => knex.destroy());
   const sql = new Sql(knex);
   opened.defer(() => clock.stop());
@@ -267,7 +274,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const clockFault = clock.fault();
   if (clockFault !== undefined && !withAnyClock) throw new Error(clockFault);
   const ids = createIds(clock);
-  const migration = await migrateDatabase(connection, logger);
+  const migration = await migrateDatabase(knex, connection, logger);
 
   const listener = new PgListener(connection, logger);
   opened.defer(() => listener.stop());
@@ -344,7 +351,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     auditHeads,
     secrets,
     optOutTokens,
-    passwords: passwordHasher,
+    passwords,
     totp,
     passkeys: createPasskeys(() => servedUrl, config.serviceName),
     openId: createOpenId({

@@ -76,6 +76,7 @@ const variables = z.object({
   RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(20),
   RATE_LIMIT_SESSION_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(600),
   RATE_LIMIT_POINTS_PER_MINUTE: whole(1, POINTS_MAX).default(30_000),
+  DATABASE_POOL_SIZE: whole(4, 100).default(12),
   REPORT_SPOOL_MB: whole(0, 10_240).default(64),
   SMS_ROUTES: smsRoutes.optional(),
   EMAIL_URL: emailUrls.optional(),
@@ -270,6 +271,8 @@ function fromVariables(values: z.output<typeof variables>) {
       sessionPerMinute: values.RATE_LIMIT_SESSION_PER_MINUTE,
       pointsPerMinute: values.RATE_LIMIT_POINTS_PER_MINUTE,
     },
+    /** Number of connections for requests and jobs. */
+    databasePoolSize: values.DATABASE_POOL_SIZE,
     /**
      * Limit of the reports that this process stores on its own disk while the database is unreachable, in MB. 0: it
      * stores none.

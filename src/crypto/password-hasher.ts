@@ -4,27 +4,35 @@ import type { PasswordHasher } from '../domain/ports/system.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 
 const derive = promisify(argon2);
-/** Cost of a hash: 19,456 KiB of memory, two passes, one thread. A hash takes about 20 ms. */
-const COST = { parallelism: 1, memory: 19_456, passes: 2, tagLength: 32 };
+/** Memory in KiB, and passes over it. */
+type Cost = Pick<Argon2Parameters, 'memory' | 'passes'>;
+/** Cost of a new hash. It takes about 20 ms. */
+const COST: Cost = { memory: 19_456, passes: 2 };
 
-/** Limits the hashes that run at the same time. Each takes 19 MiB and one of libuv's threads. */
-const running = new Semaphore(4);
+/** Number of hashes that run at the same time. Each takes 19 MiB and one of libuv's threads. */
+const RUNNING_MAX = 4;
 
 type Settings = Omit<Argon2Parameters, 'message'>;
 
-/** Hashes passwords with argon2id, in PHC format: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
-export const passwordHasher: PasswordHasher = {
-  get waiting() {
-    return running.waiting;
-  },
+/** Creates the hasher of passwords: argon2id, in PHC format: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
+export function createPasswordHasher(cost = COST): PasswordHasher {
+  const running = new Semaphore(RUNNING_MAX);
+  return {
+    get waiting() {
+      return running.waiting;
+    },
 
-  async hash(password, like) {
-    const settings = like === undefined ? { ...COST, nonce: randomBytes(16) } : settingsOf(like);
-    const hash = await running.run(() => derive('argon2id', { message: password, ...settings }));
-    const { memory, passes, parallelism, nonce } = settings;
-    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce as Buffer)}$${encode(hash)}`;
-  },
-};
+    async hash(password, like) {
+      const settings =
+        like === undefined
+          ? { ...cost, parallelism: 1, tagLength: 32, nonce: randomBytes(16) }
+          : settingsOf(like);
+      const hash = await running.run(() => derive('argon2id', { message: password, ...settings }));
+      const { memory, passes, parallelism, nonce } = settings;
+      return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce as Buffer)}$${encode(hash)}`;
+    },
+  };
+}
 
 function encode(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');

@@ -37,6 +37,7 @@ describe('defaults (R241)', () => {
     'RATE_LIMIT_SESSION_PER_MINUTE',
     ...['RATE_LIMIT_POINTS_PER_MINUTE', 'CORS_ORIGINS'],
     ...['METRICS_TOKEN', 'LOG_LEVEL', 'MASTER_KEY_LOST', 'REPORT_SPOOL_MB'],
+    'DATABASE_POOL_SIZE',
   ];
 
   it('equal the documented ones', () => {
@@ -62,6 +63,7 @@ describe('defaults (R241)', () => {
         sessionPerMinute: 600,
         pointsPerMinute: 30_000,
       },
+      databasePoolSize: 12,
       reportSpoolMb: 64,
       smsRoutes: [{ prefix: '', urls: ['simulator:'] }],
       emailUrls: ['simulator:'],
@@ -194,6 +196,7 @@ describe('a bad value (R241)', () => {
       'https://A.example',
       'is "https://A.example", but must be a comma list of origins such as https://dashboard.example.com, without a path or *',
     ],
+    ['DATABASE_POOL_SIZE', '3', 'is "3", but must be a whole number from 4 to 100'],
     ['RATE_LIMIT_PER_SECOND', '-1', 'is "-1", but must be a whole number from 0 to 1000000'],
     ['RATE_LIMIT_SESSION_PER_MINUTE', '0', 'is "0", but must be a whole number from 1 to 1000000'],
     ['RATE_LIMIT_WEBHOOKS_PER_MINUTE', '1.5', 'is "1.5", but must be a whole number from 1 to 1000000'],

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Knex } from 'knex';
-import { passwordHasher } from '../../src/crypto/password-hasher.ts';
 import type { DomainError } from '../../src/domain/errors.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestAccount, type TestGateway, testPasswords } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
 const VIEWER = '{ viewer { email mustChangePassword account { id balance currency } } }';
@@ -564,7 +563,7 @@ describe('signing in (R233)', () => {
       const email = `${what.replaceAll(' ', '-')}@known.example`;
       await make(email);
       const token = await signIn(gateway, await gateway.createAccount());
-      const hashing = jest.spyOn(passwordHasher, 'hash');
+      const hashing = jest.spyOn(testPasswords, 'hash');
       const answers = [
         await invite(token, email),
         await invite(token, `${'x'.repeat(email.length - 8)}@x.exam`),

@@ -47,6 +47,7 @@ describe('/metrics moves with traffic (R345)', () => {
     receiver = await startWebhookReceiver((_hook, count) => (count === 1 ? 500 : 200));
     gateway = await startTestGateway({
       SMS_ROUTES: `256=smpp://gateway:secret@127.0.0.1:${smsc.port},*=twilio://AC0123:secret@${api.host}`,
+      DATABASE_POOL_SIZE: '7',
     });
     owner = await gateway.createAccount();
     [smpp, twilio] = [`smpp:gateway@127.0.0.1:${smsc.port}`, `twilio:AC0123@${api.host}`];
@@ -145,7 +146,7 @@ describe('/metrics moves with traffic (R345)', () => {
       return read.sum('gateway_provider_balance') > 0 && read;
     });
     expect(metrics.sum('gateway_provider_balance', { provider: twilio, currency: 'USD' })).toBe(12.5);
-    expect(metrics.sum('gateway_database_connections', { pool: 'main', state: 'max' })).toBe(12);
+    expect(metrics.sum('gateway_database_connections', { pool: 'main', state: 'max' })).toBe(7);
     const open = (state: string) => metrics.sum('gateway_database_connections', { pool: 'main', state });
     expect(open('used') + open('idle')).toBeGreaterThan(0);
     expect(metrics.sum('gateway_disk_free_bytes')).toBeGreaterThan(0);
@@ -251,7 +252,7 @@ it('METRICS_PORT serves health and metrics of a process without the API, and not
   try {
     const url = `http://127.0.0.1:${metricsPort}`;
     expect((await readMetrics(url)).sum('gateway_database_connections', { pool: 'main', state: 'max' })).toBe(
-      12,
+      5,
     );
     expect(await (await fetch(`${url}/health/live`)).json()).toEqual({ status: 'live' });
     expect(await (await fetch(`${url}/health/ready`)).json()).toEqual({ status: 'ready' });

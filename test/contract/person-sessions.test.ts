@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { passwordHasher } from '../../src/crypto/password-hasher.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestAccount, type TestGateway, testPasswords } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 import { subscribe } from '../support/live.ts';
 
@@ -58,7 +57,7 @@ describe('sessions', () => {
 
   it('take as much work to refuse for an unknown email as for a wrong password (R206)', async () => {
     const known = await gateway.createAccount();
-    const hash = jest.spyOn(passwordHasher, 'hash');
+    const hash = jest.spyOn(testPasswords, 'hash');
     const hashesFor = async (email: string) => {
       hash.mockClear();
       const answer = await graphql(gateway, SIGN_IN, { variables: { e: email, p: 'a wrong password' } });

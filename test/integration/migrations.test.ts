@@ -73,7 +73,7 @@ describe('migrations', () => {
       const told: unknown[] = [];
       const logger = { ...silentLogger, warn: (fields: object) => void told.push(fields) };
       const migrated = { from: '9999', to: '9999', newerThan: newest };
-      expect(await migrateDatabase(connection, logger)).toEqual(migrated);
+      expect(await migrateDatabase(knex, connection, logger)).toEqual(migrated);
       expect(told).toEqual([migrated]);
     });
   });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compose } from '../../src/compose.ts';
 import { parseConfig } from '../../src/config/config.ts';
+import { createPasswordHasher } from '../../src/crypto/password-hasher.ts';
 import type { SystemCaller } from '../../src/domain/caller.ts';
 import { startHttpServer } from '../../src/http/http-server.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
@@ -13,6 +14,9 @@ import { TEST_VAPID } from './vapid.ts';
 
 const TEST_CALLER: SystemCaller = { kind: 'system', name: 'test' };
 const TEST_MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
+
+/** Hashes the passwords of all test gateways, at the least cost. Each test account has one. */
+export const testPasswords = createPasswordHasher({ memory: 8, passes: 1 });
 
 export interface TestAccount {
   readonly accountId: string;
@@ -77,6 +81,8 @@ export async function startTestGateway(
     DATA_DIR: dataDir,
     PORT: '0',
     DATABASE_URL: database.url,
+    // A session costs the test server more than what most tests do with it.
+    DATABASE_POOL_SIZE: '5',
     MASTER_KEY: TEST_MASTER_KEY,
     // Without these keys, the gateway would create a key pair and write it into the working directory.
     VAPID_PUBLIC_KEY: TEST_VAPID.publicKey,
@@ -90,7 +96,7 @@ export async function startTestGateway(
     LOG_LEVEL: 'silent',
     ...environment,
   });
-  const parts = await compose(config, silentLogger);
+  const parts = await compose(config, silentLogger, { passwords: testPasswords });
   const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
   const workers = await parts.startWorking();
   const url = http?.url ?? '';

@@ -43,23 +43,33 @@ export interface Migrated {
  * throws an error that says what to do.
  */
 export async function migrate(knex: Knex): Promise<Migrated> {
+  const complete = await findComplete(knex);
+  if (complete !== undefined) return complete;
+  const from = await migrateAlone(knex);
+  return migrated(from, await knex.migrate.currentVersion(CONFIG));
+}
+
+const migrated = (from: string, to: string): Migrated => ({
+  from,
+  to,
+  ...(to > KNOWN ? { newerThan: KNOWN } : {}),
+});
+
+/**
+ * Returns the version of a database where all migrations of this release have run, or undefined. It does not wait for
+ * the lock, because a newer release may hold it for a long migration.
+ */
+async function findComplete(knex: Knex): Promise<Migrated | undefined> {
   // Fail early if the user may not call this function. Without it, the gateway could store a message, but not know
   // whether it is on the disk.
   await knex.raw(ON_DISK.text);
-  const began = (await hasEveryStep(knex)) ? undefined : await migrateAlone(knex);
-  const to: string = await knex.migrate.currentVersion(CONFIG);
-  return { from: began ?? to, to, ...(to > KNOWN ? { newerThan: KNOWN } : {}) };
-}
-
-/**
- * True if all migrations of this release have run. Then do not wait for the lock: a newer release may hold it for a
- * long migration.
- */
-async function hasEveryStep(knex: Knex): Promise<boolean> {
   const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
-  if (!rows[0].isThere) return false;
-  const done = new Set(await knex('schema_migrations').pluck('name'));
-  return migrations.every(({ name }) => done.has(name));
+  if (!rows[0].isThere) return undefined;
+  const done = new Set<string>(await knex('schema_migrations').pluck('name'));
+  if (!migrations.every(({ name }) => done.has(name))) return undefined;
+  const versions = [...done].map((name) => name.split('_')[0] ?? '');
+  const version = versions.reduce((one, other) => (one > other ? one : other));
+  return migrated(version, version);
 }
 
 /** Runs the missing migrations under the lock. Returns the newest migration before that. */
@@ -101,17 +111,28 @@ async function lock(knex: Knex, connection: unknown): Promise<void> {
     await sleep(LOCK_PAUSE_MS);
 }
 
-/** Calls `migrate` on a pool of its own, which has no time limits. */
-export async function migrateDatabase(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
+/**
+ * Calls `migrate`. What is missing runs on a pool of its own, which has no time limits. `main` is the pool of the
+ * gateway.
+ */
+export async function migrateDatabase(
+  main: Knex,
+  connection: DatabaseConnection,
+  logger: Logger,
+): Promise<Migrated> {
+  const done = (await findComplete(main)) ?? (await migrateUnbounded(connection, logger));
+  if (done.newerThan !== undefined)
+    logger.warn(
+      done,
+      'the database is at a newer schema than this release knows: go on with the newer release',
+    );
+  return done;
+}
+
+async function migrateUnbounded(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
   const knex = createKnex(connection, logger, { poolSize: MIGRATION_CONNECTIONS, statementTimeoutMs: 0 });
   try {
-    const migrated = await migrate(knex);
-    if (migrated.newerThan !== undefined)
-      logger.warn(
-        migrated,
-        'the database is at a newer schema than this release knows: go on with the newer release',
-      );
-    return migrated;
+    return await migrate(knex);
   } finally {
     await knex.destroy();
   }

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { configOf, type DatabaseConnection } from './connection.ts';
+import { READ_POOL_SIZE } from './read-pool.ts';
 import { POOL_SIZE } from './sql.ts';
 
 /** What a server reports about itself. */
@@ -33,9 +34,12 @@ const FACTS = `SELECT pg_backend_pid() AS pid, current_setting('server_version')
 /**
  * Checks that a gateway can work on this server, before anything is written. Throws an Error with the reason if it
  * cannot. The reasons: the server is too old, read-only, or behind a pool that changes connections between
- * transactions.
+ * transactions. `poolSize` is the number of connections that the gateway uses for requests and jobs.
  */
-export async function checkServer(connection: DatabaseConnection): Promise<ServerFacts> {
+export async function checkServer(
+  connection: DatabaseConnection,
+  poolSize = POOL_SIZE,
+): Promise<ServerFacts> {
   const config = await configOf(connection);
   const first = connect(config);
   const second = connect(config);
@@ -46,7 +50,7 @@ export async function checkServer(connection: DatabaseConnection): Promise<Serve
     const facts = { ...found, isPooled: first.processID !== pid };
     const fault = faultOfServer(facts);
     if (fault !== undefined) throw new Error(fault);
-    await checkPooling(first, second, pid);
+    await checkPooling(first, second, pid, poolSize);
     return facts;
   } finally {
     await Promise.all([first, second].map((client) => client.end().catch(() => undefined)));
@@ -85,11 +89,11 @@ export function faultOfServer(facts: ServerFacts): string | undefined {
  *   process. So a second client holds a transaction meanwhile.
  * - Some pools hand out the connection that was unused for longest. So one client asks twice.
  */
-async function checkPooling(first: Probe, second: Probe, pid: number): Promise<void> {
+async function checkPooling(first: Probe, second: Probe, pid: number, poolSize: number): Promise<void> {
   await second.connect();
   for (let round = 0; round < ROUNDS; round += 1) {
     if ((await pidOf(first)) !== pid) throw new Error(TRANSACTION_POOL);
-    await hold(second);
+    await hold(second, poolSize);
     if ((await pidOf(second)) === pid || (await pidOf(first)) !== pid) throw new Error(TRANSACTION_POOL);
     await second.query('COMMIT');
   }
@@ -101,19 +105,20 @@ const TRANSACTION_POOL =
   'prepares statements and locks on them. Set pool_mode=session for this database, or name PostgreSQL itself in ' +
   'DATABASE_URL.';
 
-const SMALL_POOL =
+const smallPool = (poolSize: number) =>
   'The database is behind a pool that gave one connection, and no second one within ' +
-  `${TIMEOUT_MS / 1_000} s. A gateway process needs up to ${POOL_SIZE + 1}: let the pool have as many ` +
+  `${TIMEOUT_MS / 1_000} s. A gateway process needs up to ${poolSize + READ_POOL_SIZE + 1}: let the pool have as many ` +
   '(default_pool_size in PgBouncer), or name PostgreSQL itself in DATABASE_URL.';
 
 /** Begins a transaction. Behind a pool, the client then keeps its connection until the transaction ends. */
-async function hold(client: Probe): Promise<void> {
+async function hold(client: Probe, poolSize: number): Promise<void> {
   try {
     await client.query('BEGIN');
   } catch (error) {
     const { message } = error as Error;
     if (/statement pooling/.test(message)) throw new Error(TRANSACTION_POOL, { cause: error });
-    if (/Query read timeout|query_wait_timeout/.test(message)) throw new Error(SMALL_POOL, { cause: error });
+    if (/Query read timeout|query_wait_timeout/.test(message))
+      throw new Error(smallPool(poolSize), { cause: error });
     throw error;
   }
 }

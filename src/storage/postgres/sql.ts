@@ -25,7 +25,10 @@ const PIPELINED: object = { pipeline: true };
 /** Name of the event that reports a callback which threw after its transaction had ended. */
 const CALLBACK_ERROR = 'callback-error';
 
-/** Number of connections of a process. Those for NOTIFY and for reads of dashboards (`READ_POOL_SIZE`) come on top. */
+/**
+ * Default of DATABASE_POOL_SIZE: the connections of a process for requests and jobs. Those for NOTIFY and for reads of
+ * dashboards (`READ_POOL_SIZE`) come on top.
+ */
 export const POOL_SIZE = 12;
 /**
  * A connection without an answer for this long, in ms, is considered dead. PostgreSQL cancels a statement earlier
