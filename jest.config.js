@@ -1,25 +1,15 @@
 import { existsSync } from 'node:fs';
+import { TRANSLATION } from './test/support/translation.js';
 
 /** @type {import('jest').Config} */
 const project = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/sdk/typescript/dist/'],
+  testRunner: '<rootDir>/test/support/native-modules.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2023',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-      },
-    ],
-  },
+  // Of the files that jest imports itself, which are the global setups.
+  transform: { '^.+\\.ts$': ['@swc/jest', TRANSLATION] },
 };
 /** A version other than the gateway's own: `npm run test:postgres` sets it. */
 const version = process.env.TEST_POSTGRES;
@@ -41,14 +31,14 @@ const all = {
   ],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
 };
-/** What the oldest PostgreSQL is tried with each time: every store's SQL, in the tests that take least. */
+/**
+ * What the oldest PostgreSQL is tried with each time: every statement is parsed there (`statements`), and the tests of
+ * SQL that is put together from parts. `npm run test:postgres` runs all tests with each version.
+ */
 const STORAGE = [
-  'integration/{transition-recipients,contact-import,doubled-attempts,hand-over,history-filters,history-walk,intake}',
-  'integration/{ledger,ledger-list,list-counts,list-plans,migrations,pg-listener,queue,rate-limiter,prepaid-permits}',
-  'integration/{references,retention,search,seq-range,server-check,recipients,statements,transactions}',
-  'integration/{database-clock,unanswered,backup}',
-  'contract/{api-keys,audit-chain,contact-import,contacts,event-feed,graphql-admin,graphql-lists,graphql-plans}',
-  'contract/{history,idempotency,key-limits,keys-of-people,money,quote,rate-limits,sandbox-wall,sms,webhooks}',
+  'integration/{backup,contact-import,history-filters,intake,migrations,pg-listener,queue,rate-limiter,retention}',
+  'integration/{search,server-check,statements,transactions}',
+  'contract/{graphql-lists,sms,webhooks}',
 ];
 const oldest = {
   ...project,

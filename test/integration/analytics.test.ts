@@ -112,6 +112,17 @@ describe('analytics', () => {
       return JSON.stringify(await counted(accountId)) === JSON.stringify(await recount(accountId));
     });
 
+  /** Waits until no status will change any more. The simulator reports numbers that end with 0009 as delivered later. */
+  const settled = (accountId: string) =>
+    eventually(async () => {
+      const [left] = await sql.query(
+        `SELECT count(*) AS open FROM recipients WHERE account_id = $1
+           AND (status = 'pending' OR status = 'sent' AND address LIKE '%0009' AND provider = 'simulator')`,
+        [accountId],
+      );
+      return Number(left?.open) === 0;
+    });
+
   it('equal a count of the tables after failures, late reports and refunds, and keep what retention deletes (R292)', async () => {
     const account = await gateway.createAccount();
     const { accountId } = account;
@@ -132,14 +143,7 @@ describe('analytics', () => {
       body: { to: 'a@example.com,b@example.com', subject: 'Hi', message: 'Hello' },
     });
     await agrees(accountId);
-    await eventually(async () => {
-      const [left] = await sql.query(
-        `SELECT count(*) AS open FROM recipients WHERE account_id = $1
-           AND (status = 'pending' OR status = 'sent' AND address LIKE '%0009' AND provider IS NOT NULL)`,
-        [accountId],
-      );
-      return Number(left?.open) === 0;
-    });
+    await settled(accountId);
     await agrees(accountId);
 
     // For both messages it is unknown whether the carrier accepted them. The first is reported as accepted later. The
@@ -188,13 +192,7 @@ describe('analytics', () => {
     await sql.query(FOLD.text);
     await sql.query('ROLLBACK');
     await agrees(accountId);
-    await eventually(async () => {
-      const [row] = await sql.query(
-        `SELECT count(*) AS open FROM recipients WHERE account_id = $1 AND status = 'pending'`,
-        [accountId],
-      );
-      return Number(row?.open) === 0;
-    });
+    await settled(accountId);
     await agrees(accountId);
 
     const before = await counted(accountId);
