@@ -20,15 +20,16 @@ const CLIENT_COMMANDS = [
 
 /**
  * Defines the commands of docs/operations/command-line.md. Help and usage errors need no database, because only the
- * action of a command opens the gateway.
+ * action of a command opens the gateway. Writes help to `stdout`.
  */
-export function createProgram(runner: CliRunner): Command {
+export function createProgram(runner: CliRunner, stdout: NodeJS.WritableStream): Command {
+  const writeOut = (text: string) => stdout.write(text);
   const program = new Command('npm run cli --')
     .description('Administration of the messaging gateway from a shell.')
     .exitOverride()
     // Print no errors here: the caller prints them as one line. If no command is given, commander writes the help to
     // stderr. Write it to stdout instead.
-    .configureOutput({ outputError: () => undefined, writeErr: (text) => process.stdout.write(text) })
+    .configureOutput({ outputError: () => undefined, writeErr: writeOut, writeOut })
     .addHelpText(
       'after',
       `${examples('account create --email you@example.com --currency UGX', 'doctor')}

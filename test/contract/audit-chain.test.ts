@@ -23,7 +23,7 @@ async function auditVerify(gateway: TestGateway) {
     client: async () => undefined,
     withTools: async () => undefined,
   };
-  await createProgram(runner).parseAsync(['audit', 'verify', '--json'], { from: 'user' });
+  await createProgram(runner, process.stdout).parseAsync(['audit', 'verify', '--json'], { from: 'user' });
   return answers[0];
 }
 

@@ -37,7 +37,7 @@ describe('the audit log of signing in', () => {
       mcp: async () => undefined,
       withTools: async (_isJson, work) => void answers.push(await work({} as never)),
     };
-    await createProgram(runner).parseAsync(args, { from: 'user' });
+    await createProgram(runner, process.stdout).parseAsync(args, { from: 'user' });
     return answers[0]!;
   }
   /** Exports the audit log to a file, and returns the file's lines. */

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { runCliHere } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -21,7 +22,7 @@ import { startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
 import { startStandby } from '../support/standby.ts';
 
-// Time limit of a test in ms. Each test starts processes, which takes long on a busy machine.
+// Time limit of a test in ms. Some tests start processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -49,8 +50,8 @@ function refusalOf({ code, stdout, stderr }: Finished): string {
 describe('the command line beside a running gateway (R246)', () => {
   let gateway: TestGateway;
   let accountId: string;
-  const cli = (...args: string[]) =>
-    runCli(workplace, args, { DATABASE_URL: gateway.database.url, MASTER_KEY, DATA_DIR: workplace.path });
+  const variables = () => ({ DATABASE_URL: gateway.database.url, MASTER_KEY, DATA_DIR: workplace.path });
+  const cli = (...args: string[]) => runCliHere(args, variables());
   const json = async (...args: string[]) => documentOf(await cli(...args, '--json'));
   beforeAll(async () => {
     gateway = await startTestGateway();
@@ -60,7 +61,8 @@ describe('the command line beside a running gateway (R246)', () => {
 
   it('account create prints the account and its owner', async () => {
     const args = ['account', 'create', '--email', 'shop@test.example', '--currency', 'UGX'];
-    const created = await json(...args, '--name', 'Shop', '--balance', '500');
+    const create = (...more: string[]) => runCli(workplace, [...args, ...more], variables());
+    const created = documentOf(await create('--name', 'Shop', '--balance', '500', '--json'));
     expect(created).toEqual({
       account: { id: expect.any(String), email: 'shop@test.example', balance: 500, currency: 'UGX' },
       user: { email: 'shop@test.example', password: expect.stringMatching(/^\S{16,}$/) },
@@ -71,7 +73,7 @@ describe('the command line beside a running gateway (R246)', () => {
       [created.account.id],
     );
     expect(ledger).toEqual([{ kind: 'opening', actor: 'system:cli', amount_minor: expect.anything() }]);
-    expect(refusalOf(await cli(...args))).toContain('email: is already in use');
+    expect(refusalOf(await create())).toContain('email: is already in use');
   });
 
   it('account topup adds to the balance', async () => {
@@ -137,7 +139,8 @@ describe('the command line beside a running gateway (R246)', () => {
     });
     const account = () => gateway.call('GET', '/account', { key: made.key });
     expect((await account()).status).toBe(200);
-    const { apiKey } = await json('key', 'revoke', '--key', made.apiKey.keyId);
+    const revoke = ['key', 'revoke', '--key', made.apiKey.keyId, '--json'];
+    const { apiKey } = documentOf(await runCli(workplace, revoke, variables()));
     expect(apiKey).toEqual({ ...made.apiKey, lastUsedAt: apiKey.lastUsedAt, revokedAt: expect.any(String) });
     await eventually(async () => (await account()).status === 401);
   });
@@ -343,7 +346,7 @@ describe('the command line beside a running gateway (R246)', () => {
 
   it('doctor reports an unreachable carrier and a master key that opens nothing', async () => {
     await gateway.createKey(accountId, { enableHmac: true });
-    const result = await runCli(workplace, ['doctor', '--json'], {
+    const result = await runCliHere(['doctor', '--json'], {
       DATABASE_URL: gateway.database.url,
       DATA_DIR: workplace.path,
       MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
@@ -363,7 +366,7 @@ describe('the command line beside a running gateway (R246)', () => {
       MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
     };
     const create = ['key', 'create', '--account', accountId, '--scopes', 'SEND_SMS', '--hmac'];
-    expect(refusalOf(await runCli(workplace, create, variables))).toContain('MASTER_KEY_PREVIOUS');
+    expect(refusalOf(await runCliHere(create, variables))).toContain('MASTER_KEY_PREVIOUS');
     const { code, stdout, stderr } = await startServer(workplace, variables).finished;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^Cannot start:\nMASTER_KEY is not that of this database.*MASTER_KEY_PREVIOUS/);
@@ -372,7 +375,7 @@ describe('the command line beside a running gateway (R246)', () => {
   it('doctor binds to the carrier', async () => {
     const smsc = await startSmsc();
     try {
-      const result = await runCli(workplace, ['doctor', '--json'], {
+      const result = await runCliHere(['doctor', '--json'], {
         DATABASE_URL: gateway.database.url,
         DATA_DIR: workplace.path,
         MASTER_KEY,
@@ -399,7 +402,7 @@ describe('the command line and its database', () => {
     try {
       const migrate = async () =>
         documentOf(
-          await runCli(workplace, ['migrate', '--json'], {
+          await runCliHere(['migrate', '--json'], {
             DATABASE_URL: empty.url,
             MASTER_KEY,
             DATA_DIR: workplace.path,
@@ -423,11 +426,11 @@ describe('the command line and its database', () => {
       );
       await sql.close();
       const variables = { DATABASE_URL: newer.url, MASTER_KEY, DATA_DIR: workplace.path };
-      const migrated = documentOf(await runCli(workplace, ['migrate', '--json'], variables));
+      const migrated = documentOf(await runCliHere(['migrate', '--json'], variables));
       expect(migrated).toMatchObject({ to: '9999', newerThan: expect.stringMatching(/^\d{4}$/) });
       const told = `schema 9999, newer than this release knows (${migrated.newerThan})`;
-      expect((await runCli(workplace, ['migrate'], variables)).stdout).toContain(told);
-      const { checks } = documentOf(await runCli(workplace, ['doctor', '--json'], variables));
+      expect((await runCliHere(['migrate'], variables)).stdout).toContain(told);
+      const { checks } = documentOf(await runCliHere(['doctor', '--json'], variables));
       expect(checks[0]).toMatchObject({ check: 'database', ok: true, detail: expect.stringContaining(told) });
     } finally {
       await newer.drop();
@@ -440,7 +443,7 @@ describe('the command line and its database', () => {
       MASTER_KEY,
       DATA_DIR: workplace.path,
     };
-    const doctor = await runCli(workplace, ['doctor', '--json'], variables);
+    const doctor = await runCliHere(['doctor', '--json'], variables);
     expect(doctor).toMatchObject({ code: 1, stderr: expect.stringMatching(/^failed: database.*\n$/) });
     const [database] = JSON.parse(doctor.stdout).checks;
     expect(database).toMatchObject({
@@ -448,9 +451,7 @@ describe('the command line and its database', () => {
       ok: false,
       detail: expect.stringContaining('127.0.0.1:1'),
     });
-    expect(refusalOf(await runCli(workplace, ['migrate'], variables))).toContain(
-      'The database cannot be reached',
-    );
+    expect(refusalOf(await runCliHere(['migrate'], variables))).toContain('The database cannot be reached');
     expect(JSON.stringify(doctor)).not.toContain('hunter2');
   });
 
@@ -460,7 +461,7 @@ describe('the command line and its database', () => {
     try {
       const detailWith = async (url: string) => {
         const variables = { DATABASE_URL: url, MASTER_KEY, DATA_DIR: workplace.path };
-        const [row] = documentOf(await runCli(workplace, ['doctor', '--json'], variables)).checks;
+        const [row] = documentOf(await runCliHere(['doctor', '--json'], variables)).checks;
         return row.detail;
       };
       const well = /, schema \d+; settings hold, \d+ statements are understood, notifications arrive$/;
@@ -480,7 +481,7 @@ describe('the command line and its database', () => {
       // Remove a table that one of the gateway's statements reads.
       await sql.query('ALTER TABLE spent_signatures RENAME TO elsewhere');
       const variables = { DATABASE_URL: database.url, MASTER_KEY, DATA_DIR: workplace.path };
-      const doctor = await runCli(workplace, ['doctor', '--json'], variables);
+      const doctor = await runCliHere(['doctor', '--json'], variables);
       expect(doctor).toMatchObject({ code: 1, stderr: 'failed: database\n' });
       expect(JSON.parse(doctor.stdout).checks[0].detail).toMatch(
         /, which refuses \d of the gateway's \d+ statements: \S+ \(relation "spent_signatures" does not exist\)/,
@@ -510,17 +511,20 @@ describe('the command line and its database', () => {
     try {
       for (const [url, why] of urls) {
         const variables = { DATABASE_URL: url, MASTER_KEY, DATA_DIR: workplace.path };
-        const started = await startServer(workplace, variables).finished;
-        expect(started).toMatchObject({ code: 1, stdout: '' });
-        expect(started.stderr).toMatch(why);
-        expect(started.stderr).toMatch(/^Cannot start: .*\n$/);
-        const { checks } = JSON.parse((await runCli(workplace, ['doctor', '--json'], variables)).stdout);
+        if (url === pooler.url) {
+          const started = await startServer(workplace, variables).finished;
+          expect(started).toMatchObject({ code: 1, stdout: '' });
+          expect(started.stderr).toMatch(why);
+          expect(started.stderr).toMatch(/^Cannot start: .*\n$/);
+        }
+        await expect(startTestGateway(variables, database)).rejects.toThrow(why);
+        const { checks } = JSON.parse((await runCliHere(['doctor', '--json'], variables)).stdout);
         expect(checks[0]).toMatchObject({
           check: 'database',
           ok: false,
           detail: expect.stringMatching(why),
         });
-        expect(refusalOf(await runCli(workplace, ['migrate'], variables))).toMatch(why);
+        expect(refusalOf(await runCliHere(['migrate'], variables))).toMatch(why);
       }
     } finally {
       await standby.stop();
@@ -535,7 +539,9 @@ describe('the command line and its database', () => {
     const migrate = async (change: (url: URL) => void) => {
       const url = new URL(refused.url);
       change(url);
-      return refusalOf(await runCli(workplace, ['migrate'], { DATABASE_URL: url.href, MASTER_KEY }));
+      return refusalOf(
+        await runCliHere(['migrate'], { DATABASE_URL: url.href, MASTER_KEY, DATA_DIR: workplace.path }),
+      );
     };
     try {
       const asStranger = await migrate((url) => {
@@ -585,7 +591,7 @@ describe('the command line and its database', () => {
     ] as const) {
       const DATABASE_URL = 'postgres://user@127.0.0.1:1/db';
       const variables = { MASTER_KEY, DATA_DIR: workplace.path, DATABASE_URL, [name]: value };
-      const { checks } = JSON.parse((await runCli(workplace, ['doctor', '--json'], variables)).stdout);
+      const { checks } = JSON.parse((await runCliHere(['doctor', '--json'], variables)).stdout);
       expect(carriersOf(checks)).toMatchObject({
         check: 'carriers',
         ok: false,
@@ -594,7 +600,7 @@ describe('the command line and its database', () => {
       expect(checks[0]).toMatchObject({ check: 'database', detail: 'not checked because of the carriers' });
     }
     const variables = { MASTER_KEY, DATA_DIR: '/dev/null/data' };
-    const { checks } = JSON.parse((await runCli(workplace, ['doctor', '--json'], variables)).stdout);
+    const { checks } = JSON.parse((await runCliHere(['doctor', '--json'], variables)).stdout);
     expect(checks[0]).toMatchObject({ check: 'database', detail: expect.stringContaining('DATA_DIR') });
   });
 
@@ -613,11 +619,9 @@ describe('the command line and its database', () => {
       'doctor',
     ];
     for (const command of ['', ...commands]) {
-      const { code, stdout, stderr } = await runCli(
-        workplace,
-        [...command.split(' '), '--help'].filter(Boolean),
-        variables,
-      );
+      const args = [...command.split(' '), '--help'].filter(Boolean);
+      const { code, stdout, stderr } =
+        command === '' ? await runCli(workplace, args, variables) : await runCliHere(args, variables);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain(`Examples:\n  $ npm run cli -- ${command}`);
     }
@@ -636,19 +640,6 @@ describe('the command line and its database', () => {
     );
     expect((await client('trigger', '--help')).stdout).toContain('trigger EVENT');
   });
-
-  it('LOG_LEVEL logs to stderr, and stdout stays one document', async () => {
-    const DATA_DIR = await workplace.directory('logs');
-    expect((await runCli(workplace, ['migrate'], { DATA_DIR })).code).toBe(0);
-    const { code, stdout, stderr } = await runCli(workplace, ['doctor', '--json'], {
-      DATA_DIR,
-      LOG_LEVEL: 'info',
-    });
-    expect(code).toBe(0);
-    const { checks } = JSON.parse(stdout);
-    expect(checks.filter((row: { check: string }) => row.check !== 'provider')).toHaveLength(7);
-    expect(stderr).toContain('embedded PostgreSQL started');
-  });
 });
 
 describe('the command line on a DATA_DIR', () => {
@@ -664,7 +655,7 @@ describe('the command line on a DATA_DIR', () => {
   ])('without a database the command says where it looked, and makes none: %s %s', async (...args) => {
     const parent = await workplace.directory('wrong');
     const dataDir = join(parent, 'data');
-    const { code, stdout, stderr } = await runCli(workplace, [...args], { DATA_DIR: dataDir });
+    const { code, stdout, stderr } = await runCliHere([...args], { DATA_DIR: dataDir });
     const told = `DATA_DIR is "${dataDir}", but there is no database of a gateway in ${dataDir}/postgres. `;
     expect(code).toBe(1);
     expect(stderr).toMatch(/^[^\n]+\n$/);
@@ -673,17 +664,24 @@ describe('the command line on a DATA_DIR', () => {
     expect(await readdir(parent)).toEqual([]);
   });
 
-  it.each([['migrate'], ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX']])(
-    'this command makes a missing database: %s',
-    async (...args) => {
-      const DATA_DIR = await workplace.directory('new');
-      expect(await runCli(workplace, [...args], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' });
-      expect(await runCli(workplace, ['audit', 'verify'], { DATA_DIR })).toMatchObject({
-        code: 0,
-        stderr: '',
-      });
-    },
-  );
+  it('migrate makes a missing database; LOG_LEVEL logs to stderr, and stdout stays one document', async () => {
+    const DATA_DIR = await workplace.directory('new');
+    expect(await runCliHere(['migrate'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCliHere(['audit', 'verify'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' });
+    const variables = { DATA_DIR, LOG_LEVEL: 'info' };
+    const { code, stdout, stderr } = await runCli(workplace, ['doctor', '--json'], variables);
+    expect(code).toBe(0);
+    const { checks } = JSON.parse(stdout);
+    expect(checks.filter((row: { check: string }) => row.check !== 'provider')).toHaveLength(7);
+    expect(stderr).toContain('embedded PostgreSQL started');
+  });
+
+  it('account create makes a missing database', async () => {
+    const DATA_DIR = await workplace.directory('new');
+    const create = ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX'];
+    expect(await runCliHere(create, { DATA_DIR })).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCliHere(['audit', 'verify'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' });
+  });
 
   it('starts the embedded PostgreSQL and stops it again, also after it was killed during the command (R240)', async () => {
     const dataDir = await workplace.directory('alone');
@@ -700,7 +698,7 @@ describe('the command line on a DATA_DIR', () => {
       expect(await server.ready()).toMatch(/^http/);
       expect(quickstartOf(server.stdout()).key).toBe('');
       const topup = ['account', 'topup', '--account', account.id, '--amount', '70', '--json'];
-      const topped = documentOf(await runCli(workplace, topup, { DATA_DIR: dataDir }));
+      const topped = documentOf(await runCliHere(topup, { DATA_DIR: dataDir }));
       expect(topped.account.balance).toBe(70);
       expect(await server.stop()).toMatchObject({ code: 0, stderr: '' });
     } finally {
