@@ -164,7 +164,8 @@ export async function startPooler(server: ServerConnection, options: PoolerOptio
   }
 
   idle.push(...(await Promise.all(Array.from({ length: warm }, open))));
-  const listener = createServer((client) => welcome(keep(client)));
+  // Without noDelay, each answer of several messages waits 40 ms for a delayed ACK.
+  const listener = createServer({ noDelay: true }, (client) => welcome(keep(client)));
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const { port } = listener.address() as AddressInfo;
   const stop = () =>
