@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
+import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres/embedded-postgres.ts';
 import { Sql, statement } from '../../src/storage/postgres/sql.ts';
-import { withKnex } from '../support/database.ts';
+import { silentLogger, withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 import { type Subscription, subscribe } from '../support/live.ts';
@@ -13,6 +14,7 @@ import {
   query,
   quickstartOf,
   type ServerProcess,
+  startedDirectory,
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
@@ -103,6 +105,8 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     readonly key: string;
     readonly token: string;
     readonly messageId: string;
+    /** The number of the last event of those before the commits. */
+    readonly after: number;
   }
   async function get<Read>({ url, key }: Look, path: string): Promise<Read> {
     const response = await fetch(`${url}/api/v1${path}`, { headers: { 'X-Api-Key': key } });
@@ -116,7 +120,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
   /** The ways to read. Each function returns the last number that it saw, or subscribes and receives it. */
   const READERS: Record<string, (look: Look) => Promise<unknown>> = {
     'the event feed': async (look) =>
-      (await get<{ cursor: string }>(look, `/developers/events?after=${COMMITS - 9}`)).cursor,
+      (await get<{ cursor: string }>(look, `/developers/events?after=${look.after + COMMITS - 9}`)).cursor,
     'a lookup': async (look) =>
       (await get<{ content: string }>(look, `/developers/messages/${look.messageId}`)).content,
     'a history': async (look) =>
@@ -129,21 +133,36 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
   };
   let live: Subscription | undefined;
 
-  it.each(Object.keys(READERS))('%s shows nothing that a crash of both servers takes back', async (name) => {
-    const dataDir = await workplace.directory('readers');
+  /** The gateway that the last crash left, on the same DATA_DIR as before. Undefined if a test failed. */
+  let left: Awaited<ReturnType<typeof startCopy>> | undefined;
+  async function startCopy() {
+    const { dataDir, stdout } = await startedDirectory(workplace);
     const { server, url } = await start(dataDir, { ROLES: 'api' });
-    const { key, accountId, email, password } = quickstartOf(server.stdout());
+    const { key, accountId, email, password } = quickstartOf(stdout);
+    const token = await signIn({ url }, { email, password });
     const sent = await fetch(`${url}/api/v1/developers/sms`, {
       method: 'POST',
       headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
       body: JSON.stringify({ to: '+256700123456', message: '0' }),
     });
     const { id: messageId } = (await sent.json()) as { id: string };
-    const look = { url, key, messageId, token: await signIn({ url }, { email, password }) };
+    return { dataDir, server, url, key, accountId, token, messageId };
+  }
+
+  it.each(Object.keys(READERS))('%s shows nothing that a crash of both servers takes back', async (name) => {
+    const gateway = left ?? (await startCopy());
+    left = undefined;
+    const { dataDir, server, accountId, messageId } = gateway;
+    const connection = await embeddedConnection(dataDir);
+    const [feed] = await query<{ last: number }>(
+      connection,
+      'SELECT last_seq::int AS last FROM event_feeds WHERE account_id = $1',
+      [accountId],
+    );
+    const look = { ...gateway, after: feed?.last ?? 0 };
     const read = READERS[name] as (look: Look) => Promise<unknown>;
     await read(look);
 
-    const connection = await embeddedConnection(dataDir);
     await stopLogWriter(connection);
     const other = new pg.Client(connection);
     other.on('error', () => undefined);
@@ -159,7 +178,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     live?.stop();
     live = undefined;
 
-    await start(dataDir, { ROLES: 'api' });
+    const next = await start(dataDir, { ROLES: 'api' });
     const [stored] = await query(
       await embeddedConnection(dataDir),
       `SELECT last_seq::int AS feed, (SELECT max(seq)::int FROM events) AS event, content
@@ -167,11 +186,11 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
       [accountId],
     );
     expect(stored).toEqual({ feed: last.seq, event: last.seq, content: String(last.seq) });
+    left = { ...gateway, ...next };
   });
 
   it('a read writes nothing when all is on the disk', async () => {
-    const dataDir = await workplace.directory('idle');
-    await start(dataDir, { ROLES: 'api' });
+    const { dataDir } = left ?? (await startCopy());
     await withKnex(await embeddedConnection(dataDir), async (knex) => {
       const sql = new Sql(knex);
       // The gateway's background work may write to the WAL between the two reads. Then try again.
@@ -186,9 +205,9 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
 
   it('another process delivers an event only when it is on the disk', async () => {
     await using receiver = await startReceiver();
-    const dataDir = await workplace.directory('deliveries');
+    const { dataDir, stdout } = await startedDirectory(workplace);
     const { server, url } = await start(dataDir, { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-    const { key, accountId } = quickstartOf(server.stdout());
+    const { key, accountId } = quickstartOf(stdout);
     const registered = await fetch(`${url}/api/v1/developers/webhooks`, {
       method: 'POST',
       headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
@@ -214,9 +233,9 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     await kill();
     await other.end().catch(() => undefined);
 
-    await start(dataDir, { ROLES: 'api' });
+    await using postgres = await startPostgres(dataDir);
     const stored = await query<{ id: string }>(
-      await embeddedConnection(dataDir),
+      postgres.connection,
       `SELECT d.id FROM webhook_deliveries d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
        WHERE d.id = ANY($1)`,
       [seen],
@@ -224,6 +243,12 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     expect(stored.map(({ id }) => id).toSorted()).toEqual([...new Set(seen)].toSorted());
   });
 });
+
+/** Starts the PostgreSQL in a DATA_DIR, without a gateway. */
+async function startPostgres(dataDir: string) {
+  const postgres = await startEmbeddedPostgres({ dataDir, database: 'gateway', logger: silentLogger });
+  return { connection: postgres.connection, [Symbol.asyncDispose]: () => postgres.stop() };
+}
 
 /** Starts a receiver that stops at the end of its scope. */
 async function startReceiver() {

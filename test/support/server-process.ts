@@ -2,7 +2,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -31,6 +31,54 @@ export async function buildWorkplace(): Promise<Workplace> {
     // Retry: after a test has killed the gateway, its PostgreSQL may still write files for a moment.
     remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
   };
+}
+
+/** A DATA_DIR with the quickstart account, and what the gateway wrote when it created them. */
+export interface StartedDirectory {
+  readonly dataDir: string;
+  readonly stdout: string;
+  /** The log of that first start and its end, at level debug. */
+  readonly stderr: string;
+}
+
+/**
+ * Copies a DATA_DIR in which a gateway was started and stopped once into `to`, or else into a new directory. A start in
+ * the copy needs no initdb and no migrations. The account's balance is 1,000,100,000 UGX. All test files of a jest run
+ * share the original.
+ */
+export async function startedDirectory(workplace: Workplace, to?: string): Promise<StartedDirectory> {
+  const original = await firstStart(workplace);
+  const dataDir = to ?? (await workplace.directory('started'));
+  await promisify(execFile)('cp', ['-a', `${join(original, 'data')}/.`, dataDir]);
+  const read = (name: string) => readFile(join(original, name), 'utf8');
+  return { dataDir, stdout: await read('stdout'), stderr: await read('stderr') };
+}
+
+/** Starts a gateway in a new DATA_DIR, unless another test file has. Two files at the same time may both do so. */
+async function firstStart(workplace: Workplace): Promise<string> {
+  const place = join(process.env.TEST_BUILD_DIR ?? workplace.path, 'started');
+  if (existsSync(place)) return place;
+  const own = await makeDirectory(`${place}-`);
+  const dataDir = join(own, 'data');
+  await mkdir(dataDir);
+  const server = startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'debug' });
+  try {
+    await server.ready();
+    const { accountId } = quickstartOf(server.stdout());
+    const topUp = ['account', 'topup', '--account', accountId, '--amount', '1000000000'];
+    const { code: notToppedUp, stderr: why } = await runCli(workplace, topUp, { DATA_DIR: dataDir });
+    if (notToppedUp) throw new Error(`the account could not be topped up: ${why}`);
+    const { host } = await embeddedConnection(dataDir);
+    const { code, stdout, stderr } = await server.stop();
+    if (code !== 0) throw new Error(`the first start ended with ${code}: ${stderr}`);
+    await rm(host, { recursive: true, force: true });
+    await writeFile(join(own, 'stdout'), stdout);
+    await writeFile(join(own, 'stderr'), stderr);
+  } finally {
+    await server.kill();
+  }
+  await rename(own, place).catch(() => rm(own, { recursive: true }));
+  return place;
 }
 
 async function makeDirectory(prefix: string): Promise<string> {
