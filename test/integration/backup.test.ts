@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -25,7 +25,7 @@ async function directory(): Promise<string> {
 async function startServer(prepare?: (cluster: string) => Promise<void>) {
   const server = await startPostgresVersion(testVersion(), {
     // Without hot standby, the server is ready only when it has applied the whole WAL.
-    settings: { fsync: 'on', synchronous_commit: 'on', hot_standby: 'off' },
+    settings: { synchronous_commit: 'on', hot_standby: 'off' },
     ...(prepare && { prepare }),
   });
   closings.push(() => server.stop());
@@ -50,7 +50,7 @@ describe('a PostgreSQL of one’s own (R255)', () => {
     await restoreIntoDirectory({ from: made.file, until: undefined, onProgress: () => undefined }, laidOut);
     expect(await readFile(join(laidOut, 'postgresql.auto.conf'), 'utf8')).toContain('gateway.restored_as = ');
     const second = await startServer(async (cluster) => {
-      await promisify(execFile)('cp', ['-a', laidOut, cluster]);
+      await rename(laidOut, cluster);
       await promisify(execFile)('chown', ['-R', `--reference=${first.cluster}`, cluster]);
     });
     const [row] = await query<{ rows: number; mark: string; system: string; timeline: string }>(

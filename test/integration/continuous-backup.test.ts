@@ -1,6 +1,6 @@
 /** The write-ahead log that a continuous backup keeps beside its bases, and restores to a time. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -27,10 +27,12 @@ async function directory(): Promise<string> {
   return made;
 }
 
-async function startServer(prepare?: (cluster: string) => Promise<void>): Promise<TestPostgres> {
+type Prepared = Pick<Parameters<typeof startPostgresVersion>[1] & object, 'prepare' | 'isFresh'>;
+
+async function startServer(prepared: Prepared = {}): Promise<TestPostgres> {
   const server = await startPostgresVersion(testVersion(), {
-    settings: { fsync: 'on', synchronous_commit: 'on', hot_standby: 'off' },
-    ...(prepare && { prepare }),
+    settings: { synchronous_commit: 'on', hot_standby: 'off' },
+    ...prepared,
   });
   closings.push(() => server.stop());
   return server;
@@ -91,9 +93,11 @@ async function rowsIn(
 ): Promise<number | undefined> {
   const laidOut = join(await directory(), 'cluster');
   await restoreIntoDirectory({ from, until, onProgress: () => undefined }, laidOut);
-  const restored = await startServer(async (cluster) => {
-    await promisify(execFile)('cp', ['-a', laidOut, cluster]);
-    await promisify(execFile)('chown', ['-R', `--reference=${like.cluster}`, cluster]);
+  const restored = await startServer({
+    async prepare(cluster) {
+      await rename(laidOut, cluster);
+      await promisify(execFile)('chown', ['-R', `--reference=${like.cluster}`, cluster]);
+    },
   });
   const [row] = await query<{ rows: number }>(restored.connection, 'SELECT count(*)::int AS rows FROM kept');
   return row?.rows;
@@ -176,7 +180,7 @@ describe('a continuous backup (R351)', () => {
 
   it('keeps the logs of two databases apart', async () => {
     const to = await directory();
-    const [one, other] = [await startServer(), await startServer()];
+    const [one, other] = [await startServer(), await startServer({ isFresh: true })];
     const backup = backUp(databaseUrl(one.connection), to);
     await eventually(() => backup.bases.length === 1);
     await backup.end();

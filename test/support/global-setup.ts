@@ -40,7 +40,7 @@ export default async function globalSetup(): Promise<void> {
  * workers.
  */
 export async function provideTestPostgres(variable: string, version?: number): Promise<void> {
-  const postgres = await startPostgresVersion(version);
+  const postgres = await startPostgresVersion(version, { isFresh: true });
   globalThis.stopTestRun = [...(globalThis.stopTestRun ?? []), () => postgres.stop()];
   await createTemplate(postgres.connection);
   process.env[variable] = JSON.stringify(postgres.connection);
