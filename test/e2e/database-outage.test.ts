@@ -11,6 +11,7 @@ import {
   postmasterPid,
   query,
   quickstartOf,
+  startedDirectory,
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
@@ -124,12 +125,12 @@ describe('an outage of the database', () => {
   it(
     'an embedded PostgreSQL that was killed is started again (R240)',
     closing(async (closeAtEnd) => {
-      const dataDir = await workplace.directory('outage');
+      const { dataDir, stdout } = await startedDirectory(workplace);
       const server = closeAtEnd(
         startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '100000' }),
         (started) => started.kill(),
       );
-      const client = clientOf(await server.ready(), quickstartOf(server.stdout()).key);
+      const client = clientOf(await server.ready(), quickstartOf(stdout).key);
       await isSent(client, await client.send());
       for (let kill = 0; kill < 2; kill++) {
         const killed = await postmasterPid(dataDir);
@@ -145,7 +146,7 @@ describe('an outage of the database', () => {
   it(
     'a PostgreSQL killed under load has every accepted message (ADR-0017)',
     closing(async (closeAtEnd) => {
-      const dataDir = await workplace.directory('killed');
+      const { dataDir, stdout } = await startedDirectory(workplace);
       const settings = {
         DATA_DIR: dataDir,
         LOG_LEVEL: 'error',
@@ -153,7 +154,7 @@ describe('an outage of the database', () => {
         ROLES: 'api',
       };
       const server = closeAtEnd(startServer(workplace, settings), (started) => started.kill());
-      const client = clientOf(await server.ready(), quickstartOf(server.stdout()).key);
+      const client = clientOf(await server.ready(), quickstartOf(stdout).key);
       const accepted = new Set<string>();
       for (let kill = 0; kill < 5; kill++) {
         const killed = await postmasterPid(dataDir);
