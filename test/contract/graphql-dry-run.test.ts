@@ -28,7 +28,7 @@ describe('dry runs (R273)', () => {
   let token: string;
   let operator: string;
   beforeAll(async () => {
-    gateway = await startTestGateway({ ROLES: 'api' });
+    gateway = await startTestGateway({ ROLES: 'api', DATABASE_POOL_SIZE: '12' });
     account = await gateway.createAccount();
     token = await signIn(gateway, account);
     operator = await signInOperator(gateway);
@@ -213,18 +213,22 @@ describe('dry runs (R273)', () => {
       knex.transaction(async (blocker) => {
         // The dry run holds the lock of the account. Its field `timeline` waits for this lock of `blocker`.
         await blocker.raw('LOCK TABLE timeline_notes IN ACCESS EXCLUSIVE MODE');
-        let ended = 0;
-        const stuck = [1, 2, 3, 4].map(async () => {
-          const answer = await graphql(gateway, send('{ timeline { status } }', true), { token });
-          ended += 1;
-          return answer;
+        // The waiting dry runs do not keep another account from running one. On a busy machine that one may exceed the
+        // limit, too. Then all begin again.
+        await eventually(async () => {
+          let ended = 0;
+          const stuck = [1, 2, 3, 4].map(async () => {
+            const answer = await graphql(gateway, send('{ timeline { status } }', true), { token });
+            ended += 1;
+            return answer;
+          });
+          const free = await graphql(gateway, send('{ id }', true), { token: otherToken });
+          const wasFree = codesOf(free).length === 0 && ended < stuck.length;
+          const answers = await Promise.all(stuck);
+          expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
+          for (const { body } of answers) expect(body.errors[0].message).toMatch(/ended after 500 ms/);
+          return wasFree;
         });
-        // The waiting dry runs do not keep another account from running one.
-        const free = await graphql(gateway, send('{ id }', true), { token: otherToken });
-        expect([codesOf(free), ended < stuck.length]).toEqual([[], true]);
-        const answers = await Promise.all(stuck);
-        expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
-        for (const { body } of answers) expect(body.errors[0].message).toMatch(/ended after 500 ms/);
         const lock = 'SELECT id FROM accounts WHERE id = ? FOR NO KEY UPDATE NOWAIT';
         expect((await blocker.raw(lock, [account.accountId])).rows).toHaveLength(1);
       }),
