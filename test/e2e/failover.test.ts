@@ -1,16 +1,20 @@
 /** Tests a gateway whose DATABASE_URL names a primary and a synchronous standby. The standby is promoted under load. */
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { connectionOfUrl } from '../../src/storage/postgres/connection.ts';
 import { DatabaseServers } from '../../src/storage/postgres/database-servers.ts';
 import { databaseUrl, type ServerConnection } from '../support/database.ts';
 import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import type { TestPostgres } from '../support/postgres-versions.ts';
 import { severalHosts, startReplicas } from '../support/replicas.ts';
 import {
   buildWorkplace,
   query,
   quickstartOf,
   runCli,
+  type StartedDirectory,
+  startedDirectory,
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
@@ -76,11 +80,25 @@ function sendAll(url: string, key: string) {
   };
 }
 
-async function start(urls: readonly string[]) {
+/** Starts replicas of a database of a gateway. */
+async function startGatewaysReplicas() {
+  const started = await startedDirectory(workplace);
+  const cluster = join(started.dataDir, 'postgres');
+  const replicas = await open(startReplicas({ cluster }), (opened) => opened.stop());
+  const gatewaysOf = ({ connection }: TestPostgres) => ({ ...connection, database: 'gateway' });
+  return {
+    started,
+    primary: replicas.primary,
+    connections: [gatewaysOf(replicas.primary), gatewaysOf(replicas.standby)] as const,
+    promote: () => replicas.promote(),
+  };
+}
+
+async function start({ dataDir, stdout }: StartedDirectory, urls: readonly string[]) {
   const smsc = await open(startSmsc(), (opened) => opened.stop());
   const variables = {
     DATABASE_URL: severalHosts(urls),
-    DATA_DIR: await workplace.directory('data'),
+    DATA_DIR: dataDir,
     SMS_ROUTES: `*=${smsc.url}`,
     LOG_LEVEL: 'warn',
     RATE_LIMIT_PER_MINUTE: '1000000',
@@ -88,11 +106,8 @@ async function start(urls: readonly string[]) {
   const server = startServer(workplace, variables);
   closings.push(() => server.kill());
   const url = await server.ready();
-  const { key, accountId } = quickstartOf(server.stdout());
+  const { key, accountId } = quickstartOf(stdout);
   const cli = (...args: string[]) => runCli(workplace, [...args, '--json'], variables);
-  expect(await cli('account', 'topup', '--account', accountId, '--amount', '1000000000')).toMatchObject({
-    code: 0,
-  });
   return { server, url, key, accountId, cli };
 }
 
@@ -125,11 +140,11 @@ async function hasAll(
 
 describe('a promotion (R350)', () => {
   it('of a synchronous standby, after a crash, loses nothing and needs no restart', async () => {
-    const { primary, standby, promote } = await open(startReplicas(), (opened) => opened.stop());
-    const gateway = await start([primary, standby].map(({ connection }) => databaseUrl(connection)));
+    const { started, primary, connections, promote } = await startGatewaysReplicas();
+    const gateway = await start(started, connections.map(databaseUrl));
     const load = sendAll(gateway.url, gateway.key);
     await eventually(() => load.accepted.size > 200);
-    expect(await query(primary.connection, UNLOGGED)).toEqual(
+    expect(await query(connections[0], UNLOGGED)).toEqual(
       ['provider_health', 'query_points', 'rate_limits'].map((name) => ({ name })),
     );
     await primary.crash();
@@ -140,7 +155,7 @@ describe('a promotion (R350)', () => {
     await load.stop();
     for (const refusal of load.refused)
       expect(refusal).toMatch(/^503 (service_unavailable|outcome_unknown)$/);
-    await hasAll(standby.connection, gateway.accountId, load.accepted);
+    await hasAll(connections[1], gateway.accountId, load.accepted);
     // Check that LISTEN works on the new primary: another process revokes the key, and the gateway must learn of it.
     const [keyId = ''] = /[0-9a-f]{16}/.exec(gateway.key) ?? [];
     expect(await gateway.cli('key', 'revoke', '--key', keyId)).toMatchObject({ code: 0 });
@@ -153,11 +168,11 @@ describe('a promotion (R350)', () => {
   });
 
   it('is found although the former primary is cut off and still runs', async () => {
-    const { primary, standby, promote } = await open(startReplicas(), (opened) => opened.stop());
+    const { started, connections, promote } = await startGatewaysReplicas();
     const reach = (connection: ServerConnection) =>
       open(startDatabaseProxy(connection), (proxy) => proxy.stop());
-    const [first, second] = [await reach(primary.connection), await reach(standby.connection)];
-    const gateway = await start([first.url, second.url]);
+    const [first, second] = [await reach(connections[0]), await reach(connections[1])];
+    const gateway = await start(started, [first.url, second.url]);
     const load = sendAll(gateway.url, gateway.key);
     await eventually(() => load.accepted.size > 200);
     first.silence();
@@ -172,7 +187,7 @@ describe('a promotion (R350)', () => {
     const between = load.accepted.size;
     await eventually(() => load.accepted.size > between + 200);
     await load.stop();
-    await hasAll(standby.connection, gateway.accountId, load.accepted);
+    await hasAll(connections[1], gateway.accountId, load.accepted);
     expect(await gateway.server.stop()).toMatchObject({ code: 0 });
   });
 });

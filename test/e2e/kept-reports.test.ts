@@ -16,6 +16,7 @@ import {
   query,
   quickstartOf,
   type ServerProcess,
+  startedDirectory,
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
@@ -40,9 +41,9 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close();
 });
 
-/** Starts a PostgreSQL that can be stopped and started again on the same port. */
+/** Starts a PostgreSQL that can be stopped and started again on the same port. It has the quickstart account. */
 async function startPostgres() {
-  const dataDir = await workplace.directory('postgres');
+  const { dataDir, stdout } = await startedDirectory(workplace);
   let running: EmbeddedPostgres | undefined;
   const start = async () => {
     running = await startEmbeddedPostgres({ dataDir, database: 'gateway', logger: silentLogger });
@@ -54,13 +55,18 @@ async function startPostgres() {
   };
   const connection = await start();
   closings.push(stop);
-  return { connection, url: databaseUrl(connection), start, stop };
+  const { key } = quickstartOf(stdout);
+  return { connection, url: databaseUrl(connection), dataDir, key, start, stop };
 }
 
-/** Starts a gateway on that PostgreSQL. Returns it with the API key that its first start printed. */
-async function startGateway(variables: Record<string, string>) {
+/** Starts a gateway on that PostgreSQL. */
+async function startGateway(
+  { url: databaseUrl, dataDir }: Awaited<ReturnType<typeof startPostgres>>,
+  variables: Record<string, string>,
+) {
   const settings: Record<string, string> = {
-    DATA_DIR: await workplace.directory('data'),
+    DATA_DIR: dataDir,
+    DATABASE_URL: databaseUrl,
     RATE_LIMIT_PER_MINUTE: '1000000',
     LOG_LEVEL: 'info',
     ...variables,
@@ -76,8 +82,7 @@ async function startGateway(variables: Record<string, string>) {
     server,
     url,
     start,
-    spool: join(settings.DATA_DIR ?? '', 'reports'),
-    key: quickstartOf(server.stdout()).key,
+    spool: join(dataDir, 'reports'),
   };
 }
 
@@ -125,12 +130,8 @@ describe('delivery reports that arrive while PostgreSQL is stopped', () => {
     const postgres = await startPostgres();
     const smsc = await startSmsc({ repeatsReports: false });
     closings.push(() => smsc.stop());
-    const gateway = await startGateway({
-      DATABASE_URL: postgres.url,
-      SMS_ROUTES: `*=${smsc.url}?window=100`,
-      ...variables,
-    });
-    await sendAll(gateway.url, gateway.key, smsc);
+    const gateway = await startGateway(postgres, { SMS_ROUTES: `*=${smsc.url}?window=100`, ...variables });
+    await sendAll(gateway.url, postgres.key, smsc);
     await eventually(async () => (await statuses(postgres.connection)).sent === REPORTS);
     await postgres.stop();
     return { postgres, smsc, gateway };
@@ -192,8 +193,7 @@ describe('callbacks of carriers that arrive while PostgreSQL is stopped (R211)',
     const postgres = await startPostgres();
     const port = await freePort();
     const publicUrl = `http://127.0.0.1:${port}`;
-    const gateway = await startGateway({
-      DATABASE_URL: postgres.url,
+    const gateway = await startGateway(postgres, {
       PORT: String(port),
       SMS_ROUTES: '*=twilio://AC1:token@127.0.0.1:1',
       PUBLIC_URL: publicUrl,

@@ -12,6 +12,7 @@ import {
   quickstartOf,
   runCli,
   type ServerProcess,
+  startedDirectory,
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
@@ -31,7 +32,8 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close();
 });
 
-async function start(variables: Record<string, string>) {
+/** Starts a gateway. `first` is what its first start has written, if this is not the first. */
+async function start(variables: Record<string, string>, first?: string) {
   const server = startServer(workplace, {
     DATA_DIR: await workplace.directory('data'),
     RATE_LIMIT_PER_MINUTE: '1000000',
@@ -40,7 +42,7 @@ async function start(variables: Record<string, string>) {
   });
   closings.push(() => server.kill());
   const url = await server.ready();
-  const { key } = quickstartOf(server.stdout());
+  const { key } = quickstartOf(first ?? server.stdout());
   return {
     server,
     /** Sends an SMS. Returns the HTTP status, and the error code if it was refused. */
@@ -114,7 +116,8 @@ describe('a database that cannot store a message (R215)', () => {
     'is reported as not ready while its disk is full, and ready when there is room',
     async () => {
       await using disk = mountDisk(await workplace.directory('disk'), '160m');
-      const gateway = await start({ DATA_DIR: disk.path });
+      const { stdout } = await startedDirectory(workplace, disk.path);
+      const gateway = await start({ DATA_DIR: disk.path }, stdout);
       expect((await gateway.send()).status).toBe(200);
       expect(await gateway.ready()).toEqual(READY);
       const filling = join(disk.path, 'filling');

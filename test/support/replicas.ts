@@ -20,11 +20,22 @@ export interface Replicas {
 
 /**
  * Starts a primary and a standby. With `isSynchronous`, the primary confirms a commit only when the standby has it on
- * its disk.
+ * its disk. `cluster` is the data directory of a stopped server, which the primary copies.
  */
-export async function startReplicas({ isSynchronous = true } = {}): Promise<Replicas> {
+export async function startReplicas({
+  isSynchronous = true,
+  cluster,
+}: {
+  readonly isSynchronous?: boolean;
+  readonly cluster?: string;
+} = {}): Promise<Replicas> {
   const settings = { synchronous_commit: 'on' };
-  const primary = await startPostgresVersion(undefined, { settings });
+  const primary = await startPostgresVersion(undefined, {
+    settings,
+    ...(cluster !== undefined && {
+      prepare: async (copy) => void (await promisify(execFile)('cp', ['-a', cluster, copy])),
+    }),
+  });
   const { host, port, user } = primary.connection;
   const from = `host=${host} port=${port} user=${user} application_name=standby`;
   const standby = await startPostgresVersion(undefined, {
