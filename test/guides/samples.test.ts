@@ -4,12 +4,13 @@
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { guide, guideNames, type Sample, samplesOf } from '../support/guide.ts';
+import { hasPython, type Python, startPython } from '../support/python.ts';
 import { type Consumer, installSdk } from '../support/sdk-package.ts';
 import { buildWorkplace, type Workplace } from '../support/server-process.ts';
 
@@ -23,7 +24,6 @@ const STRICT = [
   ...['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2022', '--module', 'nodenext'],
   ...['--types', 'node'],
 ];
-const hasPython = has('python3');
 /**
  * True for the samples that verify a webhook without the SDK. test/contract/webhook-verification.test.ts runs these.
  */
@@ -59,17 +59,59 @@ function samplesIn(groups: readonly Sample[][], language: string): Expected[] {
   });
 }
 
+interface Program {
+  readonly file: string;
+  readonly code: string;
+  readonly output: Sample | undefined;
+}
+/** Returns the samples of a language on a page, each as a program of its own. */
+function programsIn(page: (typeof pages)[number], language: 'ts' | 'python'): Program[] {
+  const client = language === 'ts' ? /\bconst gateway =/ : /^gateway = /m;
+  const ending = language === 'ts' ? 'export {};\n' : '';
+  return samplesIn(page.groups, language).map(({ sample, output }, index) => ({
+    file: `${page.name}-${index}.${language === 'ts' ? 'ts' : 'py'}`,
+    code: `${client.test(sample.code) ? '' : preludes.get(language)}\n${sample.code}\n${ending}`,
+    output,
+  }));
+}
+
+const REFERENCE = join(ROOT, 'dist/docs/api');
+/** Returns the samples of a language in the API reference. */
+const referenceSamples = (language: string) =>
+  readdirSync(REFERENCE)
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((name) => samplesOf(readFileSync(join(REFERENCE, name), 'utf8')).flat())
+    .filter((sample) => sample.language === language)
+    .map(({ code }) => code);
+const REFERENCE_FILE = 'reference.ts';
+/** Returns one program with all TypeScript samples of the API reference. It prints a line for each. */
+function referenceProgram(): string {
+  const program = referenceSamples('ts').map(
+    (code) => `try {\n${code}console.log(answer === undefined ? 'nothing' : 'ok');
+      } catch (error) { console.log(error instanceof GatewayError ? error.code : error); }\n`,
+  );
+  const imported = `import { GatewayError } from 'messaging-gateway-client';\n`;
+  return imported + preludes.get('ts') + program.join('');
+}
+
 describe('the samples of the guides (R321)', () => {
+  const typescriptFiles = Object.fromEntries(
+    pages.flatMap((page) => programsIn(page, 'ts').map(({ file, code }) => [file, code])),
+  );
   let server: TestGateway;
   let consumer: Consumer;
   let workplace: Workplace;
+  let python: Python;
   beforeAll(async () => {
     workplace = await buildWorkplace();
     server = await startTestGateway();
     consumer = await installSdk();
     await consumer.link('typescript', '@types');
+    await consumer.write({ ...typescriptFiles, [REFERENCE_FILE]: referenceProgram() });
+    if (hasPython) python = startPython();
   });
   afterAll(async () => {
+    await python?.stop();
     await server?.stop();
     await consumer?.remove();
     await workplace?.remove();
@@ -106,13 +148,6 @@ describe('the samples of the guides (R321)', () => {
   });
 
   describe('in the API reference', () => {
-    const REFERENCE = join(ROOT, 'dist/docs/api');
-    const samples = (language: string) =>
-      readdirSync(REFERENCE)
-        .filter((name) => name.endsWith('.md'))
-        .flatMap((name) => samplesOf(readFileSync(join(REFERENCE, name), 'utf8')).flat())
-        .filter((sample) => sample.language === language)
-        .map(({ code }) => code);
     /**
      * Checks that each sample succeeded. Two failures are allowed: an id of a sample does not exist here, and the host
      * name of a webhook URL may not resolve.
@@ -132,44 +167,42 @@ describe('the samples of the guides (R321)', () => {
 
     (hasShell ? it : it.skip)('work in a shell', async () => {
       const environment = await settings();
-      const codes = samples('sh');
-      const script = codes.map((code) => code.replace(/^curl/, "curl -s -o /dev/null -w '%{http_code}\\n'"));
+      const codes = referenceSamples('sh');
+      // Each sample adds its arguments as bash reads them. One process of curl then makes all requests in their order.
+      const script = `
+        all=(--fail-early)
+        curl() { all+=(--next -s -o /dev/null -w '%{http_code}\\n' "$@"); }
+        ${codes.join('')}
+        command curl "\${all[@]}"`;
       const { PATH = '' } = process.env;
-      const { stdout } = await run('bash', ['--norc', '-euc', script.join('')], {
-        env: { PATH, ...environment },
-      });
+      const { stdout } = await run('bash', ['--norc', '-euc', script], { env: { PATH, ...environment } });
       expectOutcomes(codes, stdout.trim().split('\n'));
     });
 
-    it('compile and work in TypeScript', async () => {
-      const environment = await settings();
-      const codes = samples('ts');
-      const program = codes.map(
-        (code) => `try {\n${code}console.log(answer === undefined ? 'nothing' : 'ok');
-          } catch (error) { console.log(error instanceof GatewayError ? error.code : error); }\n`,
-      );
-      const imported = `import { GatewayError } from 'messaging-gateway-client';\n`;
-      await consumer.write({ 'reference.ts': imported + preludes.get('ts') + program.join('') });
-      await consumer.run('tsc', [...STRICT, 'reference.ts']);
-      const printed = await consumer.run('node', ['reference.ts'], environment);
-      expectOutcomes(codes, printed.trim().split('\n'));
+    it('work in TypeScript', async () => {
+      const printed = await consumer.runModule(REFERENCE_FILE, await settings());
+      expectOutcomes(referenceSamples('ts'), printed.trim().split('\n'));
     });
 
     (hasPython ? it : it.skip)('work in Python', async () => {
-      const environment = { ...(await settings()), PYTHONPATH: join(ROOT, 'sdk/python') };
-      const codes = samples('python');
+      const codes = referenceSamples('python');
       const program = codes.map(
         (code) => `try:\n    ${code}    print("ok")\nexcept GatewayError as error:\n    print(error.code)\n`,
       );
-      const file = join(consumer.path, 'reference.py');
       const imported = 'from messaging_gateway import GatewayError\n';
-      await writeFile(file, imported + preludes.get('python') + program.join(''));
-      const printed = await consumer.runWith(['python3', file], environment);
-      expectOutcomes(codes, printed.trim().split('\n'));
+      const code = imported + preludes.get('python') + program.join('');
+      const { stdout } = await python.run(code, await settings(), 'reference.py');
+      expectOutcomes(codes, stdout.trim().split('\n'));
     });
   });
 
-  for (const { name, groups } of pages) {
+  it('compile in TypeScript', async () => {
+    const files = [...Object.keys(typescriptFiles), REFERENCE_FILE];
+    expect(await consumer.run('tsc', [...STRICT, ...files])).toBe('');
+  });
+
+  for (const page of pages) {
+    const { name, groups } = page;
     const shell = samplesIn(groups, 'sh');
     if (shell.length > 0)
       (hasShell ? it : it.skip)(`${name}: in a shell`, async () => {
@@ -189,33 +222,23 @@ describe('the samples of the guides (R321)', () => {
         });
       });
 
-    const typescript = samplesIn(groups, 'ts');
+    const typescript = programsIn(page, 'ts');
     if (typescript.length > 0)
       it(`${name}: in TypeScript`, async () => {
         const environment = await settings();
-        const files = typescript.map(({ sample }, index) => {
-          const prelude = /\bconst gateway =/.test(sample.code) ? '' : preludes.get('ts');
-          return { name: `${name}-${index}.ts`, code: `${prelude}\n${sample.code}\nexport {};\n` };
-        });
-        await consumer.write(Object.fromEntries(files.map((file) => [file.name, file.code])));
-        await consumer.run('tsc', [...STRICT, ...files.map((file) => file.name)]);
-        for (const [index, file] of files.entries()) {
-          const printed = await consumer.run('node', [file.name], environment);
-          const output = typescript[index]?.output;
+        for (const { file, output } of typescript) {
+          const printed = await consumer.runModule(file, environment);
           if (output) expectOutput(output, printed);
         }
       });
 
-    const python = samplesIn(groups, 'python');
-    if (python.length > 0)
+    const inPython = programsIn(page, 'python');
+    if (inPython.length > 0)
       (hasPython ? it : it.skip)(`${name}: in Python`, async () => {
-        const environment = { ...(await settings()), PYTHONPATH: join(ROOT, 'sdk/python') };
-        for (const [index, { sample, output }] of python.entries()) {
-          const prelude = /^gateway = /m.test(sample.code) ? '' : preludes.get('python');
-          const file = join(consumer.path, `${name}_${index}.py`);
-          await writeFile(file, `${prelude}\n${sample.code}`);
-          const printed = await consumer.runWith(['python3', file], environment);
-          if (output) expectOutput(output, printed);
+        const environment = await settings();
+        for (const { file, code, output } of inPython) {
+          const { stdout } = await python.run(code, environment, file);
+          if (output) expectOutput(output, stdout);
         }
       });
   }

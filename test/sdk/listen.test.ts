@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { runCommand } from '../../sdk/typescript/src/cli/commands.ts';
 import { Gateway, verifyWebhook } from '../../sdk/typescript/src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -19,7 +20,7 @@ describe('the command line of the SDK, for webhooks on a developer’s machine',
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   let home: string;
   let refused = 0;
-  const running: ChildProcess[] = [];
+  const stops: (() => Promise<unknown>)[] = [];
   beforeAll(async () => {
     server = await startTestGateway();
   });
@@ -30,17 +31,47 @@ describe('the command line of the SDK, for webhooks on a developer’s machine',
     receiver = await startWebhookReceiver(() => (refused > 0 ? 500 : 200));
   });
   afterEach(async () => {
-    for (const child of running.splice(0)) child.kill('SIGKILL');
+    for (const stop of stops.splice(0)) await stop();
     await receiver.stop();
     await rm(home, { recursive: true, force: true });
   });
   afterAll(() => server?.stop());
 
+  const settings = () => ({
+    GATEWAY_URL: server.url,
+    GATEWAY_API_KEY: account.key,
+    XDG_STATE_HOME: home,
+  });
+  /** Returns a running command. `abort` asks it to end. */
+  function track(written: { out: string; fault: string }, code: Promise<number>, abort: () => void) {
+    const ended = code.then((code) => ({ code, ...written }));
+    const stop = () => {
+      abort();
+      return ended;
+    };
+    stops.push(stop);
+    return { written, ended, stop };
+  }
+  /** Runs a command in this process, which takes a fraction of a start of Node. `stop` does what SIGTERM does. */
   function start(args: readonly string[], environment: Record<string, string> = {}) {
+    const written = { out: '', fault: '' };
+    const stopping = new AbortController();
+    const code = runCommand(args, {
+      environment: { ...settings(), ...environment },
+      out: (text) => {
+        written.out += `${text}\n`;
+      },
+      fault: (text) => {
+        written.fault += `${text}\n`;
+      },
+      signal: stopping.signal,
+    });
+    return track(written, code, () => stopping.abort());
+  }
+  /** Starts a command as a user does. `stop` sends SIGTERM. */
+  function startProcess(args: readonly string[]) {
     const { PATH = '' } = process.env;
-    const own = { GATEWAY_URL: server.url, GATEWAY_API_KEY: account.key, XDG_STATE_HOME: home };
-    const child = spawn(process.execPath, [CLI, ...args], { env: { PATH, ...own, ...environment } });
-    running.push(child);
+    const child = spawn(process.execPath, [CLI, ...args], { env: { PATH, ...settings() } });
     const written = { out: '', fault: '' };
     child.stdout.on('data', (piece) => {
       written.out += piece;
@@ -48,12 +79,8 @@ describe('the command line of the SDK, for webhooks on a developer’s machine',
     child.stderr.on('data', (piece) => {
       written.fault += piece;
     });
-    const ended = once(child, 'close').then(([code]) => ({ code: code as number, ...written }));
-    const stop = () => {
-      child.kill('SIGTERM');
-      return ended;
-    };
-    return { written, ended, stop };
+    const code = once(child, 'close').then(([code]) => code as number);
+    return track(written, code, () => child.kill('SIGTERM'));
   }
   const run = (args: readonly string[], environment?: Record<string, string>) =>
     start(args, environment).ended;
@@ -64,7 +91,7 @@ describe('the command line of the SDK, for webhooks on a developer’s machine',
   it('forwards what happens from now on, signed with the secret of the key, and goes on where it stopped', async () => {
     const earlier = await send();
     await eventually(async () => (await gateway.events.list()).data.length === 1);
-    const listener = start(['listen', '--forward-to', receiver.url, '--events', 'sms.sent']);
+    const listener = startProcess(['listen', '--forward-to', receiver.url, '--events', 'sms.sent']);
     await forwarding(listener);
     await send(gateway.testing.numbers.rejected);
     const first = await send();
@@ -181,6 +208,12 @@ describe('the command line of the SDK, for webhooks on a developer’s machine',
     expect(code).toBe(1);
     expect(fault).toMatch(message);
     expect(fault.trim().split('\n')).toHaveLength(1);
+  });
+
+  it('ends as a process with exit code 1 and that line on stderr', async () => {
+    const { code, out, fault } = await startProcess(['lissten']).ended;
+    expect([code, out]).toEqual([1, '']);
+    expect(fault).toMatch(/^There is no command lissten.*\n$/);
   });
 
   it('shows its help', async () => {

@@ -1,40 +1,35 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readTable } from '../../sdk/table.js';
+import { createTestDatabase } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { losesFirstAnswers, startHttpProxy } from '../support/http-proxy.ts';
+import { hasPython, PYTHON_SDK, type Python, pythonEnvironment, startPython } from '../support/python.ts';
 import { buildWorkplace } from '../support/server-process.ts';
 
-const SDK = join(import.meta.dirname, '../../sdk/python');
 const CORPUS = join(import.meta.dirname, '../fixtures/corpus');
-const WANTED = 'import sys; sys.exit(sys.version_info < (3, 9))';
-const hasPython = spawnSync('python3', ['-c', WANTED]).status === 0;
 if (!hasPython) console.warn('There is no Python 3.9 or newer here: the Python SDK is not tested.');
-
-/** Runs Python with the SDK. Returns the output of stdout and stderr together. */
-async function python(args: readonly string[], environment: Record<string, string> = {}): Promise<string> {
-  const { PATH = '', HOME = '' } = process.env;
-  const options = {
-    cwd: SDK,
-    env: { PATH, HOME, PYTHONPATH: SDK, PYTHONDONTWRITEBYTECODE: '1', ...environment },
-    maxBuffer: 16 * 1024 * 1024,
-  };
-  const { stdout, stderr } = await promisify(execFile)('python3', [...args], options);
-  return stdout + stderr;
-}
 
 (hasPython ? describe : describe.skip)('the Python SDK', () => {
   let server: TestGateway;
   let home: string;
+  let running: Python;
+  /** Runs a program. Returns its output of stdout and stderr together. */
+  async function python(code: string, environment?: Record<string, string>): Promise<string> {
+    const { stdout, stderr } = await running.run(code, environment);
+    return stdout + stderr;
+  }
   beforeAll(async () => {
+    running = startPython();
     server = await startTestGateway();
     home = await mkdtemp(join(tmpdir(), 'python-sdk-'));
   });
   afterAll(async () => {
+    await running?.stop();
     await server?.stop();
     if (home !== undefined) await rm(home, { recursive: true });
   });
@@ -46,7 +41,7 @@ async function python(args: readonly string[], environment: Record<string, strin
     const signed = await server.createKey(account.accountId, { enableHmac: true });
     const lossy = await startHttpProxy(server.url, losesFirstAnswers());
     const succeeded = join(home, 'succeeded.json');
-    const written = await python(['-m', 'unittest', 'discover', '-s', 'tests'], {
+    const variables = {
       GATEWAY_URL: server.url,
       LOSSY_URL: lossy.url,
       GATEWAY_API_KEY: account.key,
@@ -57,7 +52,16 @@ async function python(args: readonly string[], environment: Record<string, strin
       BULK_KEY: bulk.key,
       CORPUS,
       SUCCEEDED: succeeded,
-    });
+    };
+    const { stderr: written } = await promisify(execFile)(
+      'python3',
+      ['-m', 'unittest', 'discover', '-s', 'tests'],
+      {
+        cwd: PYTHON_SDK,
+        env: pythonEnvironment(variables),
+        maxBuffer: 16 * 1024 * 1024,
+      },
+    );
     await lossy.stop();
     expect(written).toMatch(/^Ran \d+ tests in [\s\S]*^OK$/m);
     expect(lossy.lost).toBe(1_000);
@@ -84,42 +88,51 @@ for path in pathlib.Path("messaging_gateway").glob("*.py"):
         for name in names:
             if name.split(".")[0] not in sys.stdlib_module_names:
                 print(path, name)`;
-    expect(await python(['-c', program])).toBe('');
+    expect(await python(program)).toBe('');
   });
 
   it('has the version of its package', async () => {
-    const version = (
-      await python(['-c', 'import messaging_gateway; print(messaging_gateway.__version__)'])
-    ).trim();
-    expect(await readFile(join(SDK, 'pyproject.toml'), 'utf8')).toContain(`\nversion = "${version}"\n`);
+    const printed = await python('import messaging_gateway; print(messaging_gateway.__version__)');
+    const version = printed.trim();
+    expect(await readFile(join(PYTHON_SDK, 'pyproject.toml'), 'utf8')).toContain(
+      `\nversion = "${version}"\n`,
+    );
   });
 
   it('starts a gateway for the tests of programs that use one', async () => {
     const workplace = await buildWorkplace();
+    // The page about tests has the same with the embedded PostgreSQL (test/guides/samples.test.ts).
+    const database = await createTestDatabase();
     const program = `
+import os
 from messaging_gateway.testing import start_test_gateway
-with start_test_gateway(environment={"SERVICE_NAME": "ACME"}) as started:
+given = {name: os.environ[name] for name in ("DATABASE_URL", "NODE_COMPILE_CACHE")}
+with start_test_gateway(environment={"SERVICE_NAME": "ACME", **given}) as started:
     gateway = started.gateway
     sent = gateway.sms.send(to=gateway.testing.numbers.delivered, message="Hello")
     print(gateway.testing.settled(sent["id"])["status"])
 try:
-    start_test_gateway(environment={"PORT": "none"})
+    start_test_gateway(environment={"PORT": "none", **given})
 except RuntimeError as error:
     print("Cannot start" in str(error))`;
-    expect(await python(['-c', program], { MESSAGING_GATEWAY_DIR: workplace.build })).toBe(
-      'delivered\nTrue\n',
-    );
+    const environment = {
+      MESSAGING_GATEWAY_DIR: workplace.build,
+      DATABASE_URL: database.url,
+      NODE_COMPILE_CACHE: join(workplace.build, 'compiled'),
+    };
+    expect(await python(program, environment)).toBe('delivered\nTrue\n');
     await workplace.remove();
+    await database.drop();
   });
 
   it('ends, with its page followed word for word, in a delivered message and a verified webhook', async () => {
-    const page = await readFile(join(SDK, 'README.md'), 'utf8');
+    const page = await readFile(join(PYTHON_SDK, 'README.md'), 'utf8');
     const [send, receive] = [...page.matchAll(/^```python\n([\s\S]*?)^```/gm)].map(([, code]) => code ?? '');
     const { key } = await server.createAccount();
     const environment = { GATEWAY_URL: server.url, GATEWAY_API_KEY: key };
-    const [first, second] = (await python(['-c', send ?? ''], environment)).trim().split('\n');
+    const [first, second] = (await python(send ?? '', environment)).trim().split('\n');
     expect([first?.split(' ').slice(1).join(' '), second]).toEqual(['pending 30 UGX', 'delivered']);
-    expect(await python(['-c', `${receive}\n${RECEIVED}`], { WEBHOOK_SECRET: 'whsec_x' })).toBe(
+    expect(await python(`${receive}\n${RECEIVED}`, { WEBHOOK_SECRET: 'whsec_x' })).toBe(
       'sms.sent m-1\n400\n',
     );
   });

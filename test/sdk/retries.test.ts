@@ -16,7 +16,6 @@ import {
   UncertainError,
 } from '../../sdk/typescript/src/index.ts';
 import { delayBefore } from '../../sdk/typescript/src/retries.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -33,16 +32,19 @@ const errorOf = (work: PromiseLike<unknown>): Promise<GatewayError> =>
     (error) => error,
   );
 
+let server: TestGateway;
+beforeAll(async () => {
+  server = await startTestGateway();
+});
+afterAll(() => server?.stop());
+
 describe('errors of the SDK say what to do next [R228]', () => {
-  let server: TestGateway;
   let account: TestAccount;
   let gateway: Gateway;
   beforeAll(async () => {
-    server = await startTestGateway();
     account = await server.createAccount(20);
     gateway = new Gateway({ apiKey: account.key, baseUrl: server.url });
   });
-  afterAll(() => server?.stop());
 
   it('with the code, status, details and request id that the gateway gave', async () => {
     const error = await errorOf(gateway.sms.send(SMS));
@@ -290,9 +292,9 @@ describe('the SDK retries [R227]', () => {
   });
 
   it('tells of a rate limit that stays [R12]', async () => {
-    await using server = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '2' });
-    const { key } = await server.createAccount();
-    const gateway = new Gateway({ apiKey: key, baseUrl: server.url, maxRetries: 0 });
+    await using limited = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '2' }, server.database);
+    const { key } = await limited.createAccount();
+    const gateway = new Gateway({ apiKey: key, baseUrl: limited.url, maxRetries: 0 });
     await gateway.account.get();
     await gateway.account.get();
     const error = await errorOf(gateway.account.get());
@@ -303,7 +305,6 @@ describe('the SDK retries [R227]', () => {
 
 describe('sends whose answers are lost', () => {
   it('are accepted and charged once: 1,000 resets after the commit, before the answer [R19]', async () => {
-    await using server = await startTestGateway();
     const { key } = await server.createAccount(100_000);
     const proxy = await startHttpProxy(server.url, losesFirstAnswers());
     const gateway = new Gateway({ apiKey: key, baseUrl: proxy.url, retryDelayMs: 1 });
@@ -325,14 +326,13 @@ describe('sends whose answers are lost', () => {
   });
 
   it('are repeated by the SDK where the answer to the COMMIT was lost: one message, one charge [R217]', async () => {
-    const database: TestDatabase = await createTestDatabase();
-    const lossy: DatabaseProxy = await startDatabaseProxy(database.connection);
-    await using server = await startTestGateway({ DATABASE_URL: lossy.url }, database);
-    const { key } = await server.createAccount();
+    const lossy: DatabaseProxy = await startDatabaseProxy(server.database.connection);
+    await using behind = await startTestGateway({ DATABASE_URL: lossy.url }, server.database);
+    const { key } = await behind.createAccount();
     const codes: (number | null)[] = [];
     const gateway = new Gateway({
       apiKey: key,
-      baseUrl: server.url,
+      baseUrl: behind.url,
       retryDelayMs: 1,
       maxRetries: 20,
       onTry: ({ statusCode }) => codes.push(statusCode),
@@ -348,8 +348,7 @@ describe('sends whose answers are lost', () => {
     expect(codes.at(-1)).toBe(200);
     expect((await gateway.sms.history()).data.map((entry) => entry.id)).toEqual([id]);
     expect((await gateway.account.get()).balance).toBe(99_970);
-    await server.stop();
+    await behind.stop();
     await lossy.stop();
-    await database.drop();
   });
 });

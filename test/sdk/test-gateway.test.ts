@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestGateway } from '../../sdk/typescript/src/testing.ts';
@@ -18,7 +19,7 @@ describe('startTestGateway, for tests of programs that use a gateway', () => {
     process.env.DATABASE_URL = 'postgres://nobody@127.0.0.1:1/none';
     const started = await startTestGateway({
       directory: workplace.build,
-      environment: { SERVICE_NAME: 'ACME' },
+      environment: { SERVICE_NAME: 'ACME', NODE_COMPILE_CACHE: join(workplace.build, 'compiled') },
     }).finally(() => delete process.env.DATABASE_URL);
     const { gateway, sandbox } = started;
     const receiver = await startWebhookReceiver();

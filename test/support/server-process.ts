@@ -2,12 +2,13 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { eventually } from './eventually.ts';
+import { makeDirectory, makeOnce } from './make-once.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -26,7 +27,7 @@ export async function buildWorkplace(): Promise<Workplace> {
   const shared = process.env.TEST_BUILD_DIR;
   return {
     path,
-    build: shared === undefined ? await build(path) : await buildOnce(shared),
+    build: shared === undefined ? await build(path) : await buildOnce(join(shared, 'gateway')),
     directory: (name) => makeDirectory(join(path, `${name}-`)),
     // Retry: after a test has killed the gateway, its PostgreSQL may still write files for a moment.
     remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
@@ -81,24 +82,7 @@ async function firstStart(workplace: Workplace): Promise<string> {
   return place;
 }
 
-async function makeDirectory(prefix: string): Promise<string> {
-  const made = await mkdtemp(prefix);
-  // If root runs the tests, another user runs PostgreSQL. That user must be able to enter the directory.
-  await chmod(made, 0o755);
-  return made;
-}
-
-/**
- * Builds the gateway if no other test file of this jest run has built it. Two files that start at the same time may
- * both build.
- */
-async function buildOnce(shared: string): Promise<string> {
-  const place = join(shared, 'gateway');
-  if (existsSync(place)) return place;
-  const own = await build(await makeDirectory(`${place}-`), place);
-  await rename(own, place).catch(() => rm(own, { recursive: true }));
-  return place;
-}
+const buildOnce = (place: string) => makeOnce(place, (into) => build(into, place));
 
 /** Builds into the directory `into`. `place` is where it will be when it is used. */
 async function build(into: string, place = into): Promise<string> {

@@ -70,7 +70,8 @@ export function runInProcess(args: readonly string[]): Promise<number> {
   });
 }
 
-async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+/** Runs the command of `args` until it ends or `terminal.signal` aborts. Resolves to the exit code. */
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await run(args, terminal);
   } catch (error) {
