@@ -6,7 +6,7 @@ import Sequencer from '@jest/test-sequencer';
 
 /** The test files that take 20 s or more. */
 const SLOW =
-  /\/test\/(contract\/(hostile-texts|cli)|e2e|console|sdk\/(python|listen)|contract\/(webhook-deliveries|corpus-inputs|config)|integration\/(smpp-carrier|queue|embedded-postgres))/;
+  /\/test\/(contract\/(hostile-texts|cli)|e2e|console|guides\/(samples|pages)|sdk\/(python|quickstart|retries)|contract\/(webhook-deliveries|corpus-inputs|config)|integration\/(smpp-carrier|queue|embedded-postgres))/;
 
 export default class SlowFirst extends Sequencer {
   sort(tests) {
