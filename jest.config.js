@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { LONG } from './test/support/long-tests.js';
 import { TRANSLATION } from './test/support/translation.js';
 
 /** @type {import('jest').Config} */
@@ -11,6 +12,8 @@ const project = {
   // Of the files that jest imports itself, which are the global setups.
   transform: { '^.+\\.ts$': ['@swc/jest', TRANSLATION] },
 };
+/** `long` or `all`; otherwise the files that are not long. `npm run test:long` and others set it. */
+const set = process.env.TEST_SET;
 /** A version other than the gateway's own: `npm run test:postgres` sets it. */
 const version = process.env.TEST_POSTGRES;
 const all = {
@@ -18,6 +21,7 @@ const all = {
   displayName: version === undefined ? 'all' : `PostgreSQL ${version}`,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testPathIgnorePatterns: [
+    ...({ all: [], long: [`^(?!.*${LONG})`] }[set] ?? [LONG]),
     // `npm run test:pgbouncer` has them.
     '/test/pgbouncer/',
     // `npm run test:clients` has them.
@@ -53,7 +57,7 @@ if (!hasOldest) console.warn('There are no binaries of PostgreSQL 14 for this pl
 
 /** @type {import('jest').Config} */
 export default {
-  projects: hasOldest && version === undefined ? [all, oldest] : [all],
+  projects: hasOldest && version === undefined && set !== 'long' ? [all, oldest] : [all],
   // Four for two cores: more than half of the time tests wait for retries, timeouts and starts.
   maxWorkers: 4,
   testSequencer: '<rootDir>/test/support/slow-first.js',

@@ -28,7 +28,10 @@ const rows = (chosen.length > 0 ? chosen : VERSIONS).map((version) => {
   const { status } = spawnSync(
     process.execPath,
     [...jest, 'node_modules/jest/bin/jest.js', ...tests, '--json', `--outputFile=${file}`],
-    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, TEST_POSTGRES: version } },
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, TEST_POSTGRES: version, TEST_SET: 'all' },
+    },
   );
   return { version, isOk: status === 0, ...resultsIn(file) };
 });

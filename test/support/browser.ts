@@ -17,8 +17,9 @@ const ACTION_MS = 45_000;
 /** How bad a finding must be. */
 const BAD: readonly unknown[] = ['serious', 'critical'];
 /** All rules of axe, and how bad it calls what breaks them. Its types leave them out. */
-const { rules } = (axe as unknown as { _audit: { rules: { id: string; impact: string; enabled: boolean }[] } })
-  ._audit;
+const { rules } = (
+  axe as unknown as { _audit: { rules: { id: string; impact: string; enabled: boolean }[] } }
+)._audit;
 /**
  * The rules whose findings count. Without the others, and without selectors, which the message of a finding does not
  * show, axe takes less than half of the time.

@@ -1,0 +1,15 @@
+/**
+ * The test files that `npm test` leaves out, because together they take longer than all others: most of the browser,
+ * servers that are killed, frozen and restored again and again, and the CPU time of every text field. `npm run
+ * test:long` runs them; do so before a release, and after a change to what they are about.
+ */
+const NAMES = [
+  'console/(api-keys|contacts|ledger|members|messages|messages-list|operator|overview|personas|requests)',
+  'console/(security|single-sign-on|webhooks)',
+  'contract/hostile-texts',
+  'e2e/(backup|chaos|clocks|database-outage|failover|kept-reports|readiness|reads-on-disk|start-stop)',
+  'e2e/webhook-crash',
+  'integration/(continuous-backup|embedded-postgres)',
+];
+/** Matches the paths of these files. */
+export const LONG = `/test/(${NAMES.join('|')})\\.test\\.ts$`;
