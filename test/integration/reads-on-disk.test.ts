@@ -4,13 +4,16 @@ import type { Knex } from 'knex';
 import type { Visibility } from '../../src/domain/caller.ts';
 import type { AuditHeads } from '../../src/domain/ports/audit-stores.ts';
 import type { Stores } from '../../src/domain/ports/stores.ts';
-import { createKnex, Sql, statement } from '../../src/storage/postgres/sql.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { createStores } from '../../src/storage/postgres/unit-of-work.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 
-const LOOK = statement('test-look', 'SELECT number FROM numbers LIMIT 1');
-const READ_ONLY = statement('test-read-only', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+const LOOK = { name: 'test-look', text: 'SELECT number FROM numbers LIMIT 1' };
+const READ_ONLY = {
+  name: 'test-read-only',
+  text: 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY',
+};
 
 const DAY_MS = 24 * 3_600_000;
 const ANY = randomUUID();

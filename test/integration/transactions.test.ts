@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import fc from 'fast-check';
 import type { Knex } from 'knex';
 import { isUnreachable, mayPassAlone } from '../../src/storage/postgres/faults.ts';
-import { createKnex, Sql, statement } from '../../src/storage/postgres/sql.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 
-const ADD = statement('test-add', 'INSERT INTO numbers (number) VALUES ($1)');
-const ALL = statement('test-all', 'SELECT number FROM numbers ORDER BY number');
+const ADD = { name: 'test-add', text: 'INSERT INTO numbers (number) VALUES ($1)' };
+const ALL = { name: 'test-all', text: 'SELECT number FROM numbers ORDER BY number' };
 
 describe('a transaction that does not wait for each write', () => {
   let database: TestDatabase;
@@ -199,7 +199,10 @@ describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
   });
 
   it('after a failed one are parsed when they are run again', async () => {
-    const UNKNOWN = statement('test-late', 'SELECT number FROM numbers WHERE number > $1 ORDER BY number');
+    const UNKNOWN = {
+      name: 'test-late',
+      text: 'SELECT number FROM numbers WHERE number > $1 ORDER BY number',
+    };
     const failing = sql.transaction(async (inside) => {
       await inside.sender.query({ text: 'SELECT 1 / 0' });
       await inside.execute(UNKNOWN, [0]);
@@ -213,12 +216,14 @@ describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
     round.self = round;
     const failing = sql.transaction(async (inside) => {
       await inside.execute(ADD, [1]);
-      await inside.execute(statement('test-round', 'INSERT INTO numbers VALUES (1 + length($1))'), [round]);
+      await inside.execute({ name: 'test-round', text: 'INSERT INTO numbers VALUES (1 + length($1))' }, [
+        round,
+      ]);
       await inside.execute(ADD, [3]);
     });
     await expect(failing).rejects.toThrow('circular');
     expect(await numbers()).toEqual([]);
-    await expect(sql.query(statement('test-round', 'SELECT length($1)'), ['four'])).resolves.toEqual([
+    await expect(sql.query({ name: 'test-round', text: 'SELECT length($1)' }, ['four'])).resolves.toEqual([
       { length: 4 },
     ]);
   });
@@ -405,7 +410,9 @@ describe('several statements in one text', () => {
   it('a failure leaves no open transaction for the next user of the connection', async () => {
     const text = 'BEGIN; SELECT 1 / 0; COMMIT';
     await expect(sql.pool.query({ text })).rejects.toMatchObject({ code: '22012' });
-    await expect(sql.query(statement('test-next', 'SELECT 1 AS one'), [])).resolves.toEqual([{ one: 1 }]);
+    await expect(sql.query({ name: 'test-next', text: 'SELECT 1 AS one' }, [])).resolves.toEqual([
+      { one: 1 },
+    ]);
     await expect(knex.raw('SELECT 1')).resolves.toBeDefined();
   });
 });
@@ -421,10 +428,10 @@ describe('array parameters of a statement', () => {
     await knex.destroy();
     await database.drop();
   });
-  const ECHO = statement(
-    'test-echo',
-    'SELECT $1::text[] AS texts, $2::timestamptz[] AS times, $3::bytea[] AS bytes',
-  );
+  const ECHO = {
+    name: 'test-echo',
+    text: 'SELECT $1::text[] AS texts, $2::timestamptz[] AS times, $3::bytea[] AS bytes',
+  };
 
   it('come back as they were given, with any content', async () => {
     const text = fc.oneof(
