@@ -110,32 +110,32 @@ describe('kill -9 of the server, five times in a row', () => {
 
       const connection = await embeddedConnection(dataDir);
       await eventually(async () => {
-        const [row] = await query<{ pending: string }>(
+        const [row] = await query<{ pending: number }>(
           connection,
-          `SELECT count(*) AS pending FROM recipients WHERE status = 'pending'`,
+          `SELECT count(*)::int AS pending FROM recipients WHERE status = 'pending'`,
         );
-        return row?.pending === '0';
+        return row?.pending === 0;
       });
       const messages = await query<{
         id: string;
         status: string;
-        cost: string;
-        charges: string;
-        charged: string;
+        cost: number;
+        charges: number;
+        charged: number;
       }>(
         connection,
-        `SELECT m.id, (SELECT status FROM recipients WHERE message_id = m.id) AS status, m.cost_minor AS cost, count(l.*) AS charges, coalesce(-sum(l.amount_minor), 0) AS charged
+        `SELECT m.id, (SELECT status FROM recipients WHERE message_id = m.id) AS status, m.cost_minor::int AS cost, count(l.*)::int AS charges, coalesce(-sum(l.amount_minor), 0)::int AS charged
          FROM messages m LEFT JOIN ledger_entries l ON l.message_id = m.id AND l.kind = 'charge' GROUP BY m.id`,
       );
       const stored = new Map(messages.map((message) => [message.id, message]));
       expect([...accepted].filter((id) => !stored.has(id))).toEqual([]);
       for (const message of messages) {
-        expect(message).toMatchObject({ charges: '1', charged: message.cost });
+        expect(message).toMatchObject({ charges: 1, charged: message.cost });
         expect(['sent', 'delivered', 'failed']).toContain(message.status);
       }
-      const [account] = await query<{ balance: string; ledger: string }>(
+      const [account] = await query<{ balance: number; ledger: number }>(
         connection,
-        `SELECT balance_minor AS balance, (SELECT sum(amount_minor) FROM ledger_entries) AS ledger FROM accounts`,
+        `SELECT balance_minor::int AS balance, (SELECT sum(amount_minor)::int FROM ledger_entries) AS ledger FROM accounts`,
       );
       expect(account?.balance).toBe(account?.ledger);
 
