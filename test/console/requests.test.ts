@@ -54,6 +54,12 @@ describe('requests in the console', () => {
       await drawer.getByRole('link', { name: 'The message that it sent' }).click();
       await page.waitForURL(`**/messages/${message.id}`);
 
+      const facts = page.getByRole('region', { name: 'The message' });
+      await facts.getByRole('link', { name: 'POST /api/v1/developers/sms' }).click();
+      await drawer.getByText('good-request', { exact: true }).waitFor();
+      await page.goto(`${gateway.url}/console/messages/${message.id}`);
+      await facts.waitFor();
+
       await page.keyboard.press('Control+K');
       await page.getByRole('combobox').fill('bad-request');
       await page.getByRole('option', { name: /POST/ }).first().click();

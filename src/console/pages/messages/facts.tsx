@@ -40,6 +40,7 @@ export function Facts({ of: message }: { of: Message }) {
           ['Environment', ENVIRONMENT_NAMES[message.environment]],
           ['From', message.from],
           ['Sent with', <SentWith key="with" apiKey={message.apiKey} />],
+          ['Request', message.request && <RequestLink key="request" to={message.request} />],
           ['Accepted', <Exactly key="accepted" at={message.createdAt} />],
           ['Scheduled for', message.scheduledFor && <Exactly key="due" at={message.scheduledFor} />],
           ['Reason', message.statusReason && formatName(message.statusReason)],
@@ -62,6 +63,14 @@ function Exactly({ at }: { at: string }) {
     <>
       <Time at={at} /> <span className="quiet">{formatAbsolute(new Date(at))}</span>
     </>
+  );
+}
+
+function RequestLink({ to: { id, method, path } }: { to: NonNullable<Message['request']> }) {
+  return (
+    <Link href={`/requests?request=${id}`}>
+      <code>{`${method} ${path}`}</code>
+    </Link>
   );
 }
 
