@@ -1,6 +1,6 @@
 /**
- * The test files that `npm test` leaves out, because together they take nearly as long as all others: most of the browser,
- * servers that are killed, frozen and restored again and again, and the CPU time of every text field. `npm run
+ * The test files that `npm test` leaves out, because together they take nearly as long as all others: most of the
+ * browser, servers that are killed, frozen and restored again and again, and the CPU time of every text field. `npm run
  * test:long` runs them; do so before a release, and after a change to what they are about.
  */
 const NAMES = [
