@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,6 +14,7 @@ import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../../src/storage/embedded-postgres/embedded-postgres.ts';
+import { makeDirectory, makeOnce } from './make-once.ts';
 
 export interface TestPostgres {
   readonly connection: EmbeddedPostgres['connection'];
@@ -80,28 +81,19 @@ export async function startPostgresVersion(
 
 const PACKAGED = 18;
 
-async function makeDirectory(prefix: string): Promise<string> {
-  const made = await mkdtemp(prefix);
-  // If root runs the tests, another user runs the server. That user must be able to enter the directory.
-  await chmod(made, 0o755);
-  return made;
-}
-
 /**
  * Returns the data directory of a server that was started and stopped once. All test files of a jest run share it:
- * initdb takes ten times longer than a copy. Two files that need it at the same time may both create one. Undefined
- * outside of jest.
+ * initdb takes ten times longer than a copy. Undefined outside of jest.
  */
 async function templateCluster(version = PACKAGED): Promise<string | undefined> {
   const shared = process.env.TEST_BUILD_DIR;
   if (shared === undefined) return undefined;
-  const place = join(shared, `cluster-${version}`);
-  if (existsSync(place)) return place;
-  const first = await startPostgresVersion(version, { isFresh: true });
-  await first.halt();
-  await rename(first.cluster, place).catch(() => undefined);
-  await first.stop();
-  return place;
+  return makeOnce(join(shared, `cluster-${version}`), async (into) => {
+    const first = await startPostgresVersion(version, { isFresh: true });
+    await first.halt();
+    await rename(first.cluster, into);
+    await first.stop();
+  });
 }
 
 /** PostgreSQL has its builtin locale provider since version 17. Older servers use the locales of the C library. */

@@ -1,8 +1,7 @@
 /** Runs the gateway as a separate process. All test files of a jest run share one build of it. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { cp, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -55,32 +54,28 @@ export async function startedDirectory(workplace: Workplace, to?: string): Promi
   return { dataDir, stdout: await read('stdout'), stderr: await read('stderr') };
 }
 
-/** Starts a gateway in a new DATA_DIR, unless another test file has. Two files at the same time may both do so. */
-async function firstStart(workplace: Workplace): Promise<string> {
-  const place = join(process.env.TEST_BUILD_DIR ?? workplace.path, 'started');
-  if (existsSync(place)) return place;
-  const own = await makeDirectory(`${place}-`);
-  const dataDir = join(own, 'data');
-  await mkdir(dataDir);
-  const server = startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'debug' });
-  try {
-    await server.ready();
-    const { accountId } = quickstartOf(server.stdout());
-    const topUp = ['account', 'topup', '--account', accountId, '--amount', '1000000000'];
-    const { code: notToppedUp, stderr: why } = await runCli(workplace, topUp, { DATA_DIR: dataDir });
-    if (notToppedUp) throw new Error(`the account could not be topped up: ${why}`);
-    const { host } = await embeddedConnection(dataDir);
-    const { code, stdout, stderr } = await server.stop();
-    if (code !== 0) throw new Error(`the first start ended with ${code}: ${stderr}`);
-    await rm(host, { recursive: true, force: true });
-    await writeFile(join(own, 'stdout'), stdout);
-    await writeFile(join(own, 'stderr'), stderr);
-  } finally {
-    await server.kill();
-  }
-  await rename(own, place).catch(() => rm(own, { recursive: true }));
-  return place;
-}
+/** Starts a gateway in a new DATA_DIR, and stops it. Returns the directory of its data and its output. */
+const firstStart = (workplace: Workplace) =>
+  makeOnce(join(process.env.TEST_BUILD_DIR ?? workplace.path, 'started'), async (into) => {
+    const dataDir = join(into, 'data');
+    await mkdir(dataDir);
+    const server = startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'debug' });
+    try {
+      await server.ready();
+      const { accountId } = quickstartOf(server.stdout());
+      const topUp = ['account', 'topup', '--account', accountId, '--amount', '1000000000'];
+      const { code: notToppedUp, stderr: why } = await runCli(workplace, topUp, { DATA_DIR: dataDir });
+      if (notToppedUp) throw new Error(`the account could not be topped up: ${why}`);
+      const { host } = await embeddedConnection(dataDir);
+      const { code, stdout, stderr } = await server.stop();
+      if (code !== 0) throw new Error(`the first start ended with ${code}: ${stderr}`);
+      await rm(host, { recursive: true, force: true });
+      await writeFile(join(into, 'stdout'), stdout);
+      await writeFile(join(into, 'stderr'), stderr);
+    } finally {
+      await server.kill();
+    }
+  });
 
 const buildOnce = (place: string) => makeOnce(place, (into) => build(into, place));
 
