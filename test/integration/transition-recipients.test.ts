@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SUBMIT_DEADLINE_MS } from '../../src/domain/messages/message.ts';
+import { sidCandidates } from '../../src/domain/messages/sid-keys.ts';
 import { transitionRecipients } from '../../src/domain/messages/transition-recipients.ts';
+import type { SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -51,8 +53,12 @@ describe('status changes of recipients (R13)', () => {
     expect((await state()).body).toEqual(before);
   });
 
-  /** Records a carrier's refusal that was received at `at`, before the database was away. */
-  const recordLate = (id: string, at: Date) =>
+  /** Records a carrier's answer that was received at `at`, before the database was away. */
+  const recordLate = (
+    id: string,
+    at: Date,
+    outcome: SubmitOutcome = { kind: 'rejected', code: 'refused', reason: 'It was refused.' },
+  ) =>
     withUnitOfWork(gateway, (uow) =>
       new SubmitOutcomes(
         uow,
@@ -64,7 +70,7 @@ describe('status changes of recipients (R13)', () => {
         routeKey: 'sms',
         provider: 'simulator',
         attempt: 0,
-        outcome: { kind: 'rejected', code: 'refused', reason: 'It was refused.' },
+        outcome,
         possiblySent: false,
         at,
         job: { held: { id, queue: 'submit' }, unrecorded: 2 },
@@ -92,6 +98,31 @@ describe('status changes of recipients (R13)', () => {
     await call('PUT', `/webhooks/${webhookId}`, { isActive: true });
     const recovered = await call('POST', `/webhooks/${webhookId}/recover`, { since: since.toISOString() });
     expect(recovered.body).toEqual({ queued: 1 });
+  });
+
+  it('that waited for the database, with a report that arrived meanwhile, have events of now, in the order of time', async () => {
+    const { key } = await gateway.createAccount();
+    const call = (method: string, path: string, body?: object) =>
+      gateway.call(method, `/developers${path}`, { key, ...(body && { body }) });
+    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
+    const { id } = (await call('POST', '/sms', { to: '0700000011', message: 'Hello', scheduledFor })).body;
+    const since = new Date();
+    const sentAt = new Date(since.getTime() - 600_000);
+    const failedAt = new Date(since.getTime() - 300_000);
+    const error = { code: 'UNDELIV', message: 'The phone is off.' };
+    await sql.query(
+      `INSERT INTO unmatched_reports (id, provider, sid, sid_keys, report, received_at)
+       VALUES ($1, 'simulator', 'late-1', $2, $3, $4)`,
+      [id, sidCandidates('late-1'), JSON.stringify({ sid: 'late-1', status: 'failed', error }), failedAt],
+    );
+    await recordLate(id, sentAt, { kind: 'accepted', sid: 'late-1' });
+    const { body: feed } = await call('GET', '/events');
+    expect(feed.data.map(({ event }: { event: string }) => event)).toEqual(['sms.sent', 'sms.failed']);
+    for (const { timestamp } of feed.data)
+      expect(Date.parse(timestamp)).toBeGreaterThanOrEqual(since.getTime());
+    const { timeline } = (await call('GET', `/sms/${id}`)).body;
+    const at = (status: string) => timeline.find((entry: { status: string }) => entry.status === status)?.at;
+    expect([at('sent'), at('failed')]).toEqual([sentAt.toISOString(), failedAt.toISOString()]);
   });
 
   it('that waited for the database refund at the time they are recorded, so that the ledger of a period adds up', async () => {

@@ -236,7 +236,7 @@ export class DeliveryReports {
 }
 
 /** Returns a function from a report to the time at which it arrived. */
-function receivedAtOf(reports: readonly KeptReport[]): (report: DeliveryReport) => Date {
+export function receivedAtOf(reports: readonly KeptReport[]): (report: DeliveryReport) => Date {
   const times = new Map(reports.map(({ report, receivedAt }) => [report, receivedAt]));
   return (report) => times.get(report) ?? new Date();
 }

@@ -6,13 +6,13 @@ import { transitionRecipients } from '../../domain/messages/transition-recipient
 import type { NewJob } from '../../domain/ports/job-queue.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { RecipientMove, TimelineNote } from '../../domain/ports/message-stores.ts';
-import type { SubmitOutcome } from '../../domain/ports/provider.ts';
+import type { DeliveryReport, SubmitOutcome } from '../../domain/ports/provider.ts';
 import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
-import { applyReports } from '../reports/delivery-reports.ts';
+import { applyReports, receivedAtOf } from '../reports/delivery-reports.ts';
 
 /** Pause in ms between attempts to record outcomes while the database is unreachable. */
 const RECORD_PAUSE_MS = 250;
@@ -151,7 +151,16 @@ export class SubmitOutcomes {
       const { clock, ids } = this.#system;
       const { messages, early } = await transitionRecipients(tx, ids, messageIds, moves, clock.now());
       const last = results.at(-1);
-      if (early.length > 0 && last) await applyReports(tx, ids, early, last.at);
+      if (early.length > 0 && last) {
+        // The outcome may have waited long for the database. Events still get the present time (see
+        // transitionRecipients). The report counts from its arrival, but not before the message counts as sent.
+        const receivedAt = receivedAtOf(early);
+        const timeOf = (report: DeliveryReport) =>
+          new Date(Math.max(receivedAt(report).getTime(), last.at.getTime()));
+        // A report with another number waits from now on. The sids of other outcomes waited for the database, too.
+        const reports = early.map(({ provider, report }) => ({ provider, report }));
+        await applyReports(tx, ids, reports, clock.now(), timeOf);
+      }
       const retries = await storeRetries(
         tx,
         steps.filter((step) => step.kind === 'retry'),
