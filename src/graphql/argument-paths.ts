@@ -1,4 +1,4 @@
-/** Finds the path of a fault from the argument of the field, such as `input.scopes.0` (R271). */
+/** Finds the path of a wrong value in an operation. It begins with the argument's name: `input.scopes.0` (R271). */
 import {
   type ASTNode,
   type DocumentNode,

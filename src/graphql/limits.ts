@@ -70,7 +70,7 @@ interface Measure {
 /**
  * Throws an error for the first limit that the operation exceeds (R224), or for the first variable that does not fit
  * its type. `variables` are as the caller sent them. A missing variable counts with its default. Writes the estimated
- * points of the operation, or of one event, into `bill`.
+ * points of the operation into `bill`. For a subscription, these are the points of one event.
  */
 export function checkLimits(
   schema: GraphQLSchema,

@@ -231,8 +231,8 @@ export class LiveResolver {
 }
 
 /**
- * The same subscriptions in another form (R336). If a subscriber missed changes, they deliver a member of a union
- * instead of an error.
+ * The subscriptions of `LiveResolver` with a union as type (R336). A subscriber that missed changes gets a `Refetch`
+ * here, and an error there.
  */
 @Resolver()
 export class LiveUpdatesResolver {

@@ -18,7 +18,7 @@ import type { FieldCost } from './cost.ts';
 import type { DryRunKind } from './dry-run.ts';
 import type { MutationExtensions } from './mutation-errors.ts';
 
-/** A union type that decorators can name. `Value` is the type that resolvers return for it. */
+/** A GraphQL union, to be passed to a decorator as the type of a field. `Value` is what the resolver returns. */
 interface UnionOf<Value> {
   readonly shows: Value;
 }

@@ -7,9 +7,9 @@ const PATIENCE_MS = 30_000;
 const CLOSING_PATIENCE_MS = 5_000;
 
 /**
- * Destroys connections of `server` whose client has stopped reading. Otherwise unread data would stay in memory as long
- * as the client stays connected. A slow reader still gets its whole answer. A silent connection stays open while
- * `isAnswering` returns true. The returned `closing` makes the time limit shorter for the rest of the process.
+ * Destroys connections of `server` that had no traffic for a time limit, if the client has not read all data or if
+ * `isAnswering` returns false. Otherwise unread data would stay in memory as long as the client stays connected. A slow
+ * reader still gets its whole answer. The returned `closing` makes the time limit shorter for the rest of the process.
  */
 export function dropStalledReaders(
   server: Server,

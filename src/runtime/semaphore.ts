@@ -2,7 +2,7 @@ import { WaitQueue } from './wait-queue.ts';
 
 /**
  * Lets at most `limit` callers hold a permit at the same time. The others wait in order of arrival and may give up. A
- * released permit goes to the caller that has waited longest, so that a new caller cannot overtake it.
+ * released permit goes to the caller that has waited longest, not to a new caller.
  */
 export class Semaphore {
   readonly #limit: () => number;
@@ -11,7 +11,10 @@ export class Semaphore {
   #isClosed = false;
   #onIdle: (() => void) | undefined;
 
-  /** Pass a function as `limit` if it changes. A raised limit takes effect with the next `release`. */
+  /**
+   * Pass a function as `limit` if the limit can change. New callers see a raised limit at once. Callers that already
+   * wait see it at the next `release`.
+   */
   constructor(limit: number | (() => number)) {
     this.#limit = typeof limit === 'number' ? () => limit : limit;
   }

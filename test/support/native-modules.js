@@ -1,6 +1,6 @@
 /**
  * Runs test files with jest-circus, but imports them with Node's own loader. Jest's loader evaluates all modules of the
- * gateway again for each test file, as a new copy that is not compiled yet. Here the files that a worker runs share the
+ * gateway again for each test file, as a new copy that V8 must compile again. Here the files that a worker runs share the
  * modules of `src` and of packages. Only the test file itself is new.
  */
 import { createHash } from 'node:crypto';
@@ -19,7 +19,7 @@ const GLOBALS = new URL('./test-globals.js', import.meta.url).href;
 let cache;
 /** The files of source maps, by the URL of the module. */
 const maps = new Map();
-/** The same, of the test file that runs. Jest reads the places of an error's stack there. */
+/** Source maps of the test file that runs now. Jest uses them to show the right lines in the stack of an error. */
 let shown = maps;
 
 /** Returns the JavaScript of a TypeScript module. */

@@ -15,7 +15,9 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-/** Limits on the number of requests of each API key of an account (R12). A `perSecond` of 0 means unlimited. */
+/**
+ * Limits on the number of requests of each API key and session of an account (R12). A `perSecond` of 0 means unlimited.
+ */
 export interface Plan {
   readonly name: string;
   readonly perMinute: number;

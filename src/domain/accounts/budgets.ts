@@ -24,7 +24,7 @@ export interface DefaultLimits extends RateLimits {
   readonly pointsPerMinute: number;
 }
 
-/** The parts of a session from which its budget follows. */
+/** The parts of a session that its budget needs: `tokenHash` names the bucket, and `caller` decides the limit. */
 interface CountedSession {
   readonly tokenHash: Buffer;
   readonly caller: MemberCaller | OperatorCaller;

@@ -75,7 +75,7 @@ export interface AnalyticsBucket extends AnalyticsFigures, AnalyticsValues {
   readonly ledgerSeq: number | null;
   readonly previous: AnalyticsFigures | null;
   /**
-   * Returns the times of the bucket. It reads them from the database when it is called. Undefined if the buckets are
+   * Reads the median and the 95th percentile of the bucket's times from the database. Undefined if the buckets are
    * grouped by status or error, because times are not counted by these.
    */
   readonly times: (() => Promise<AnalyticsTimes>) | undefined;

@@ -149,7 +149,7 @@ export interface TimelineEntry {
 
 /**
  * A send request that passed the rules of its channel. Its costs are production prices, also in the sandbox.
- * `prepareMessage` turns it into a `PreparedMessage`.
+ * `leaveOut` turns it into a `KeptMessage`, and `prepareMessage` turns that into a `PreparedMessage`.
  */
 export interface PricedMessage {
   readonly from: string;

@@ -109,7 +109,7 @@ export class RequestLog {
   }
 
   /**
-   * Writes the requests since the last call to the database. Rejects with the database's error. After a temporary
+   * Stores the requests that were noted since the last `flush`. Rejects with the database's error. After a temporary
    * error, the requests stay in memory. After any other error they are dropped, because writing them would fail again.
    */
   async flush(): Promise<void> {

@@ -41,8 +41,8 @@ export class LoadShedder {
   }
 
   /**
-   * Waits for `client`, for example for the rest of a body. During this time the request does not count against the
-   * limit.
+   * Waits for a promise that depends on the client, for example the rest of a body. Meanwhile the request does not
+   * count against the limit.
    */
   async releaseWhile<T>(client: Promise<T>): Promise<T> {
     this.release();

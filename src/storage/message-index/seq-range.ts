@@ -47,7 +47,7 @@ const MIDDLE = `CASE WHEN s.turn % 3 > 0 AND s.turn < 9
  */
 export const rangeOf = (times: string) => `list AS MATERIALIZED (${KEPT}
   ), search (place, time, turn, low, low_at, high, high_at) AS (
-    -- Many ask about an end of the list: one look tells that all of it is before the time, or nothing.
+    -- Often all messages or none are before the time. The two ends of the list show that without a search.
     SELECT t.place, t.time, 0, CASE WHEN newest.created_at < t.time THEN last ELSE removed END, oldest.created_at,
       CASE WHEN oldest.created_at < t.time THEN last ELSE removed END, newest.created_at
     FROM list CROSS JOIN unnest(${times}::timestamptz[]) WITH ORDINALITY AS t (time, place)

@@ -40,7 +40,7 @@ const TAKE = statement(
              WHEN excluded.corrected_until = p.ends_at THEN greatest(0, p.used - excluded.correction)
              ELSE p.used END AS used
          FROM (
-           -- A minute further away than a minute was begun before the clock was set back.
+           -- If the minute ends more than a minute from now, it began before the clock was set back.
            SELECT now, p.ends_at <= now OR p.ends_at > now + ${MINUTE_MS} AS is_over
            FROM (SELECT ${NOW} AS now OFFSET 0) AS clock OFFSET 0
          ) AS minute OFFSET 0

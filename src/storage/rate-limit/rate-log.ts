@@ -102,7 +102,7 @@ export const TAKE = statement(
                  WHERE place = 1 OR next IS NULL OR ${secondOf('hit')} <> ${secondOf('next')}
                    OR (excluded.per_second > 0 AND ${timeOf('next')} > now - ${SECOND_MS})
                  ORDER BY place)
-               -- A long log lies outside the row: so it is fetched once.
+               -- PostgreSQL stores a long log outside the row. OFFSET 0 makes it fetch the log once.
                ELSE r.hits || '{}'::bigint[] END AS log
            FROM (
              SELECT now, ${timeOf(lastOf('r.hits'))} > now + ${CLOCK_SLACK_MS} AS is_ahead

@@ -37,7 +37,7 @@ const ENTRIES = statement(
        WHERE (account_id, seq) > ($1, $2) ORDER BY account_id, seq LIMIT $3) p
      WINDOW w AS (PARTITION BY account_id ORDER BY seq)
    ), wrong AS (
-     -- Where the one before is in the page, it is not looked up.
+     -- If the entry before is in the same page, compare with it. Otherwise look it up.
      SELECT account_id, seq FROM page l WHERE CASE WHEN before_seq = seq - 1
        THEN before <> balance_after_minor - amount_minor ELSE ${ENTRY_IS_WRONG} END
    ), last AS (SELECT account_id, seq, rows FROM page ORDER BY account_id DESC, seq DESC LIMIT 1)

@@ -53,8 +53,8 @@ const addressed = (columns: string) => `FROM ${recipients(columns, WITH_ADDRESS)
 
 const SHOWN = 'r.*, m.channel, m.seq, m.created_at, m.currency';
 /**
- * SQL for a page. It has the recipients after position $12 of the message $4, and then the recipients of older
- * messages.
+ * SQL for the end of the query for a page. The page has the recipients after position $12 of message number $4, and
+ * then those of older messages.
  */
 const PAGE = 'AND (m.seq < $4 OR r.position > $12::int) ORDER BY m.seq DESC, r.position LIMIT $13';
 const WALK = statement(

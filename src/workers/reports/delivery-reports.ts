@@ -22,10 +22,10 @@ import { Batcher } from '../../runtime/batcher.ts';
 import { isRefused, SpooledReports, type Taken } from './spooled-reports.ts';
 
 /**
- * How far `matchKept` looks back, in ms. When a sid is recorded, the reports that arrived before it are applied. This
- * misses a report whose transaction has not committed at that moment. `matchKept` finds such a report. It looks back
- * `MISSED_MS`, which is more than clocks may differ. A new process looks back `KEPT_MS` once, because the process that
- * missed a report may have ended (R15).
+ * How far `matchKept` looks back, in ms. Recording a sid also applies the reports that came before it, but it misses a
+ * report whose transaction is still open. `matchKept` finds these. `MISSED_MS` is longer than two clocks may differ.
+ * Until its first success in a process, `matchKept` looks back `KEPT_MS`, because the process that missed a report may
+ * have ended (R15).
  */
 const MISSED_MS = 10 * 60_000;
 const KEPT_MS = 24 * 3_600_000;

@@ -10,7 +10,7 @@ import type { MessageStatus } from './messages.generated.ts';
 
 type Recipient = Message['recipients'][number];
 
-/** Number of recipients from which the list has filters. */
+/** The list has filters if it has more recipients than this. */
 const MANY = 10;
 
 const COLUMNS: readonly Column<Recipient>[] = [
