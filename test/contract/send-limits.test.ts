@@ -306,6 +306,18 @@ describe('send limits', () => {
         range,
       ]);
     }
+    // Numbers with a digit too many or too few. Carriers route them by prefix.
+    for (const [to, range] of [
+      ['+3725123456', undefined],
+      ['+37290012345', 'premium-rate'],
+      ['+27860123456', 'shared-cost'],
+      ['+2786012345', 'shared-cost'],
+      ['+44909123456', 'premium-rate'],
+      ['+26490012345', undefined],
+    ] as const) {
+      const { status, body } = await send(account.key, to);
+      expect([to, status, body.error?.details.range]).toEqual([to, range ? 400 : 200, range]);
+    }
     await limitAccount(account, { openedPrefixes: ['881', '1900'] });
     expect((await send(account.key, '+19002345678,+881612345678')).status).toBe(200);
     expect((await send(account.key, '+8821612345678')).status).toBe(400);

@@ -1,4 +1,4 @@
-import { Metadata } from 'libphonenumber-js/max';
+import { Metadata, parsePhoneNumberFromString } from 'libphonenumber-js/max';
 import metadata from 'libphonenumber-js/max/metadata';
 
 /** Calling codes of satellite and international networks. Messages to their numbers are expensive. */
@@ -15,9 +15,16 @@ interface PlanWithTypes {
   type(name: string): { pattern?(): string } | undefined;
 }
 
+interface Range {
+  /** Matches the numbers of the range. */
+  readonly whole: RegExp;
+  /** Matches also longer digits that begin with such a number. */
+  readonly begin: RegExp;
+}
+
 interface Ranges {
-  readonly premium: RegExp | undefined;
-  readonly sharedCost: RegExp | undefined;
+  readonly premium: Range | undefined;
+  readonly sharedCost: Range | undefined;
 }
 
 const countries: Readonly<Record<string, readonly string[] | undefined>> = metadata.country_calling_codes;
@@ -25,8 +32,9 @@ const plans = new Metadata();
 const ranges = new Map<string, Ranges>();
 
 /**
- * Returns the kind of expensive number that `number` (E.164) is (R374). Undefined if it is none. It matches the
- * library's patterns itself, because the library's `getType` takes 50 µs longer for each number.
+ * Returns the kind of expensive number that `number` (E.164) is (R374). Undefined if it is none. A number with a few
+ * digits too many or too few counts as well, because carriers route by prefix and may bill it. It matches the library's
+ * patterns itself, because the library's `getType` takes 50 µs longer for each number.
  */
 export function restrictedRange(number: string): RestrictedRange | undefined {
   for (let length = 1; length <= 3; length++) {
@@ -35,12 +43,31 @@ export function restrictedRange(number: string): RestrictedRange | undefined {
     if (SATELLITE.includes(callingCode)) return 'satellite';
     if (callingCode === INTERNATIONAL_SHARED_COST) return 'shared-cost';
     if (countries[callingCode] === undefined) continue;
-    const { premium, sharedCost } = rangesOf(callingCode);
     const national = number.slice(1 + length);
-    if (premium?.test(national)) return 'premium-rate';
-    return sharedCost?.test(national) ? 'shared-cost' : undefined;
+    const { premium, sharedCost } = rangesOf(callingCode);
+    if (begins(premium, national)) return kindOf('premium-rate', premium, number, national);
+    if (begins(sharedCost, national)) return kindOf('shared-cost', sharedCost, number, national);
+    return undefined;
   }
   return undefined;
+}
+
+/** True if the digits begin with a whole number of the range, or lack at most two digits of one. */
+function begins(range: Range | undefined, national: string): range is Range {
+  if (range === undefined) return false;
+  const { begin, whole } = range;
+  return begin.test(national) || whole.test(`${national}0`) || whole.test(`${national}00`);
+}
+
+/** Returns `kind` unless the number has another length than the range has, and is a valid number of another kind. */
+function kindOf(
+  kind: RestrictedRange,
+  { whole }: Range,
+  number: string,
+  national: string,
+): RestrictedRange | undefined {
+  if (whole.test(national)) return kind;
+  return parsePhoneNumberFromString(number)?.isValid() ? undefined : kind;
 }
 
 /** Returns the ranges of all countries that share a calling code. */
@@ -55,11 +82,12 @@ function rangesOf(callingCode: string): Ranges {
   return made;
 }
 
-function anyOf(callingCode: string, type: string): RegExp | undefined {
+function anyOf(callingCode: string, type: string): Range | undefined {
   const patterns = (countries[callingCode] ?? []).flatMap((country) => {
     plans.selectNumberingPlan(country as Parameters<Metadata['selectNumberingPlan']>[0]);
     const pattern = (plans.numberingPlan as unknown as PlanWithTypes | undefined)?.type(type)?.pattern?.();
     return pattern === undefined ? [] : [`(?:${pattern})`];
   });
-  return patterns.length === 0 ? undefined : new RegExp(`^(?:${patterns.join('|')})$`);
+  const any = `^(?:${patterns.join('|')})`;
+  return patterns.length === 0 ? undefined : { whole: new RegExp(`${any}$`), begin: new RegExp(any) };
 }
