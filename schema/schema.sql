@@ -1153,6 +1153,7 @@ CREATE TABLE users (
   invited_at timestamp with time zone,
   accepted_at timestamp with time zone DEFAULT now(),
   password_set_at timestamp with time zone NOT NULL DEFAULT now(),
+  email_proved_at timestamp with time zone,
   CONSTRAINT users_check CHECK (((role = ANY (ARRAY['OPERATOR'::text, 'OPERATOR_READONLY'::text])) = (account_id IS NULL))),
   CONSTRAINT users_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'DEVELOPER'::text, 'SUPPORT'::text, 'VIEWER'::text, 'OPERATOR'::text, 'OPERATOR_READONLY'::text]))),
   CONSTRAINT users_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),

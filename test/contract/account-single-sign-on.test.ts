@@ -341,6 +341,31 @@ describe('single sign-on of an account', () => {
     await expect(signIn(gateway, { email, password })).rejects.toThrow('UNAUTHENTICATED');
   });
 
+  it.each([
+    ['a person whom it made', false],
+    ['a member whom it linked', true],
+  ])('shows that the email of %s is theirs, so failed sign-ins are reported to its account only (R206)', async (_, isInvited) => {
+    const { token, domain } = await withProvider();
+    const { email } = person(domain);
+    const INVITE = 'mutation ($email: String!) { inviteMember(email: $email, role: VIEWER) { password } }';
+    const invite = async (by: string) =>
+      (await graphql(gateway, INVITE, { token: by, variables: { email } })).body.data.inviteMember.password;
+    if (isInvited) await invite(token);
+    await signInBy(gateway, provider, email);
+    // Another account invites the same email, and accepts for itself.
+    const spy = await signIn(gateway, await gateway.createAccount());
+    const c = await invite(spy);
+    const change = 'mutation ($c: String!) { changePassword(current: $c, new: "what the inviter chose") }';
+    const fake = await signIn(gateway, { email, password: c });
+    expect(codesOf(await graphql(gateway, change, { token: fake, variables: { c } }))).toEqual([]);
+    await expect(signIn(gateway, { email, password: 'a guess' })).rejects.toThrow('UNAUTHENTICATED');
+    await gateway.parts.security.flush({ isLast: true });
+    const failures = '{ auditLog(filter: { action: "member.signInFailed" }) { totalCount } }';
+    const countOf = async (as: string) =>
+      (await graphql(gateway, failures, { token: as })).body.data.auditLog.totalCount;
+    expect([await countOf(token), await countOf(spy)]).toEqual([1, 0]);
+  });
+
   it('lets nobody back whom an owner removed, unless they are invited again (R357)', async () => {
     const { token, domain } = await withProvider();
     const { email } = person(domain);

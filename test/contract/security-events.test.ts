@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { graphql, signIn } from '../support/graphql.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
+import { type MailServer, startMailServer, textOfMail } from '../support/mail-server.ts';
 
 const METRICS_TOKEN = 'a-token-for-metrics';
 const SIGN_IN = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
@@ -10,6 +11,7 @@ const SIGN_IN = 'mutation ($e: String!, $p: String!) { signIn(email: $e, passwor
 describe('attempts with wrong secrets (R213)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
+  let mails: MailServer;
   const lines: Record<string, unknown>[] = [];
   beforeAll(async () => {
     jest
@@ -22,9 +24,11 @@ describe('attempts with wrong secrets (R213)', () => {
       WHATSAPP_VERIFY_TOKEN: 'verify',
     });
     account = await gateway.createAccount();
+    mails = await startMailServer();
   });
   afterAll(async () => {
     await gateway?.stop();
+    await mails?.stop();
     jest.restoreAllMocks();
   });
 
@@ -189,6 +193,65 @@ describe('attempts with wrong secrets (R213)', () => {
       await fresh.parts.security.flush({ isLast: true });
       expect((await failuresOf(own)).length).toBeGreaterThan(1);
       expect(await failuresOf(token)).toEqual([]);
+    });
+
+    const FAILURES = '{ auditLog(filter: { action: "member.signInFailed" }) { nodes { accountId } } }';
+    const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
+    const INVITE = 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { password } }';
+    const failuresOf = async (at: TestGateway, token: string) =>
+      (await graphql(at, FAILURES, { token })).body.data.auditLog.nodes;
+    /** Invites the email address, and accepts with the one-time password, as its inviter can. */
+    async function acceptedWithoutMail(at: TestGateway, token: string, email: string) {
+      const { password: shown } = (await graphql(at, INVITE, { token, variables: { e: email } })).body.data
+        .inviteMember;
+      const person = await signIn(at, { email, password: shown });
+      const variables = { c: shown, n: 'a password that the inviter chose' };
+      expect((await graphql(at, CHANGE, { token: person, variables })).body.data.changePassword).toBe(true);
+    }
+
+    it('they are recorded for the account whose person has shown that the email is theirs, and for no inviter of it (R206)', async () => {
+      await using fresh = await startTestGateway({
+        EMAIL_URL: mails.url,
+        EMAIL_FROM: 'gateway@platform.example',
+      });
+      const email = 'victim@test.example';
+      const [inviter, employer] = [await fresh.createAccount(), await fresh.createAccount()];
+      const [spy, own] = [await signIn(fresh, inviter), await signIn(fresh, employer)];
+      await acceptedWithoutMail(fresh, spy, email);
+      await graphql(fresh, INVITE, { token: own, variables: { e: email } });
+      await graphql(fresh, SIGN_IN, { variables: { e: email, p: secret } });
+      await fresh.parts.security.flush({ isLast: true });
+      expect([await failuresOf(fresh, spy), await failuresOf(fresh, own)]).toEqual([[], []]);
+      // The person accepts the employer's invitation by its mail. The other account hides nothing by its invitation.
+      const links = await eventually(() => {
+        const texts = mails.received.filter(({ to }) => to.includes(email)).map(textOfMail);
+        return texts.length === 2 && texts.map((text) => /token=([\w-]{43})/.exec(text)?.[1]);
+      });
+      const accept = 'mutation ($t: String!, $p: String!) { acceptInvitation(token: $t, password: $p) }';
+      const answers = [];
+      for (const t of links)
+        answers.push(await graphql(fresh, accept, { variables: { t, p: 'a password of their own' } }));
+      // The link of the inviter ended when its password was changed.
+      expect(answers.map((answer) => codesOf(answer)).sort()).toEqual([[], ['BAD_USER_INPUT']]);
+      await graphql(fresh, SIGN_IN, { variables: { e: email, p: `${secret}2` } });
+      await fresh.parts.security.flush({ isLast: true });
+      expect(await failuresOf(fresh, own)).toHaveLength(1);
+      expect(await failuresOf(fresh, spy)).toEqual([]);
+    });
+
+    it('where no mails are sent, they are recorded for the only person with the email (R206)', async () => {
+      await using fresh = await startTestGateway();
+      const email = 'member@test.example';
+      const [employer, other] = [await fresh.createAccount(), await fresh.createAccount()];
+      const [own, elsewhere] = [await signIn(fresh, employer), await signIn(fresh, other)];
+      await acceptedWithoutMail(fresh, own, email);
+      await graphql(fresh, SIGN_IN, { variables: { e: email, p: secret } });
+      await fresh.parts.security.flush({ isLast: true });
+      expect(await failuresOf(fresh, own)).toHaveLength(1);
+      await graphql(fresh, INVITE, { token: elsewhere, variables: { e: email } });
+      await graphql(fresh, SIGN_IN, { variables: { e: email, p: `${secret}2` } });
+      await fresh.parts.security.flush({ isLast: true });
+      expect(await failuresOf(fresh, own)).toHaveLength(1);
     });
 
     it('refusals by an allowlist are collected in memory, 1,000 as one entry', async () => {

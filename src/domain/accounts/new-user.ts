@@ -25,6 +25,7 @@ export async function newUser(
     role,
     mustChangePassword: true,
     passwordSetAt: now,
+    emailProvedAt: null,
     removedAt: null,
     ...dates,
   };

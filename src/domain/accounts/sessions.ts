@@ -487,16 +487,21 @@ export class Sessions {
   }
 
   /**
-   * Returns the person in whose account a failed sign-in is recorded (R206). An account must not learn about sign-ins
-   * to other accounts. So this is the person whom an operator added, or else the only person who has accepted an
-   * invitation, or else nobody.
+   * Returns the person in whose account a failed sign-in is recorded (R206). An account can invite any email address
+   * and accept the invitation itself, and must not learn of the sign-ins of its owner. So this is the person whom an
+   * operator added, or else the only one who has shown that the address is theirs. Where no mails are sent, nobody can
+   * show it: it is then the only person with the address.
    */
   async #reportedPerson(email: string, userId: string | undefined): Promise<User | undefined> {
     const people = await this.#peopleWith(email);
     if (userId !== undefined) return people.find(({ id }) => id === userId);
     const added = people.find(({ invitedAt }) => invitedAt === null);
-    const [accepted, ...others] = people.filter(({ acceptedAt }) => acceptedAt !== null);
-    return added ?? (others.length === 0 ? accepted : undefined);
+    if (added) return added;
+    const [proved, ...others] = people.filter(({ emailProvedAt }) => emailProvedAt !== null);
+    if (proved) return others.length === 0 ? proved : undefined;
+    const [only] = people;
+    const mayReport = !this.#deps.mailer.isConfigured && people.length === 1 && only?.acceptedAt !== null;
+    return mayReport ? only : undefined;
   }
 
   #noteFailure(kind: 'password' | 'second_factor' | 'lockout', user: User | undefined, client: Client): void {

@@ -22,6 +22,11 @@ export interface User {
   readonly invitedAt: Date | null;
   /** When the person accepted the invitation. Null while it is pending. */
   readonly acceptedAt: Date | null;
+  /**
+   * When the person showed that the email address is theirs: by a link of a mail, or by the identity provider of the
+   * account. Null if they did not.
+   */
+  readonly emailProvedAt: Date | null;
   /** When the person was removed or the invitation ended. Null for other people. */
   readonly removedAt: Date | null;
 }

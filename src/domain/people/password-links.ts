@@ -133,6 +133,7 @@ export class PasswordLinks {
       await tx.mailLinks.remove(hashToken(token));
       await forgetFailedAttempts(tx, user.email);
       if (kind === 'invitation') await tx.users.accept(user.id, clock.now());
+      await tx.users.proveEmail(user.id, clock.now());
       const done = await work(tx);
       await recordChange(tx, this.#deps, callerFor(user), {
         accountId: user.accountId,

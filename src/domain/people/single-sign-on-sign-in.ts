@@ -330,6 +330,7 @@ export class SingleSignOnSignIn {
         await replacePassword(tx, this.#deps, same.id, { hash: fresh.hash, isOneTime: false });
         await tx.users.accept(same.id, clock.now());
       }
+      await tx.users.proveEmail(same.id, clock.now());
       await recordChange(tx, this.#deps, BY_PROVIDER, {
         accountId,
         action: 'member.linkSingleSignOn',
@@ -346,6 +347,7 @@ export class SingleSignOnSignIn {
       mustChangePassword: false,
       invitedAt: accountId === null ? null : now,
       acceptedAt: now,
+      emailProvedAt: now,
     };
     if (!(await tx.users.insert(user, fresh.hash)))
       throw unauthorized('The email address is in use here already.');

@@ -48,6 +48,8 @@ export interface UserStore {
   lockMembers(accountId: string): Promise<readonly User[]>;
   setRole(id: string, role: Role): Promise<void>;
   accept(id: string, at: Date): Promise<void>;
+  /** Stores when the person showed that the email address is theirs. An earlier time stays. */
+  proveEmail(id: string, at: Date): Promise<void>;
   /** Frees the email addresses of the account's expired invitations, so that they can be used again. */
   forgetExpired(accountId: string): Promise<void>;
   /** Sets a password. If `knownHash` is given and is not the stored hash, returns false and changes nothing. */

@@ -14,6 +14,7 @@ export interface UserRow {
   created_at: Date;
   invited_at: Date | null;
   accepted_at: Date | null;
+  email_proved_at: Date | null;
   removed_at: Date | null;
 }
 
@@ -27,6 +28,7 @@ export const USER_COLUMNS = [
   'created_at',
   'invited_at',
   'accepted_at',
+  'email_proved_at',
   'removed_at',
 ] as const;
 
@@ -72,6 +74,7 @@ export function mapUser(row: UserRow): User {
     createdAt: row.created_at,
     invitedAt: row.invited_at,
     acceptedAt: row.accepted_at,
+    emailProvedAt: row.email_proved_at,
     removedAt: row.removed_at,
   };
 }
@@ -129,6 +132,7 @@ export class PgUserStore implements UserStore {
         created_at: user.createdAt,
         invited_at: user.invitedAt,
         accepted_at: user.acceptedAt,
+        email_proved_at: user.emailProvedAt,
       })
       .onConflict()
       .ignore()
@@ -208,6 +212,10 @@ export class PgUserStore implements UserStore {
 
   async accept(id: string, at: Date): Promise<void> {
     await this.#sql.table('users').where({ id }).update({ accepted_at: at });
+  }
+
+  async proveEmail(id: string, at: Date): Promise<void> {
+    await this.#sql.table('users').where({ id }).whereNull('email_proved_at').update({ email_proved_at: at });
   }
 
   async forgetExpired(accountId: string): Promise<void> {
