@@ -120,13 +120,18 @@ function refusalOfSession(access: Access, caller: Caller): DomainError | undefin
   if (caller.kind !== 'member' && caller.kind !== 'operator') return undefined;
   const { restriction } = caller;
   if (restriction !== undefined && !access.whileRestricted?.includes(restriction)) {
-    return forbidden(
-      restriction === 'change_password'
-        ? 'You are using a temporary password. Set your own with changePassword first.'
-        : 'A second factor is required here. Add one with startTotp and confirmTotp first.',
-    );
+    return restrictedTo(restriction);
   }
   return access.stepUp ? stepUpRefusal(caller) : undefined;
+}
+
+/** Returns the refusal for everything that a restricted session may not do. */
+export function restrictedTo(restriction: Restriction): DomainError {
+  return forbidden(
+    restriction === 'change_password'
+      ? 'You are using a temporary password. Set your own with changePassword first.'
+      : 'A second factor is required here. Add one with startTotp and confirmTotp first.',
+  );
 }
 
 /** Throws `step_up_required` if the person was not verified within the last 10 minutes (R253). */

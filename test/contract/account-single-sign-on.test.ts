@@ -6,6 +6,7 @@ import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { eventCodes, subscribe } from '../support/live.ts';
 import { beginSingleSignOn, finishSingleSignOn, signInBy } from '../support/single-sign-on.ts';
 
 const VIEWER = '{ viewer { id email role acceptedAt account { id } } }';
@@ -293,6 +294,30 @@ describe('single sign-on of an account', () => {
     });
   });
 
+  it.each([
+    ['another role there', 'FORBIDDEN'],
+    ['the person at the provider', 'UNAUTHENTICATED'],
+    ['the provider, where no role is given any more', 'UNAUTHENTICATED'],
+  ])('streams of a session and of an access token end with %s (R208, R358)', async (what, code) => {
+    const { domain } = await withProvider();
+    const somebody = person(domain, ['admins']);
+    const session = await signInBy(gateway, provider, somebody.email);
+    const create = `mutation ($at: String!) { createAccessToken(input: {
+      name: "t", permissions: ["message.watch"], expiresAt: $at }) { token } }`;
+    const variables = { at: new Date(Date.now() + 3_600_000).toISOString() };
+    const { token } = (await graphql(gateway, create, { token: session, variables })).body.data
+      .createAccessToken;
+    const messages = 'subscription { messageUpdated { id } }';
+    const streams = [await subscribe(gateway, session, messages), await subscribe(gateway, token, messages)];
+    expect(streams.map(({ end }) => end)).toEqual([undefined, undefined]);
+    if (what.startsWith('another')) provider.put({ ...somebody, groups: ['devs'] });
+    else if (what.endsWith('any more')) provider.put({ ...somebody, groups: ['others'] });
+    else provider.remove(somebody.sub);
+    await checkNow(somebody.sub);
+    await eventually(() => streams.every(({ end }) => end));
+    expect(streams.map(({ events }) => eventCodes(events.at(-1)))).toEqual([[code], [code]]);
+  });
+
   it('checks a share of each account at a time, and nobody without a session (R358)', async () => {
     const [many, few] = [await withProvider(), await withProvider()];
     const all = [];
@@ -344,27 +369,30 @@ describe('single sign-on of an account', () => {
   it.each([
     ['a person whom it made', false],
     ['a member whom it linked', true],
-  ])('shows that the email of %s is theirs, so failed sign-ins are reported to its account only (R206)', async (_, isInvited) => {
-    const { token, domain } = await withProvider();
-    const { email } = person(domain);
-    const INVITE = 'mutation ($email: String!) { inviteMember(email: $email, role: VIEWER) { password } }';
-    const invite = async (by: string) =>
-      (await graphql(gateway, INVITE, { token: by, variables: { email } })).body.data.inviteMember.password;
-    if (isInvited) await invite(token);
-    await signInBy(gateway, provider, email);
-    // Another account invites the same email, and accepts for itself.
-    const spy = await signIn(gateway, await gateway.createAccount());
-    const c = await invite(spy);
-    const change = 'mutation ($c: String!) { changePassword(current: $c, new: "what the inviter chose") }';
-    const fake = await signIn(gateway, { email, password: c });
-    expect(codesOf(await graphql(gateway, change, { token: fake, variables: { c } }))).toEqual([]);
-    await expect(signIn(gateway, { email, password: 'a guess' })).rejects.toThrow('UNAUTHENTICATED');
-    await gateway.parts.security.flush({ isLast: true });
-    const failures = '{ auditLog(filter: { action: "member.signInFailed" }) { totalCount } }';
-    const countOf = async (as: string) =>
-      (await graphql(gateway, failures, { token: as })).body.data.auditLog.totalCount;
-    expect([await countOf(token), await countOf(spy)]).toEqual([1, 0]);
-  });
+  ])(
+    'shows that the email of %s is theirs, so failed sign-ins are reported to its account only (R206)',
+    async (_, isInvited) => {
+      const { token, domain } = await withProvider();
+      const { email } = person(domain);
+      const INVITE = 'mutation ($email: String!) { inviteMember(email: $email, role: VIEWER) { password } }';
+      const invite = async (by: string) =>
+        (await graphql(gateway, INVITE, { token: by, variables: { email } })).body.data.inviteMember.password;
+      if (isInvited) await invite(token);
+      await signInBy(gateway, provider, email);
+      // Another account invites the same email, and accepts for itself.
+      const spy = await signIn(gateway, await gateway.createAccount());
+      const c = await invite(spy);
+      const change = 'mutation ($c: String!) { changePassword(current: $c, new: "what the inviter chose") }';
+      const fake = await signIn(gateway, { email, password: c });
+      expect(codesOf(await graphql(gateway, change, { token: fake, variables: { c } }))).toEqual([]);
+      await expect(signIn(gateway, { email, password: 'a guess' })).rejects.toThrow('UNAUTHENTICATED');
+      await gateway.parts.security.flush({ isLast: true });
+      const failures = '{ auditLog(filter: { action: "member.signInFailed" }) { totalCount } }';
+      const countOf = async (as: string) =>
+        (await graphql(gateway, failures, { token: as })).body.data.auditLog.totalCount;
+      expect([await countOf(token), await countOf(spy)]).toEqual([1, 0]);
+    },
+  );
 
   it('lets nobody back whom an owner removed, unless they are invited again (R357)', async () => {
     const { token, domain } = await withProvider();

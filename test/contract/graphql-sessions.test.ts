@@ -1,8 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { generateSync } from 'otplib';
+import { withKnex } from '../support/database.ts';
 import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+import {
+  askSharedStream,
+  eventCodes,
+  openSharedStream,
+  STREAM_TOKEN,
+  type Subscription,
+  subscribe,
+} from '../support/live.ts';
 
 /** A query for which the gateway reads the session and not the person. */
 const MEMBERS = '{ members { id } }';
@@ -119,6 +129,176 @@ describe('the session cache', () => {
       await proxy.restore();
       await deaf.stop();
       await proxy.stop();
+    }
+  });
+});
+
+const MESSAGES = 'subscription { messageUpdated { id } }';
+
+/**
+ * Every way of following an account (a stream of its own, an operation on a shared stream, requests), by a session and by
+ * an access token, in both processes, against everything that ends a session, a person or a role.
+ */
+describe('streams and access tokens end with', () => {
+  let gateway: TestGateway;
+  let second: TestGateway;
+  let operator: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    second = await startTestGateway({}, gateway.database);
+    operator = await signInOperator(gateway);
+  });
+  afterAll(async () => {
+    await second?.stop();
+    await gateway?.stop();
+  });
+
+  type Person = Awaited<ReturnType<typeof person>>;
+  /** Returns a member of a new account, who has a session and an access token. */
+  async function person() {
+    const owner = await signIn(gateway, await gateway.createAccount());
+    const member = await inviteMember(gateway, owner, 'ADMIN');
+    const session = await signIn(gateway, member);
+    const create = `mutation ($at: String!) { createAccessToken(input: {
+      name: "t", permissions: ["member.list", "message.watch"], expiresAt: $at }) { token accessToken { id } } }`;
+    const variables = { at: new Date(Date.now() + 3_600_000).toISOString() };
+    const made = (await graphql(gateway, create, { token: session, variables })).body.data.createAccessToken;
+    return { ...member, owner, session, token: made.token as string, tokenId: made.accessToken.id as string };
+  }
+  const call = async (query: string, token: string, variables: object = {}) => {
+    const answer = await graphql(gateway, query, { token, variables });
+    expect(codesOf(answer)).toEqual([]);
+    return answer.body.data;
+  };
+  /** Ends a session or an access token as time does, and makes the processes read it again. */
+  const expire = (table: 'sessions' | 'access_tokens', where: object) =>
+    withKnex(gateway.database.connection, async (knex) => {
+      await knex(table)
+        .where(where)
+        .update({ expires_at: new Date(0) });
+      await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+    });
+  /** Opens a stream of its own and an operation on a shared stream. Returns how each has ended, if it has. */
+  async function follow(at: TestGateway, as: string) {
+    const own: Subscription = await subscribe(at, as, MESSAGES);
+    const reserved = await (await askSharedStream(at, as, 'PUT')).text();
+    const shared = await openSharedStream(at, as, reserved);
+    const body = { query: MESSAGES, extensions: { operationId: 'a' } };
+    const begun = await askSharedStream(at, as, 'POST', { headers: { [STREAM_TOKEN]: reserved }, body });
+    expect(begun.status).toBe(202);
+    return {
+      ends: () => [
+        own.end ? String(eventCodes(own.events.at(-1))) : 'open',
+        shared.seen.hasEnded ? (/"code":"(\w+)"/.exec(shared.seen.text)?.[1] ?? 'ended') : 'open',
+      ],
+      stop() {
+        own.stop();
+        shared.stop();
+      },
+    };
+  }
+  const answerTo = async (at: TestGateway, as: string) =>
+    codesOf(await graphql(at, MEMBERS, { token: as }))[0] ?? 'open';
+
+  const OVER = 'UNAUTHENTICATED';
+  it.each<
+    [
+      what: string,
+      /** What the streams and the next requests of the session and of the access token answer. */
+      ends: { session: [stream: string, request: string]; token: [stream: string, request: string] },
+      change: (person: Person) => Promise<unknown>,
+    ]
+  >([
+    [
+      'a session that signs out; a token stays',
+      { session: [OVER, OVER], token: ['open', 'open'] },
+      ({ session }) => call('mutation { signOut }', session),
+    ],
+    [
+      'a session that its person ends elsewhere; a token stays',
+      { session: [OVER, OVER], token: ['open', 'open'] },
+      async (member) => call('mutation { endOtherSessions }', await signIn(gateway, member)),
+    ],
+    [
+      'a session whose time is over; a token stays',
+      { session: [OVER, OVER], token: ['open', 'open'] },
+      ({ id }) => expire('sessions', { user_id: id }),
+    ],
+    [
+      'the sessions of before a changed password; a token stays',
+      { session: [OVER, OVER], token: ['open', 'open'] },
+      async (member) =>
+        call(CHANGE, await signIn(gateway, member), { c: member.password, n: 'a new long password' }),
+    ],
+    [
+      'a password that is reset',
+      { session: [OVER, OVER], token: [OVER, OVER] },
+      ({ email }) => call(RESET, operator, { e: email }),
+    ],
+    [
+      'a second factor that is added elsewhere; a token stays',
+      { session: [OVER, OVER], token: ['open', 'open'] },
+      async (member) => {
+        const other = await signIn(gateway, member);
+        const { secret } = (await call('mutation { startTotp { secret } }', other)).startTotp;
+        const confirm = 'mutation ($code: String!) { confirmTotp(code: $code) { recoveryCodes } }';
+        return call(confirm, other, { code: generateSync({ secret }) });
+      },
+    ],
+    [
+      'second factors that an owner resets; a token stays',
+      { session: [OVER, OVER], token: ['open', 'open'] },
+      ({ id, owner }) => call('mutation ($id: ID!) { resetFactors(userId: $id) { id } }', owner, { id }),
+    ],
+    [
+      'a person who is removed',
+      { session: [OVER, OVER], token: [OVER, OVER] },
+      ({ id, owner }) => call(REMOVE, owner, { id }),
+    ],
+    [
+      'a role that changes; requests go on with the new role',
+      { session: ['FORBIDDEN', 'open'], token: ['FORBIDDEN', 'open'] },
+      ({ id, owner }) =>
+        call('mutation ($id: ID!) { setMemberRole(userId: $id, role: VIEWER) { role } }', owner, { id }),
+    ],
+    [
+      'a second factor that becomes required',
+      { session: ['FORBIDDEN', 'FORBIDDEN'], token: ['FORBIDDEN', 'FORBIDDEN'] },
+      ({ owner }) => call('mutation { setSecurityPolicy(requireSecondFactor: true) { id } }', owner),
+    ],
+    [
+      'a token that is revoked; the session stays',
+      { session: ['open', 'open'], token: [OVER, OVER] },
+      ({ session, tokenId }) =>
+        call('mutation ($id: ID!) { revokeAccessToken(id: $id) { id } }', session, { id: tokenId }),
+    ],
+    [
+      'a token whose time is over; the session stays',
+      { session: ['open', 'open'], token: [OVER, OVER] },
+      ({ tokenId }) => expire('access_tokens', { id: tokenId }),
+    ],
+  ])('%s (R208, R249, R254)', async (_what, ends, change) => {
+    const member = await person();
+    const places = [gateway, second].flatMap((at) => [
+      { at, as: member.session, expected: ends.session },
+      { at, as: member.token, expected: ends.token },
+    ]);
+    for (const { at, as } of places) expect(await answerTo(at, as)).toBe('open');
+    const followed = await Promise.all(places.map(({ at, as }) => follow(at, as)));
+    try {
+      expect(followed.map((each) => each.ends())).toEqual(places.map(() => ['open', 'open']));
+      await change(member);
+      const now = async () => ({
+        streams: followed.map((each) => each.ends()),
+        requests: await Promise.all(places.map(({ at, as }) => answerTo(at, as))),
+      });
+      const then = {
+        streams: places.map(({ expected: [stream] }) => [stream, stream]),
+        requests: places.map(({ expected: [, request] }) => request),
+      };
+      await eventually(async () => expect(await now()).toEqual(then) === undefined, HEARD_MS);
+    } finally {
+      for (const each of followed) each.stop();
     }
   });
 });

@@ -3,9 +3,9 @@ import { createClient } from 'graphql-sse';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
+import { askSharedStream, openSharedStream, STREAM_TOKEN } from '../support/live.ts';
 
 const MESSAGES = 'subscription { messageUpdated { id } }';
-const TOKEN = 'X-GraphQL-Event-Stream-Token';
 
 describe('one event stream for all operations of a page (R286)', () => {
   let gateway: TestGateway;
@@ -19,39 +19,14 @@ describe('one event stream for all operations of a page (R286)', () => {
   afterAll(() => gateway?.stop());
 
   const ask = (method: string, path = '', headers: Record<string, string> = {}, body?: object, as = token) =>
-    fetch(`${gateway.url}/graphql/stream${path}`, {
-      method,
-      headers: {
-        ...(as ? { Authorization: `Bearer ${as}` } : {}),
-        ...(body ? { 'Content-Type': 'application/json' } : {}),
-        ...headers,
-      },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    });
+    askSharedStream(gateway, as, method, { path, headers, ...(body && { body }) });
   const send = async (message: string): Promise<string> => {
     const body = { to: '+256700123456', message };
     return (await gateway.call('POST', '/developers/sms', { key: account.sandboxKey, body })).body.id;
   };
   const reserve = async (as = token) => (await ask('PUT', '', {}, undefined, as)).text();
 
-  /** Opens a reserved stream, and collects the events that arrive on it. */
-  async function open(reserved: string, as = token) {
-    const abort = new AbortController();
-    const response = await fetch(`${gateway.url}/graphql/stream`, {
-      headers: { Authorization: `Bearer ${as}`, Accept: 'text/event-stream', [TOKEN]: reserved },
-      signal: abort.signal,
-    });
-    const seen = { text: '', hasEnded: false };
-    const reading = (async () => {
-      for await (const chunk of response.body ?? []) seen.text += Buffer.from(chunk).toString();
-    })();
-    reading
-      .catch(() => undefined)
-      .finally(() => {
-        seen.hasEnded = true;
-      });
-    return { status: response.status, seen, stop: () => abort.abort() };
-  }
+  const open = (reserved: string, as = token) => openSharedStream(gateway, as, reserved);
 
   it("serves graphql-sse's client: two subscriptions and a query on one connection", async () => {
     const client = createClient({
@@ -96,11 +71,11 @@ describe('one event stream for all operations of a page (R286)', () => {
     const reserved = await reserve();
     const stream = await open(reserved);
     const begin = (operationId: string) =>
-      ask('POST', '', { [TOKEN]: reserved }, { query: MESSAGES, extensions: { operationId } });
+      ask('POST', '', { [STREAM_TOKEN]: reserved }, { query: MESSAGES, extensions: { operationId } });
     expect((await begin('a')).status).toBe(202);
     expect((await begin('b')).status).toBe(202);
     expect((await begin('b')).status).toBe(409);
-    expect((await ask('DELETE', '?operationId=a', { [TOKEN]: reserved })).status).toBe(200);
+    expect((await ask('DELETE', '?operationId=a', { [STREAM_TOKEN]: reserved })).status).toBe(200);
     // The end of `a` does not stop the other operation of the stream.
     await eventually(async () => {
       await send('hello');
@@ -116,11 +91,11 @@ describe('one event stream for all operations of a page (R286)', () => {
     expect((await open('none')).status).toBe(404);
     expect((await open(reserved, other)).status).toBe(404);
     const operation = { query: MESSAGES, extensions: { operationId: 'a' } };
-    expect((await ask('POST', '', { [TOKEN]: reserved }, operation)).status).toBe(404);
+    expect((await ask('POST', '', { [STREAM_TOKEN]: reserved }, operation)).status).toBe(404);
     const stream = await open(reserved);
     expect(stream.status).toBe(200);
     expect((await open(reserved)).status).toBe(409);
-    expect((await ask('POST', '', { [TOKEN]: reserved }, { query: MESSAGES })).status).toBe(400);
+    expect((await ask('POST', '', { [STREAM_TOKEN]: reserved }, { query: MESSAGES })).status).toBe(400);
     expect((await ask('PUT', '', {}, undefined, '')).status).toBe(400);
     stream.stop();
   });
@@ -129,7 +104,13 @@ describe('one event stream for all operations of a page (R286)', () => {
     const own = await signIn(gateway, account);
     const reserved = await reserve(own);
     const stream = await open(reserved, own);
-    await ask('POST', '', { [TOKEN]: reserved }, { query: MESSAGES, extensions: { operationId: 'a' } }, own);
+    await ask(
+      'POST',
+      '',
+      { [STREAM_TOKEN]: reserved },
+      { query: MESSAGES, extensions: { operationId: 'a' } },
+      own,
+    );
     await graphql(gateway, 'mutation { signOut }', { token: own });
     await eventually(() => stream.seen.hasEnded);
     expect(stream.seen.text).toContain('UNAUTHENTICATED');

@@ -53,6 +53,46 @@ export async function subscribe(
   };
 }
 
+/** The header that names a reserved stream. */
+export const STREAM_TOKEN = 'X-GraphQL-Event-Stream-Token';
+
+/** Calls the routes of event streams that carry many operations (single connection mode). */
+export function askSharedStream(
+  gateway: Pick<TestGateway, 'url'>,
+  token: string,
+  method: string,
+  { path = '', headers = {}, body }: { path?: string; headers?: Record<string, string>; body?: object } = {},
+): Promise<Response> {
+  return fetch(`${gateway.url}/graphql/stream${path}`, {
+    method,
+    headers: {
+      ...(token ? { Authorization: `Bearer ${token}` } : {}),
+      ...(body ? { 'Content-Type': 'application/json' } : {}),
+      ...headers,
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+}
+
+/** Opens a reserved stream, and collects the events that arrive on it. */
+export async function openSharedStream(gateway: Pick<TestGateway, 'url'>, token: string, reserved: string) {
+  const abort = new AbortController();
+  const response = await fetch(`${gateway.url}/graphql/stream`, {
+    headers: { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', [STREAM_TOKEN]: reserved },
+    signal: abort.signal,
+  });
+  const seen = { text: '', hasEnded: false };
+  const reading = (async () => {
+    for await (const chunk of response.body ?? []) seen.text += Buffer.from(chunk).toString();
+  })();
+  reading
+    .catch(() => undefined)
+    .finally(() => {
+      seen.hasEnded = true;
+    });
+  return { status: response.status, seen, stop: () => abort.abort() };
+}
+
 /**
  * Sends a subscription, and returns the first answer. It is a refusal, or has no data if the subscription was accepted.
  */

@@ -7,7 +7,13 @@
  * A person with a **second factor** signs in in two steps: the password creates a **challenge**, and a code or a
  * passkey answers it (R250).
  */
-import type { MemberCaller, OperatorCaller, Restriction, SystemCaller } from '../caller.ts';
+import {
+  type MemberCaller,
+  type OperatorCaller,
+  type Restriction,
+  restrictedTo,
+  type SystemCaller,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, serviceUnavailable, unauthorized, validationError } from '../errors.ts';
 import { shownClient } from '../ip-network.ts';
@@ -608,8 +614,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the sessions that have ended or whose role has changed, each with its error. It does not extend the
-   * sessions.
+   * Returns the sessions that have ended, whose role has changed, or that have become restricted, each with its error.
+   * It does not extend the sessions.
    */
   async refusals(sessions: readonly Session[]): Promise<ReadonlyMap<Session, DomainError>> {
     const { stores, clock } = this.#deps;
@@ -617,17 +623,26 @@ export class Sessions {
     const hashesOf = (isToken: boolean) =>
       sessions.filter((session) => session.isToken === isToken).map(({ tokenHash }) => tokenHash);
     const [sessionHashes, tokenHashes] = [hashesOf(false), hashesOf(true)];
-    const found = [
-      ...(sessionHashes.length > 0 ? await stores.sessions.findMany(sessionHashes, now) : []),
-      ...(tokenHashes.length > 0 ? await stores.accessTokens.findLiving(tokenHashes, now) : []),
-    ];
-    const users = new Map(found.map(({ tokenHash, user }) => [tokenHash.toString('hex'), user]));
+    const foundSessions = sessionHashes.length > 0 ? await stores.sessions.findMany(sessionHashes, now) : [];
+    const foundTokens = tokenHashes.length > 0 ? await stores.accessTokens.findLiving(tokenHashes, now) : [];
+    const callers = new Map(
+      [
+        ...foundSessions.map((found) => ({ found, isByProvider: found.identityId !== null })),
+        ...foundTokens.map((found) => ({ found, isByProvider: found.hasIdentity })),
+      ].map(({ found, isByProvider }) => [
+        found.tokenHash.toString('hex'),
+        { ...callerFor(found.user), ...this.#restrictionOf(found, isByProvider) },
+      ]),
+    );
     const refusals = new Map<Session, DomainError>();
     for (const session of sessions) {
-      const user = users.get(session.tokenHash.toString('hex'));
-      if (!user) refusals.set(session, unauthorized('The session is over. Sign in again.'));
-      else if (roleOf(callerFor(user)) !== roleOf(session.caller)) {
+      const caller = callers.get(session.tokenHash.toString('hex'));
+      const restriction = caller?.restriction;
+      if (!caller) refusals.set(session, unauthorized('The session is over. Sign in again.'));
+      else if (roleOf(caller) !== roleOf(session.caller)) {
         refusals.set(session, forbidden('Your role has changed. Ask again.'));
+      } else if (restriction !== undefined && restriction !== session.caller.restriction) {
+        refusals.set(session, restrictedTo(restriction));
       }
     }
     return refusals;
