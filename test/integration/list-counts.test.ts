@@ -111,6 +111,49 @@ describe('the stored counts behind lists', () => {
     expect((await gateway.call('GET', path, { key: account.key })).body.pagination.total).toBe(0);
   });
 
+  it('and the analytics catch up after a long stop, in statements of bounded size', async () => {
+    await client.query(`CREATE TABLE folded (deltas bigint);
+      CREATE FUNCTION note_fold() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO folded SELECT count(*) FROM taken; RETURN NULL; END'`);
+    const tables = ['usage_deltas', 'delivery_deltas', 'analytics_deltas'];
+    for (const table of tables)
+      await client.query(`CREATE TRIGGER note_fold AFTER DELETE ON ${table} REFERENCING OLD TABLE AS taken
+        FOR EACH STATEMENT EXECUTE FUNCTION note_fold()`);
+    // The deltas cancel each other, so that no count changes.
+    const from = 'FROM generate_series(1, 25000) n';
+    await client.query(
+      `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor, block, bitmap)
+       SELECT $1, date_trunc('hour', now()), 'sms', 'production', 'sent', '', CASE WHEN n % 2 = 0 THEN 1 ELSE -1 END, 0, 0, 0 ${from}`,
+      [account.accountId],
+    );
+    await client.query(
+      `INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
+       SELECT $1, date_trunc('hour', now()), 'sms.sent', 'success', CASE WHEN n % 2 = 0 THEN 1 ELSE -1 END ${from}`,
+      [webhookId],
+    );
+    await client.query(
+      `INSERT INTO analytics_deltas (slot, account_id, channel, environment, api_key_id, sender, prefix, provider, status,
+         error_code, messages, recipients, cost_minor, refund_minor)
+       SELECT date_trunc('hour', now()), $1, 'sms', 'production', '', '', '', '', 'sent', '', CASE WHEN n % 2 = 0 THEN 1 ELSE -1 END,
+         0, 0, 0 ${from}`,
+      [account.accountId],
+    );
+    await fold();
+    await eventually(async () => {
+      await gateway.parts.stores.analytics.fold();
+      return (await rows('SELECT FROM analytics_deltas LIMIT 1')).length === 0;
+    });
+    const [{ most, sum }] = await rows(
+      'SELECT max(deltas)::int AS most, sum(deltas)::int AS sum FROM folded',
+    );
+    expect(sum).toBeGreaterThanOrEqual(tables.length * 25_000);
+    expect(most).toBe(10_000);
+    for (const table of tables) await client.query(`DROP TRIGGER note_fold ON ${table}`);
+    expect(await rows(COUNTED)).toEqual(await rows(THERE));
+    expect(await rows(DIFFERENT_BLOCKS)).toEqual([]);
+    expect(await rows(DIFFERENT_PLACES)).toEqual([]);
+  });
+
   it('of a day equal those of its hours', async () => {
     await send('+256700000009');
     await fold();

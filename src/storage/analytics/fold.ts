@@ -3,8 +3,11 @@ import { statement } from '../postgres/sql.ts';
 
 /** Lengths of slots in minutes, smallest first. Each length divides the next one, and all slots begin in UTC. */
 export const SLOT_MINUTES = [15, 60, 360, 1_440] as const;
-/** Largest number of messages of one account and channel that one fold counts, so that the statement stays short. */
-const AT_ONCE = 50_000;
+/**
+ * Number of messages, and number of deltas, that one statement counts. After a long stop there may be millions of both.
+ * A statement for all of them would end by its timeout again and again, and the figures would never move.
+ */
+const AT_ONCE = 10_000;
 
 const SEQS = ['sms', 'email', 'push', 'whatsapp'] as const;
 /** Columns of GROUP BY for the counts of both messages and recipients. The quarter of an hour is added to them. */
@@ -23,11 +26,11 @@ export const FOLD_LOCK = statement('analytics-lock', 'SELECT pg_try_advisory_xac
  * Adds to the slots what happened since the marks, and moves the marks. It is one statement, so it reads everything in
  * one snapshot: the messages up to the accounts' counters, the deltas, and the end of the ledger. From a message it
  * counts only what never changes: the first status, the addresses and the costs. Every later change is a delta. Returns
- * the number of accounts with messages left to count.
+ * whether messages or deltas are left to count. While deltas are left, no account agrees with its ledger.
  */
 export const FOLD = statement(
   'analytics-fold',
-  `WITH account AS MATERIALIZED (
+  `WITH behind AS MATERIALIZED (
      SELECT a.id, a.ledger_seq, ${SEQS.flatMap((channel) => [
        `coalesce(k.${channel}_seq, 0) AS ${channel}_from`,
        `least(a.${channel}_seq, coalesce(k.${channel}_seq, 0) + ${AT_ONCE}) AS ${channel}_to`,
@@ -37,6 +40,13 @@ export const FOLD = statement(
      FROM accounts a LEFT JOIN analytics_marks k ON k.account_id = a.id
      WHERE (${SEQS.map((channel) => `a.${channel}_seq`).join()}, a.ledger_seq)
        IS DISTINCT FROM (${SEQS.map((channel) => `k.${channel}_seq`).join()}, k.ledger_seq)
+   ), account AS MATERIALIZED (
+     SELECT * FROM (
+       SELECT *, sum(messages) OVER (ORDER BY id) - messages AS before
+       FROM (SELECT *, ${SEQS.map((channel) => `${channel}_to - ${channel}_from`).join(' + ')} AS messages FROM behind) b) b
+     WHERE before < ${AT_ONCE}
+   ), deltas AS MATERIALIZED (
+     SELECT count(*) > ${AT_ONCE} AS has_more FROM (SELECT FROM analytics_deltas LIMIT ${AT_ONCE} + 1) d
    ), accepted AS (
      SELECT m.account_id, date_bin('15 minutes', m.created_at, '2000-01-01T00:00Z') AS slot, m.channel, m.environment,
        coalesce(m.api_key_id, '') AS api_key_id, m.sender, r.prefix, r.recipients, r.cost_minor, r.is_first
@@ -49,7 +59,8 @@ export const FOLD = statement(
        SELECT CASE WHEN m.channel IN ('sms', 'whatsapp') THEN left(address, ${PREFIX_LENGTH}) ELSE '' END AS prefix,
          count(*) AS recipients, sum(cost_minor) AS cost_minor, bool_or(position = 0) AS is_first
        FROM recipients WHERE message_id = m.id GROUP BY 1) r
-   ), taken AS (DELETE FROM analytics_deltas RETURNING *
+   ), taken AS (
+     DELETE FROM analytics_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM analytics_deltas LIMIT ${AT_ONCE})) RETURNING *
    ), counted AS MATERIALIZED (
      SELECT account_id, slot, channel, environment, api_key_id, sender, n.prefix, '' AS provider,
        CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END AS status, '' AS error_code,
@@ -77,9 +88,10 @@ export const FOLD = statement(
        DO UPDATE SET recipients = s.recipients + excluded.recipients
    ), marks AS (
      INSERT INTO analytics_marks (account_id, ${SEQS.map((channel) => `${channel}_seq`).join(', ')}, ledger_seq)
-     SELECT id, ${SEQS.map((channel) => `${channel}_to`).join(', ')}, CASE WHEN is_whole THEN ledger_seq END FROM account
+     SELECT id, ${SEQS.map((channel) => `${channel}_to`).join(', ')}, CASE WHEN is_whole AND NOT has_more THEN ledger_seq END
+     FROM account CROSS JOIN deltas
      ON CONFLICT (account_id) DO UPDATE SET
        ${[...SEQS.map((channel) => `${channel}_seq`), 'ledger_seq'].map((column) => `${column} = excluded.${column}`).join(', ')}
    )
-   SELECT count(*) AS behind FROM account WHERE NOT is_whole`,
+   SELECT has_more OR (SELECT count(*) FROM behind) > (SELECT count(*) FROM account WHERE is_whole) AS is_behind FROM deltas`,
 );

@@ -66,8 +66,8 @@ export class PgAnalyticsStore implements AnalyticsStore {
       isBehind = await this.#sql.transaction(async (sql) => {
         const [lock] = await sql.query<{ mine: boolean }>(FOLD_LOCK, []);
         if (!lock?.mine) return false;
-        const [left] = await sql.query<{ behind: number }>(FOLD, []);
-        return (left?.behind ?? 0) > 0;
+        const [fold] = await sql.query<{ is_behind: boolean }>(FOLD, []);
+        return fold?.is_behind ?? false;
       });
     }
   }

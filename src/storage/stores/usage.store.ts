@@ -36,20 +36,31 @@ const foldUsage = (table: 'usage_hours' | 'usage_days', column: 'hour' | 'day', 
      GROUP BY account_id, 2, ${GROUP} HAVING sum(messages) <> 0 OR sum(cost_minor) <> 0
      ON CONFLICT (account_id, ${column}, ${GROUP}) DO UPDATE SET messages = ${table}.messages + excluded.messages,
        cost_minor = ${table}.cost_minor + excluded.cost_minor`;
+/**
+ * Number of deltas that one statement folds. After a long stop there may be millions. A statement for all of them would
+ * end by its timeout again and again.
+ */
+const AT_ONCE = 10_000;
+const taken = (table: 'usage_deltas' | 'delivery_deltas') =>
+  `taken AS MATERIALIZED (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} LIMIT ${AT_ONCE})) RETURNING *)`;
+/** SQL that returns whether deltas may be left. */
+const IS_BEHIND = `SELECT count(*) = ${AT_ONCE} AS is_behind FROM taken`;
 const FOLD = statement(
   'usage-fold',
-  `WITH taken AS MATERIALIZED (DELETE FROM usage_deltas RETURNING *),
+  `WITH ${taken('usage_deltas')},
    hours AS (${foldUsage('usage_hours', 'hour', 'hour')}),
-   days AS (${foldUsage('usage_days', 'day', `date_trunc('day', hour, 'UTC')`)})
-   ${foldBlocks('taken')}`,
+   days AS (${foldUsage('usage_days', 'day', `date_trunc('day', hour, 'UTC')`)}),
+   blocks AS (${foldBlocks('taken')})
+   ${IS_BEHIND}`,
 );
 const FOLD_DELIVERIES = statement(
   'delivery-fold',
-  `WITH taken AS (DELETE FROM delivery_deltas RETURNING webhook_id, hour, event, status, deliveries)
+  `WITH ${taken('delivery_deltas')}, hours AS (
    INSERT INTO delivery_hours (webhook_id, hour, event, status, deliveries)
    SELECT webhook_id, hour, event, status, sum(deliveries) FROM taken GROUP BY 1, 2, 3, 4 HAVING sum(deliveries) <> 0
    ON CONFLICT (webhook_id, hour, event, status) DO UPDATE
-     SET deliveries = delivery_hours.deliveries + excluded.deliveries`,
+     SET deliveries = delivery_hours.deliveries + excluded.deliveries)
+   ${IS_BEHIND}`,
 );
 // Deliveries are deleted after a month. Their counts become zero then, and the rows must be deleted, too.
 const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
@@ -93,11 +104,13 @@ export class PgUsageStore implements UsageStore {
   }
 
   async fold(): Promise<void> {
-    await this.#alone(async (sql) => {
-      await sql.query(FOLD, []);
-      await sql.query(FOLD_DELIVERIES, []);
-      await sql.query(DROP_EMPTY, []);
-    });
+    for (const fold of [FOLD, FOLD_DELIVERIES]) {
+      for (let isBehind = true; isBehind; ) {
+        const [folded] = (await this.#alone((sql) => sql.query<{ is_behind: boolean }>(fold, []))) ?? [];
+        isBehind = folded?.is_behind ?? false;
+      }
+    }
+    await this.#alone((sql) => sql.query(DROP_EMPTY, []));
   }
 
   /** Runs `work` in a transaction, unless another process is running it now. */
