@@ -9,7 +9,7 @@ import type { Message, Recipient, TimelineEntry } from '../domain/messages/messa
 import type { FoundObject } from '../domain/objects/object-operations.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
-import type { Slice, SliceInput } from '../domain/paging.ts';
+import type { Slice, TwoWaySliceInput } from '../domain/paging.ts';
 import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
 import type { ApiRequest } from '../domain/requests/api-request.ts';
 import type {
@@ -23,7 +23,7 @@ import type { ListAllowance } from './list-bound.ts';
 /** Key of a loader: an object and the page of its list. */
 interface SliceKey<Of> {
   readonly of: Of;
-  readonly slice: SliceInput;
+  readonly slice: TwoWaySliceInput;
 }
 
 /** Runs an operation as the caller of the request. */
@@ -81,7 +81,7 @@ export function createLoaders(
     });
   /** Makes a loader for pages of lists. Pages with the same arguments are read together in one query. */
   const bySlice = <Of extends { readonly id: string }, T>(
-    load: (objects: readonly Of[], slice: SliceInput) => Promise<ReadonlyMap<string, Slice<T>>>,
+    load: (objects: readonly Of[], slice: TwoWaySliceInput) => Promise<ReadonlyMap<string, Slice<T>>>,
   ) =>
     new DataLoader<SliceKey<Of>, Slice<T>, string>(
       async (keys) => {

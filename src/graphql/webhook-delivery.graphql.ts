@@ -10,7 +10,7 @@ import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
 import { Node } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
-import { SliceArgs } from './slice-args.ts';
+import { TwoWaySliceArgs } from './slice-args.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 import { WebhookType } from './webhook.graphql.ts';
 
@@ -98,7 +98,7 @@ export class WebhookDeliveriesResolver {
   async deliveries(
     @Root() webhook: Webhook,
     @Ctx() { loaders }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
+    @Args(() => TwoWaySliceArgs) slice: TwoWaySliceArgs,
   ) {
     return connection(await loaders.deliveriesTo.load({ of: webhook, slice }));
   }
@@ -146,7 +146,7 @@ export class WebhookDeliveryResolver {
   })
   async webhookDeliveries(
     @Ctx() { run, operations }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
+    @Args(() => TwoWaySliceArgs) slice: TwoWaySliceArgs,
     @Arg('filter', () => WebhookDeliveryFilter, {
       nullable: true,
       description: 'Default: all.',

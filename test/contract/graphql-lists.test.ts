@@ -225,6 +225,41 @@ describe('lists for dashboards over GraphQL', () => {
     expect(await total(of)).toBe(1);
   });
 
+  it('show deliveries from the end of their list, of all webhooks, a message and each webhook (R443)', async () => {
+    const part =
+      'edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }';
+    type Page = {
+      edges: { cursor: string; node: { id: string } }[];
+      pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean };
+    };
+    const { webhookDeliveries } = await data('{ webhookDeliveries(first: 1) { nodes { messageId } } }');
+    const all = (filter: string) => async (args: string) =>
+      (await data(`{ webhookDeliveries(${args}, filter: { ${filter} }) { ${part} } }`)).webhookDeliveries;
+    const ofWebhook = async (args: string) =>
+      (await data(`{ webhook(id: "${webhookId}") { deliveries(${args}) { ${part} } } }`)).webhook.deliveries;
+    const lists: [number, (args: string) => Promise<Page>][] = [
+      [MESSAGES, all('')],
+      [MESSAGES, ofWebhook],
+      [MESSAGES, all('status: SUCCESS')],
+      [10, all('event: "sms.failed"')],
+      [1, all(`messageId: "${webhookDeliveries.nodes[0].messageId}"`)],
+    ];
+    for (const [size, read] of lists) {
+      const forward = (await read('first: 100')).edges;
+      expect(forward).toHaveLength(size);
+      const n = Math.min(3, size);
+      const end = await read(`last: ${n}`);
+      expect(end.edges).toEqual(forward.slice(-n));
+      expect(end.pageInfo).toMatchObject({ hasNextPage: false, hasPreviousPage: size > n });
+      const before = await read(`last: 4, before: "${end.edges[0]?.cursor}"`);
+      expect(before.edges).toEqual(forward.slice(0, -n).slice(-4));
+      expect(before.pageInfo).toMatchObject({ hasNextPage: true, hasPreviousPage: size > n + 4 });
+    }
+    expect(codesOf(await ask('{ webhookDeliveries(first: 1, last: 1) { nodes { id } } }'))).toEqual([
+      'BAD_USER_INPUT',
+    ]);
+  });
+
   it('page through the deliveries of several webhooks, each by its own cursor', async () => {
     const other = await gateway.createAccount();
     const as = { token: await signIn(gateway, other) };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import type { TwoWaySliceInput } from '../../src/domain/paging.ts';
 import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { type Dataset, fillDatabase } from '../support/dataset.ts';
@@ -107,6 +108,38 @@ describe('rows that PostgreSQL reads for a list', () => {
       [accountId, since, until, id],
     );
     expect(left).toEqual([]);
+  });
+
+  it.each([
+    ['all', {}],
+    ['a common event', { event: 'sms.sent' }],
+    ['a status', { status: 'success' }],
+    ['an index of their own', { status: 'failed' }],
+  ] as const)('are the same deliveries from both ends of their list, by %s (R443)', async (_, filter) => {
+    const { accountId } = dataset;
+    const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
+    const { list } = gateway!.parts.operations.deliveries;
+    const read = async (input: TwoWaySliceInput) => {
+      const { edges, ...slice } = await list.run(member, { ...input, filter });
+      return { ...slice, edges, ids: edges.map(({ node }) => node.id) };
+    };
+    const forward: string[] = [];
+    for (let after: string | undefined, isMore = true; isMore; ) {
+      const { ids, edges, hasNextPage } = await read({ first: 100, after });
+      forward.push(...ids);
+      after = edges.at(-1)?.cursor;
+      isMore = hasNextPage;
+    }
+    expect(forward.length).toBe(await (await read({ first: 1 })).total());
+    const backward: string[] = [];
+    for (let before: string | undefined, isMore = true; isMore; ) {
+      const { ids, edges, hasPreviousPage, hasNextPage } = await read({ last: 100, before });
+      expect(hasNextPage).toBe(before !== undefined);
+      backward.unshift(...ids);
+      before = edges[0]?.cursor;
+      isMore = hasPreviousPage;
+    }
+    expect(backward).toEqual(forward);
   });
 
   it('do not change the result: it is the same without any index or count', async () => {

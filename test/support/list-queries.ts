@@ -116,6 +116,13 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     name: string,
     filter: Parameters<Operations['deliveries']['list']['run']>[1]['filter'],
   ) => sliced(`webhookDeliveries ${name}`.trim(), () => operations.deliveries.list.run(member, { filter }));
+  const lastDeliveries = (
+    name: string,
+    filter: Parameters<Operations['deliveries']['list']['run']>[1]['filter'],
+  ) =>
+    sliced(`webhookDeliveries from the end ${name}`.trim(), () =>
+      operations.deliveries.list.run(member, { filter, last: DEFAULT_PAGE }),
+    );
   const contacts = (name: string, filter: { search?: string; tag?: string }, page = 1) =>
     paged(
       `contacts ${name}`.trim(),
@@ -211,8 +218,20 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     deliveries('status=RETRYING', { status: 'retrying' }),
     deliveries('event=sms.failed', { event: 'sms.failed' }),
     deliveries('messageId', { messageId }),
+    lastDeliveries('', {}),
+    lastDeliveries('webhookId', { webhookId: rareWebhookId }),
+    lastDeliveries('status=SUCCESS', { status: 'success' }),
+    lastDeliveries('status=FAILED', { status: 'failed' }),
+    lastDeliveries('status=RETRYING', { status: 'retrying' }),
+    lastDeliveries('event=sms.sent', { event: 'sms.sent' }),
+    lastDeliveries('event=sms.failed', { event: 'sms.failed' }),
+    lastDeliveries('messageId', { messageId }),
     plain("webhooks' deliveries", async () => {
       const slices = await operations.deliveries.toEach.run(member, { webhookIds });
+      return [...slices.values()].reduce((sum, { edges }) => sum + edges.length, 0);
+    }),
+    plain("webhooks' deliveries from the end", async () => {
+      const slices = await operations.deliveries.toEach.run(member, { webhookIds, last: DEFAULT_PAGE });
       return [...slices.values()].reduce((sum, { edges }) => sum + edges.length, 0);
     }),
     plain(

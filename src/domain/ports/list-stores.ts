@@ -1,6 +1,6 @@
 import type { Environment } from '../caller.ts';
 import type { Channel, Message, MessageStatus, Recipient, TimelineEntry } from '../messages/message.ts';
-import type { KeyRange } from '../paging.ts';
+import type { TwoWayRange } from '../paging.ts';
 import type { DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
 
 /** Number of messages per channel that a text search reads: the newest in the time span of the filter. */
@@ -189,13 +189,17 @@ export interface DeliveryListStore {
     messageIds: readonly string[],
     limit: number,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Returns the account's deliveries, newest first. */
-  list(accountId: string, filter: DeliveryListFilter, range: KeyRange): Promise<readonly WebhookDelivery[]>;
-  /** Returns the deliveries to each of the account's endpoints, newest first. */
+  /** Returns the account's deliveries, newest first, or from the end of the list oldest first. */
+  list(
+    accountId: string,
+    filter: DeliveryListFilter,
+    range: TwoWayRange,
+  ): Promise<readonly WebhookDelivery[]>;
+  /** Returns the deliveries to each of the account's endpoints, in the same order. */
   listToEach(
     accountId: string,
     webhookIds: readonly string[],
-    range: KeyRange,
+    range: TwoWayRange,
   ): Promise<readonly WebhookDelivery[]>;
   /** Returns the account's deliveries with these ids, oldest first. `webhookId` restricts them to one endpoint. */
   findMany(

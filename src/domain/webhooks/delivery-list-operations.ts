@@ -3,7 +3,7 @@ import { ACCOUNT_ROLES, accountIdOf, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import { type Slice, type TwoWaySliceInput, twoWayRange, twoWaySliceOf, UUID_KEY } from '../paging.ts';
 import type { DeliveryCounts, DeliveryListFilter } from '../ports/list-stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from './event.ts';
@@ -23,13 +23,13 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       READ,
       async (
         caller,
-        input: SliceInput & { readonly filter?: GivenFilter | undefined },
+        input: TwoWaySliceInput & { readonly filter?: GivenFilter | undefined },
       ): Promise<Slice<WebhookDelivery>> => {
         const accountId = accountIdOf(caller);
         const filter = checkEvent(input.filter ?? {});
-        const range = keyRange(input, UUID_KEY);
+        const range = twoWayRange(input, UUID_KEY);
         const rows = shownDeliveries(caller, await stores.deliveryLists.list(accountId, filter, range));
-        return sliceOf(
+        return twoWaySliceOf(
           rows,
           range,
           (row) => row.id,
@@ -44,11 +44,11 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       READ,
       async (
         caller,
-        input: SliceInput & { readonly webhookIds: readonly string[] },
+        input: TwoWaySliceInput & { readonly webhookIds: readonly string[] },
       ): Promise<ReadonlyMap<string, Slice<WebhookDelivery>>> => {
         const accountId = accountIdOf(caller);
         const { webhookIds } = input;
-        const range = keyRange(input, UUID_KEY);
+        const range = twoWayRange(input, UUID_KEY);
         const found = await stores.deliveryLists.listToEach(accountId, webhookIds, range);
         const rows = shownDeliveries(caller, found);
         const groups = Map.groupBy(rows, (row) => row.webhookId);
@@ -58,7 +58,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
           return (await counts).get(id)?.total ?? 0;
         };
         const slice = (id: string) =>
-          sliceOf(
+          twoWaySliceOf(
             groups.get(id) ?? [],
             range,
             (row) => row.id,

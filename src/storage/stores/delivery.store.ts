@@ -1,5 +1,5 @@
 import type { Environment, Visibility } from '../../domain/caller.ts';
-import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
+import type { Page, PageRequest, TwoWayRange } from '../../domain/paging.ts';
 import type {
   CountedDeliveries,
   DeliveryCounts,
@@ -171,6 +171,11 @@ const OF_MESSAGE = statement(
   `SELECT * FROM (SELECT ${COLUMNS} ${MATCHING_OF_MESSAGE} OFFSET 0) f
    WHERE $7::uuid IS NULL OR f.id < $7 ORDER BY f.id DESC LIMIT $8`,
 );
+const OF_MESSAGE_FROM_END = statement(
+  'deliveries-of-message-from-end',
+  `SELECT * FROM (SELECT ${COLUMNS} ${MATCHING_OF_MESSAGE} OFFSET 0) f
+   WHERE $7::uuid IS NULL OR f.id > $7 ORDER BY f.id LIMIT $8`,
+);
 const COUNT_OF_MESSAGE = statement(
   'deliveries-count-of-message',
   `SELECT count(*) AS total ${MATCHING_OF_MESSAGE}`,
@@ -247,6 +252,11 @@ const HOURS = statement(
   `SELECT hour, sum(deliveries)::bigint AS count FROM ${COUNTED} AND ${MATCHING} AND hour <= $4
    GROUP BY hour HAVING sum(deliveries) > 0 ORDER BY hour DESC LIMIT $5`,
 );
+const HOURS_FROM_END = statement(
+  'delivery-hours-from-end',
+  `SELECT hour, sum(deliveries)::bigint AS count FROM ${COUNTED} AND ${MATCHING} AND hour >= $4
+   GROUP BY hour HAVING sum(deliveries) > 0 ORDER BY hour LIMIT $5`,
+);
 const TOTAL = statement(
   'delivery-total',
   `SELECT coalesce(sum(deliveries), 0)::bigint AS count FROM ${COUNTED} AND ${MATCHING}`,
@@ -266,21 +276,30 @@ const BY_STATUS = statement(
   'delivery-counts-by-status',
   `SELECT webhook_id, status, sum(deliveries)::bigint AS count FROM ${COUNTED} GROUP BY webhook_id, status`,
 );
+/** The same page read from the start of the list (newest first), or from its end (oldest first). */
+interface BothWays {
+  readonly fromStart: Statement;
+  readonly fromEnd: Statement;
+}
 /**
- * Returns a statement over the rows of `from`, which must have an index on (`key`, `id`). The conditions compare whole
+ * Returns statements over the rows of `from`, which must have an index on (`key`, `id`). The conditions compare whole
  * rows, so that the planner can use no other index.
  */
-function idsOver(name: string, from: string, id: string, key: string, value = 'w.id') {
-  return statement(
-    `delivery-ids${name}`,
-    `SELECT f.id FROM unnest($4::uuid[], $5::uuid[], $6::bigint[]) AS p (lowest, below, most)
-     CROSS JOIN unnest($1::uuid[]) AS w (id)
-     CROSS JOIN LATERAL (
-       SELECT ${id} AS id FROM ${from}
-       WHERE (${key}, ${id}) >= (${value}, p.lowest) AND (${key}, ${id}) < (${value}, p.below) AND ${MATCHING}
-       ORDER BY ${key.replaceAll(',', ' DESC,')} DESC, ${id} DESC LIMIT least(p.most, $7::bigint + $8::bigint)
-     ) f ORDER BY f.id DESC OFFSET $7 LIMIT $8`,
-  );
+function idsOver(name: string, from: string, id: string, key: string, value = 'w.id'): BothWays {
+  const reading = (suffix: string, direction: 'ASC' | 'DESC', beyond: '<' | '>') =>
+    statement(
+      `delivery-ids${name}${suffix}`,
+      `SELECT f.id FROM unnest($4::uuid[], $5::uuid[], $6::bigint[]) AS p (lowest, below, most)
+       CROSS JOIN unnest($1::uuid[]) AS w (id)
+       CROSS JOIN LATERAL (
+         SELECT ${id} AS id FROM ${from}
+         WHERE (${key}, ${id}) >= (${value}, p.lowest) AND (${key}, ${id}) < (${value}, p.below) AND ${MATCHING}
+           AND ($9::uuid IS NULL OR ${id} ${beyond} $9)
+         ORDER BY ${key.replaceAll(',', ` ${direction},`)} ${direction}, ${id} ${direction}
+         LIMIT least(p.most, $7::bigint + $8::bigint)
+       ) f ORDER BY f.id ${direction} OFFSET $7 LIMIT $8`,
+    );
+  return { fromStart: reading('', 'DESC', '<'), fromEnd: reading('-from-end', 'ASC', '>') };
 }
 const ALL = idsOver('', 'webhook_deliveries d', 'd.id', 'd.webhook_id');
 const RETRIED = idsOver(
@@ -487,28 +506,33 @@ export class PgDeliveryListStore implements DeliveryListStore {
   async list(
     accountId: string,
     filter: DeliveryListFilter,
-    { limit, after }: KeyRange,
+    range: TwoWayRange,
   ): Promise<readonly WebhookDelivery[]> {
     if (filter.messageId !== undefined) {
       const values = ofMessage(accountId, filter);
       if (!values) return [];
-      const rows = await this.#sql.queryOnDisk<DeliveryRow>(OF_MESSAGE, [...values, after ?? null, limit]);
-      return rows.map(mapRow);
+      const ofMessages = range.isBackward ? OF_MESSAGE_FROM_END : OF_MESSAGE;
+      const place = [startOf(range) ?? null, range.limit];
+      return (await this.#sql.queryOnDisk<DeliveryRow>(ofMessages, [...values, ...place])).map(mapRow);
     }
     const endpoints = await this.#endpoints(accountId, filter);
-    const ids = await idsBefore(this.#sql, endpoints, filter, after, limit);
-    return (await this.findMany(accountId, ids, undefined)).toReversed();
+    return this.#inOrder(accountId, await idsFrom(this.#sql, endpoints, filter, range), range);
   }
 
   async listToEach(
     accountId: string,
     webhookIds: readonly string[],
-    { limit, after }: KeyRange,
+    range: TwoWayRange,
   ): Promise<readonly WebhookDelivery[]> {
     const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds, null]);
     const endpoints = own.map(({ id }) => id);
-    const ids = await idsOfEachBefore(this.#sql, endpoints, after, limit);
-    return (await this.findMany(accountId, ids, undefined)).toReversed();
+    return this.#inOrder(accountId, await idsOfEachFrom(this.#sql, endpoints, range), range);
+  }
+
+  /** Returns the deliveries with these ids in the order of the range: newest first, or oldest first from the end. */
+  async #inOrder(accountId: string, ids: readonly string[], { isBackward }: TwoWayRange) {
+    const oldestFirst = await this.findMany(accountId, ids, undefined);
+    return isBackward ? oldestFirst : oldestFirst.toReversed();
   }
 
   /**
@@ -600,45 +624,51 @@ async function idsOfPart(
     total += hour.count;
   }
   if (indexed(filter) && part.skipped < SKIPPED_IN_INDEX) {
-    return { ids: await idsIn(sql, webhookIds, filter, [EVER], undefined, part), total };
+    return { ids: await idsIn(sql, webhookIds, filter, [EVER], part), total };
   }
   const within = { skipped: part.skipped - before, limit: part.limit };
-  return { ids: await idsIn(sql, webhookIds, filter, onPage.map(idsOf), undefined, within), total };
+  return { ids: await idsIn(sql, webhookIds, filter, onPage.map(idsOf), within), total };
 }
 
-/** Returns the ids of the newest `limit` matching deliveries that are older than the delivery `before`. */
-async function idsBefore(
+/** Returns the delivery next to which the range starts. Undefined if it starts at the start or the end of the list. */
+function startOf({ isBackward, after, before }: TwoWayRange): string | undefined {
+  return isBackward ? before : after;
+}
+
+/** Returns the ids of the matching deliveries in the range, the nearest first. */
+async function idsFrom(
   sql: Sql,
   webhookIds: readonly string[],
   filter: DeliveryFilter,
-  before: string | undefined,
-  limit: number,
+  range: TwoWayRange,
 ): Promise<readonly string[]> {
+  const { limit } = range;
+  const part = { skipped: 0, limit };
   if (indexed(filter) || (filter.status === undefined && filter.event === undefined)) {
-    return idsIn(sql, webhookIds, filter, [EVER], before, { skipped: 0, limit });
+    return idsIn(sql, webhookIds, filter, [EVER], part, range);
   }
-  const newest = before === undefined ? undefined : hourOfUuid(before);
-  const hours = await hourCounts(sql, webhookIds, filter, newest, limit + 1);
+  const start = startOf(range);
+  const nearest = start === undefined ? undefined : hourOfUuid(start);
+  const hours = await hourCounts(sql, webhookIds, filter, nearest, limit + 1, range.isBackward);
   let sure = 0;
   const wanted = hours.filter(({ hour, count }) => {
     if (sure >= limit) return false;
-    // Some deliveries of that hour are newer than `before`, and their number is unknown. So do not add the count of
-    // that hour.
-    if (hour.getTime() !== newest?.getTime()) sure += count;
+    // Some deliveries of that hour are on the other side of the start, and their number is unknown. So do not add the
+    // count of that hour.
+    if (hour.getTime() !== nearest?.getTime()) sure += count;
     return true;
   });
-  return idsIn(sql, webhookIds, filter, wanted.map(idsOf), before, { skipped: 0, limit });
+  return idsIn(sql, webhookIds, filter, wanted.map(idsOf), part, range);
 }
 
-/** Returns the ids of the newest `limit` deliveries of each webhook that are older than the delivery `before`. */
-async function idsOfEachBefore(
+/** Returns the ids of the deliveries of each webhook in the range, the nearest first. */
+async function idsOfEachFrom(
   sql: Sql,
   webhookIds: readonly string[],
-  before: string | undefined,
-  limit: number,
+  range: TwoWayRange,
 ): Promise<readonly string[]> {
-  const part = { skipped: 0, limit: limit * webhookIds.length };
-  return idsIn(sql, webhookIds, {}, [{ ...EVER, most: limit }], before, part);
+  const part = { skipped: 0, limit: range.limit * webhookIds.length };
+  return idsIn(sql, webhookIds, {}, [{ ...EVER, most: range.limit }], part, range);
 }
 
 /** Returns the number of matching deliveries. */
@@ -654,8 +684,8 @@ async function countsByStatus(sql: Sql, webhookIds: readonly string[]) {
   ]);
 }
 
-/** Returns the statement on an index that has the matching deliveries and few others. Undefined if there is none. */
-function indexed({ status, event }: DeliveryFilter): Statement | undefined {
+/** Returns the statements on an index that has the matching deliveries and few others. Undefined if there is none. */
+function indexed({ status, event }: DeliveryFilter): BothWays | undefined {
   if (status === 'failed') return HAVE_FAILED;
   if (status === 'retrying') return RETRIED;
   return event === undefined || COMMON_EVENTS.includes(event) ? undefined : RARE;
@@ -665,15 +695,17 @@ function matching(webhookIds: readonly string[], { status, event }: DeliveryFilt
   return [webhookIds, status ?? null, event ?? null];
 }
 
+/** Returns the hours that have matching deliveries: from `nearest` back, or from it on if `isBackward`. */
 function hourCounts(
   sql: Sql,
   webhookIds: readonly string[],
   filter: DeliveryFilter,
-  newest: Date | undefined,
+  nearest: Date | undefined,
   limit: number | null,
+  isBackward = false,
 ) {
-  const values = [...matching(webhookIds, filter), newest ?? 'infinity', limit];
-  return sql.queryOnDisk<HourCount>(HOURS, values);
+  const [hours, start] = isBackward ? [HOURS_FROM_END, '-infinity'] : [HOURS, 'infinity'];
+  return sql.queryOnDisk<HourCount>(hours, [...matching(webhookIds, filter), nearest ?? start, limit]);
 }
 
 async function idsIn(
@@ -681,17 +713,21 @@ async function idsIn(
   webhookIds: readonly string[],
   filter: DeliveryFilter,
   ranges: readonly IdRange[],
-  before: string | undefined,
   { skipped, limit }: Part,
+  page?: TwoWayRange,
 ): Promise<readonly string[]> {
   if (ranges.length === 0) return [];
-  const rows = await sql.query<{ id: string }>(indexed(filter) ?? ALL, [
+  const start = page && startOf(page);
+  const isBackward = page?.isBackward === true;
+  const { fromStart, fromEnd } = indexed(filter) ?? ALL;
+  const rows = await sql.query<{ id: string }>(isBackward ? fromEnd : fromStart, [
     ...matching(webhookIds, filter),
-    ranges.map(({ lowest }) => lowest),
-    ranges.map(({ below }) => (before === undefined || below < before ? below : before)),
+    ranges.map(({ lowest }) => (isBackward && start !== undefined && start > lowest ? start : lowest)),
+    ranges.map(({ below }) => (!isBackward && start !== undefined && start < below ? start : below)),
     ranges.map(({ most }) => most),
     skipped,
     limit,
+    start ?? null,
   ]);
   return rows.map(({ id }) => id);
 }
