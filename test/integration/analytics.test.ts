@@ -183,7 +183,12 @@ describe('analytics', () => {
     });
     await agrees(accountId);
     await sql.query('UPDATE deferred_refunds SET due_at = now() WHERE account_id = $1', [accountId]);
+    const ended = new AbortController();
+    const watch = await gateway.parts.live.watch(accountId, ['message'], ended.signal);
     expect(await inTransaction((tx) => settleRefunds(tx, 10, new Date()))).toBe(1);
+    // The refund changes the balance, which live updates show.
+    await eventually(() => watch.waiting === 1);
+    ended.abort();
     await agrees(accountId);
 
     // A fold that is rolled back changes no figure.

@@ -178,6 +178,10 @@ export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<n
   const refunded = await tx.accounts.credit(due.map((refund) => refundEntry(refund, now)));
   tx.measurements.refunded(refunded.length);
   await tx.analytics.countRefunds(refunded);
+  tx.announceLive(
+    'message',
+    due.map(({ accountId, messageId }) => ({ accountId, id: messageId })),
+  );
   await explainSettled(
     tx,
     due.map(({ messageId }) => messageId),
