@@ -4,8 +4,9 @@
  * - `event stream`: GraphQL over SSE, in distinct connections mode.
  * - `multipart`: Apollo's protocol for subscriptions over HTTP.
  */
-import { getOperationAST, OperationTypeNode, parse } from 'graphql';
+import { getOperationAST, type OperationDefinitionNode, OperationTypeNode, parse } from 'graphql';
 import { LIMITS } from './limits.ts';
+import { isLive } from './live-query.ts';
 
 export type AnswerForm = 'json' | 'event stream' | 'multipart';
 
@@ -57,15 +58,25 @@ export function namesGraphql(accept: string | undefined): boolean {
  * proportion to the document's length.
  */
 export function isSubscription(parameters: unknown): boolean {
+  return operationWith('subscription', parameters)?.operation === OperationTypeNode.SUBSCRIPTION;
+}
+
+/** True if the parameters of a request ask for a query with `@live`. Otherwise as `isSubscription`. */
+export function isLiveQuery(parameters: unknown): boolean {
+  const operation = operationWith('live', parameters);
+  return operation?.operation === OperationTypeNode.QUERY && isLive(operation);
+}
+
+/** Returns the operation of a request. Undefined if its document does not contain `word`, or cannot be parsed. */
+function operationWith(word: string, parameters: unknown): OperationDefinitionNode | null | undefined {
   const { query, operationName } = Object(parameters) as { query?: unknown; operationName?: unknown };
-  // Search for the word `subscription` first. Most requests do not contain it, and need not be parsed here.
-  if (typeof query !== 'string' || !query.includes('subscription')) return false;
+  // Search for the word first. Most requests do not contain it, and need not be parsed here.
+  if (typeof query !== 'string' || !query.includes(word)) return undefined;
   try {
     const document = parse(query, { maxTokens: LIMITS.tokens, noLocation: true });
-    const name = typeof operationName === 'string' ? operationName : undefined;
-    return getOperationAST(document, name)?.operation === OperationTypeNode.SUBSCRIPTION;
+    return getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

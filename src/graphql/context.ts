@@ -1,4 +1,4 @@
-import type { Budgets } from '../domain/accounts/budgets.ts';
+import type { Budgets, Payer } from '../domain/accounts/budgets.ts';
 import type { Client, Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { DryRun, DryRuns } from '../domain/dry-run.ts';
@@ -133,6 +133,11 @@ export function inspectingContext(
 function callerOf({ auth, client }: Pick<GraphqlContext, 'auth' | 'client'>): Caller {
   const from = { address: shownClient(client.address), device: deviceOf(client.userAgent) };
   return { ...sessionOf({ auth }).caller, from };
+}
+
+/** Returns whose budget pays for the request. */
+export function payerOf({ auth, client }: Pick<GraphqlContext, 'auth' | 'client'>): Payer {
+  return { session: auth.session, client: client.address };
 }
 
 /** Returns the session of the request. Throws `unauthorized` if there is none. */

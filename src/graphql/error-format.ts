@@ -84,6 +84,15 @@ export function refusalOf(
   return refused && isDone ? doneButUnread(undefined, refused) : refused;
 }
 
+/** Returns the first error that is an outage. Undefined if there is none. */
+export function outageIn(
+  errors: readonly GraphQLError[],
+  faultOf: (error: unknown) => DomainError | undefined,
+): DomainError | undefined {
+  const known = errors.map((error) => refusalOf(error, faultOf));
+  return known.find((refused) => refused?.code === 'service_unavailable');
+}
+
 /** True if the error is unexpected, so that it must be logged and its text must be hidden. */
 export function isUnforeseen(
   error: GraphQLError,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createSourceEventStream,
   type ExecutionResult,
@@ -8,12 +9,14 @@ import {
 import type { Session, Sessions } from '../domain/accounts/sessions.ts';
 import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import { REFETCH, type Shown } from '../domain/live/watch.ts';
+import type { LiveKind } from '../domain/ports/changes.ts';
 import { outsideReadScopes, ReadScope, withinReadScope } from '../runtime/read-scope.ts';
-import { createContext, type GraphqlContext } from './context.ts';
+import { createContext, type GraphqlContext, payerOf } from './context.ts';
 import type { PointBudgets } from './cost.ts';
-import { earlyRefusal } from './error-format.ts';
+import { earlyRefusal, outageIn } from './error-format.ts';
 import type { ResultStream } from './event-stream.ts';
-import { readSubscription } from './subscription-request.ts';
+import type { PersistedDocuments } from './persisted-documents.ts';
+import { type Asked, readSubscription } from './subscription-request.ts';
 import { TimeShare } from './time-share.ts';
 
 const STREAMS_OF_A_SESSION = 20;
@@ -34,8 +37,11 @@ interface Options {
   readonly schema: GraphQLSchema;
   readonly sessions: Sessions;
   readonly budgets: PointBudgets;
+  readonly documents: Pick<PersistedDocuments, 'knows'>;
   /** Converts a result into the form that the caller sees. */
   readonly tell: (result: ExecutionResult, requestId: string) => FormattedExecutionResult;
+  /** Returns the refusal for an infrastructure fault. Undefined for any other error. */
+  readonly faultOf: (error: unknown) => DomainError | undefined;
   /** Returns the refusal for an error. */
   readonly refusalOf: (error: unknown, requestId: string) => DomainError;
 }
@@ -73,21 +79,19 @@ export class EventStreams {
   }
 
   async #serve(stream: ResultStream, parts: GraphqlContext, body: unknown): Promise<void> {
-    const { schema, refusalOf, budgets } = this.#options;
+    const { schema, documents, refusalOf, budgets } = this.#options;
     const tell = (result: ExecutionResult) => this.#options.tell(result, parts.requestId);
     try {
       const { bill } = parts;
-      const asked = readSubscription(schema, body, bill);
-      if ('errors' in asked) return stream.complete(tell(asked));
-      await bill.charge(
-        budgets,
-        { session: parts.auth.session, client: parts.client.address },
-        parts.isCostOnly,
-      );
+      const read = readSubscription(schema, body, bill, documents);
+      if ('errors' in read) return stream.complete(tell(read));
+      const { asked, kinds } = read;
+      await bill.charge(budgets, payerOf(parts), parts.isCostOnly);
       if (parts.isCostOnly)
         return stream.complete({ data: null, extensions: { cost: bill.settle(budgets) } });
       const refused = parts.auth.session && this.#admit(stream, parts.auth.session);
       if (refused) return stream.complete(earlyRefusal(refusalOf(refused, parts.requestId)));
+      if (kinds) return await this.#serveLive(stream, parts, asked, kinds);
       const fresh = () => createContext(parts);
       const source = await createSourceEventStream({ ...asked, contextValue: fresh() });
       if (stream.closed.aborted) return;
@@ -120,6 +124,51 @@ export class EventStreams {
       else stream.complete(earlyRefusal(refused));
     } finally {
       this.#open.delete(stream);
+    }
+  }
+
+  /** Runs a query at once, and after each change of these kinds. Sends its results that differ from the one before. */
+  async #serveLive(
+    stream: ResultStream,
+    parts: GraphqlContext,
+    asked: Asked,
+    kinds: readonly LiveKind[],
+  ): Promise<void> {
+    const { budgets, tell, faultOf } = this.#options;
+    const commits = await parts.run(parts.operations.live.commits, { kinds, signal: stream.closed });
+    stream.open();
+    let paid: GraphqlContext | undefined = parts;
+    let last: string | undefined;
+    for await (const _ of commits) {
+      const contextValue: GraphqlContext = paid ?? (await this.#pay(stream, parts));
+      paid = undefined;
+      const result = await this.#showing.run(async () => execute({ ...asked, contextValue }));
+      const cost = contextValue.bill.settle(budgets);
+      // The client disconnected, which aborted the read. Do not log that as a fault.
+      if (stream.closed.aborted) return;
+      const outage = outageIn(result.errors ?? [], faultOf);
+      if (outage) throw outage;
+      const told = tell(result, parts.requestId);
+      const content = JSON.stringify([told.data, told.errors]);
+      if (content !== last) await stream.next({ ...told, extensions: { cost } });
+      last = content;
+    }
+    stream.complete();
+  }
+
+  /** Returns a context for another run that is paid from the budget. Waits while the budget has too few points. */
+  async #pay(stream: ResultStream, parts: GraphqlContext): Promise<GraphqlContext> {
+    for (;;) {
+      const context = createContext(parts);
+      context.bill.requested = parts.bill.requested;
+      try {
+        await context.bill.charge(this.#options.budgets, payerOf(parts), false);
+        return context;
+      } catch (error) {
+        if (!(error instanceof DomainError) || error.code !== 'rate_limit_exceeded') throw error;
+        const seconds = error.retryAfterSeconds ?? 1;
+        await sleep(seconds * 1_000, undefined, { signal: stream.closed, ref: false });
+      }
     }
   }
 

@@ -32,8 +32,10 @@ export interface Named {
  */
 export class PersistedDocuments {
   readonly #listed: ReadonlyMap<string, string>;
-  /** Hashes of the documents that sessions may run. Undefined if sessions may run any document. */
-  readonly #only: ReadonlySet<string> | undefined;
+  /** Hashes of the listed documents and of the console's documents. */
+  readonly #own: ReadonlySet<string>;
+  /** True if sessions may run only these documents. */
+  readonly #isExclusive: boolean;
   readonly #registered = new LRUCache<string, string>({
     max: MAX_DOCUMENTS,
     maxSize: MAX_CHARACTERS,
@@ -43,8 +45,8 @@ export class PersistedDocuments {
   /** With `isExclusive`, sessions may run only the listed documents and the console's documents. */
   constructor(listed: ReadonlyMap<string, string> | undefined, isExclusive: boolean) {
     this.#listed = listed ?? new Map();
-    if (listed && isExclusive)
-      this.#only = new Set([...CONSOLE_DOCUMENTS, ...[...listed.values()].map(hashOf)]);
+    this.#own = new Set([...CONSOLE_DOCUMENTS, ...[...this.#listed.values()].map(hashOf)]);
+    this.#isExclusive = listed !== undefined && isExclusive;
   }
 
   /**
@@ -79,7 +81,13 @@ export class PersistedDocuments {
    * same request. Otherwise the answer could select anything that the person may read.
    */
   servesSessions(text: string | undefined): boolean {
-    return !this.#only || (text !== undefined && this.#only.has(hashOf(text)));
+    return !this.#isExclusive || (text !== undefined && this.#own.has(hashOf(text)));
+  }
+
+  /** True if the document is listed or the console's, or if a client has registered it. */
+  knows(text: string): boolean {
+    const hash = hashOf(text);
+    return this.#own.has(hash) || this.#registered.has(hash);
   }
 }
 

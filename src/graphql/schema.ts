@@ -26,6 +26,7 @@ import { HoldResolver } from './hold.graphql.ts';
 import { LimitsResolver } from './limits.graphql.ts';
 import { boundLists } from './list-bound.ts';
 import { LiveResolver, LiveUpdatesResolver, UsageTickResolver } from './live.graphql.ts';
+import { withLiveDirective } from './live-query.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
 import { printErrors, withErrorsDirective } from './mutation-errors.ts';
@@ -129,7 +130,8 @@ function buildSchema(): GraphQLSchema {
     // schema/, so the check would find nothing new.
     skipCheck: true,
   });
-  return countCosts(nameArguments(beginDryRuns(makeAccountRoot(boundLists(withErrorsDirective(schema))))));
+  const directed = withLiveDirective(withErrorsDirective(schema));
+  return countCosts(nameArguments(beginDryRuns(makeAccountRoot(boundLists(directed)))));
 }
 
 /** Returns the sorted schema as text. It is committed as schema/schema.graphql. */

@@ -17,7 +17,7 @@ import {
   NoSchemaIntrospectionCustomRule,
   validate,
 } from 'graphql';
-import type { Budgets, Payer } from '../domain/accounts/budgets.ts';
+import type { Budgets } from '../domain/accounts/budgets.ts';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
 import { refusal } from '../domain/caller.ts';
 import type { DryRuns } from '../domain/dry-run.ts';
@@ -38,8 +38,8 @@ import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { ReadScope, withinReadScope } from '../runtime/read-scope.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
-import { type AnswerForm, answerFormOf, isSubscription, namesGraphql } from './answer-form.ts';
-import { createContext, type GraphqlContext, sessionOf } from './context.ts';
+import { type AnswerForm, answerFormOf, isLiveQuery, isSubscription, namesGraphql } from './answer-form.ts';
+import { createContext, type GraphqlContext, payerOf, sessionOf } from './context.ts';
 import { docUrlOf } from './error-codes.ts';
 import {
   domainErrorOf,
@@ -48,6 +48,7 @@ import {
   isUnforeseen,
   markDone,
   markValueErrors,
+  outageIn,
   refusalOf,
   statusOf,
 } from './error-format.ts';
@@ -262,9 +263,12 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
       response.status(status).json(earlyRefusal(refused));
     }
   }
-  /** Runs an operation and sends its results to `results`. A query or mutation sends one result, as in graphql-sse. */
+  /**
+   * Runs an operation and sends its results to `results`. A mutation, and a query without `@live`, sends one result, as
+   * in graphql-sse.
+   */
   async function stream(results: ResultStream, context: GraphqlContext, body: unknown): Promise<void> {
-    if (isSubscription(body)) {
+    if (isSubscription(body) || isLiveQuery(body)) {
       refuseLongSubscription(body);
       await streams.serve(results, context, body);
     } else {
@@ -491,15 +495,6 @@ function noteRefused(
   if (gravest) refusals.note(gravest);
 }
 
-/** Returns the first error that is an outage. Undefined if there is none. */
-function outageIn(
-  errors: readonly GraphQLError[],
-  faultOf: GraphqlOptions['faultOf'],
-): DomainError | undefined {
-  const known = errors.map((error) => refusalOf(error, faultOf));
-  return known.find((refused) => refused?.code === 'service_unavailable');
-}
-
 /** Logs unexpected errors. Adds the request id to them, which is all that the caller sees of such an error. */
 function noteUnforeseen(
   errors: readonly GraphQLError[],
@@ -574,10 +569,6 @@ function guard({
       };
     },
   };
-}
-
-function payerOf({ auth, client }: Pick<GraphqlContext, 'auth' | 'client'>): Payer {
-  return { session: auth.session, client: client.address };
 }
 
 /** Adds an HTTP status to a domain error that refuses a whole operation. */

@@ -8,19 +8,35 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
+import type { LiveKind } from '../domain/ports/changes.ts';
 import type { Bill } from './cost.ts';
 import { badUserInput, markValueErrors } from './error-format.ts';
 import { checkLimits, LIMITS, VALIDATION } from './limits.ts';
+import { isLive, liveKindsOf } from './live-query.ts';
+import type { PersistedDocuments } from './persisted-documents.ts';
 
-type Asked = Required<Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>> &
+const UNKNOWN_DOCUMENT =
+  'A query with @live runs only from a document that the server knows. Send its hash too, as for persisted queries.';
+
+export type Asked = Required<Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>> &
   Pick<ExecutionArgs, 'operationName'>;
 
-/** Parses and validates a subscription like any other operation. Returns its errors if it is refused. */
+interface Read {
+  readonly asked: Asked;
+  /** The kinds of changes after which a query with `@live` runs again. Undefined for a subscription. */
+  readonly kinds: readonly LiveKind[] | undefined;
+}
+
+/**
+ * Parses and validates a subscription, or a query with `@live`, like any other operation. Returns its errors if it is
+ * refused.
+ */
 export function readSubscription(
   schema: GraphQLSchema,
   body: unknown,
   bill: Bill,
-): Asked | { readonly errors: readonly GraphQLError[] } {
+  documents: Pick<PersistedDocuments, 'knows'>,
+): Read | { readonly errors: readonly GraphQLError[] } {
   try {
     const { query, operationName, variables } = parametersOf(body);
     const document = parseDocument(query);
@@ -31,7 +47,9 @@ export function readSubscription(
     if (!operation)
       throw refusal('Name one of the operations of the document.', 'OPERATION_RESOLUTION_FAILURE');
     checkLimits(schema, document, operation, variables, bill);
-    return { schema, document, operationName, variableValues: variables };
+    const kinds = isLive(operation) ? liveKindsOf(schema, document, operation) : undefined;
+    if (kinds && !documents.knows(query)) throw refusal(UNKNOWN_DOCUMENT, 'BAD_REQUEST');
+    return { asked: { schema, document, operationName, variableValues: variables }, kinds };
   } catch (error) {
     if (error instanceof GraphQLError) return { errors: [error] };
     throw error;

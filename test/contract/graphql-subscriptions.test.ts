@@ -1,11 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Budgets } from '../../src/domain/accounts/budgets.ts';
 import { announceLive } from '../../src/storage/postgres/pg-live.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { graphql, signIn } from '../support/graphql.ts';
-import { type Subscription, subscribe } from '../support/live.ts';
+import { codesOf, graphql, signIn, signInOperator } from '../support/graphql.ts';
+import { askStream, hashed, type Subscription, subscribe } from '../support/live.ts';
 import { countStatements } from '../support/statements.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -251,6 +252,94 @@ describe('live updates', () => {
     const told = shownBy(sandbox);
     expect(new Set(told.map(({ balance }) => balance)).size).toBe(told.length);
     expect(told).toEqual(told.map(({ at, day, balance }) => ({ at, day, balance, ...NOTHING_SENT })));
+  });
+
+  describe('of a query with @live (R444)', () => {
+    const COUNTS = `query Counts($to: DateTime) @live {
+      messages(first: 1, filter: { to: $to }) { totalCount } viewer { account { balance } } }`;
+    const ask = async (query: string, as: string) => {
+      const live = await subscribe(gateway, as, query, {}, hashed(query));
+      open.push(live);
+      return live;
+    };
+    const totals = (live: Subscription) => live.events.map(({ data }) => data?.messages.totalCount);
+
+    it('come at once, and after each commit that changes the answer, at most once a second', async () => {
+      const own = await gateway.createAccount(100_000);
+      const as = await signIn(gateway, own);
+      const live = await ask(COUNTS, as);
+      await eventually(() => live.events.length === 1);
+      expect(live.events[0]).toMatchObject({
+        data: { messages: { totalCount: 0 } },
+        extensions: { cost: {} },
+      });
+      const startedAt = performance.now();
+      for (let i = 0; i < 20; i++) await send(`live ${i}`, own.key);
+      await eventually(() => totals(live).at(-1) === 20);
+      expect(live.events.length).toBeLessThanOrEqual((performance.now() - startedAt) / 1_000 + 2);
+      // A commit that leaves the answer as it is sends nothing. The change after it is seen all the same.
+      const before = live.events.length;
+      await touch(['01939f5e-7a00-7000-8000-000000000001'], own.accountId);
+      await send('of another account');
+      const system = { kind: 'system', name: 'test' } as const;
+      await gateway.parts.operations.accounts.topUp.run(system, { accountId: own.accountId, amount: 7 });
+      const balance = live.events.at(-1)?.data?.viewer.account.balance;
+      await eventually(() => live.events.at(-1)?.data?.viewer.account.balance === balance + 7);
+      expect(live.events).toHaveLength(before + 1);
+      live.stop();
+      await eventually(() => gateway.parts.live.size === 0);
+    });
+
+    it('come after changes of keys, webhooks and people, whose audit entry announces them', async () => {
+      const live = await ask(
+        'query Keys @live { apiKeys { name } webhooks { url } members { email } }',
+        token,
+      );
+      await eventually(() => live.events.length === 1);
+      const create = `mutation { createApiKey(input: { name: "live", scopes: [SEND_SMS], environment: SANDBOX }) { key } }`;
+      await graphql(gateway, create, { token });
+      await eventually(() => JSON.stringify(live.events.at(-1)?.data?.apiKeys).includes('"live"'));
+    });
+
+    it('pay for each run, and wait while the budget has too few points', async () => {
+      const live = await ask(COUNTS, token);
+      await eventually(() => live.events.length === 1);
+      const first = live.events[0]?.extensions.cost;
+      const refusals = jest
+        .spyOn(Budgets.prototype, 'takePoints')
+        .mockResolvedValueOnce({ isAllowed: false, remaining: 0, resetAt: new Date(), retryAfterSeconds: 1 });
+      await send('paid', account.sandboxKey);
+      await eventually(() => live.events.length === 2);
+      expect(refusals.mock.calls.length).toBeGreaterThanOrEqual(2);
+      refusals.mockRestore();
+      expect(live.events[1]?.extensions.cost.remaining).toBeLessThanOrEqual(first.remaining - first.used);
+    });
+
+    it('are refused for other documents, operators, and fields whose changes are not announced', async () => {
+      const codes = async (query: string, as = token, extensions: object = hashed(query)) =>
+        codesOf(await askStream(gateway, query, { token: as, extensions }));
+      const unknown = 'query Unknown @live { messages { totalCount } }';
+      expect(await codes(unknown, token, {})).toEqual(['BAD_REQUEST']);
+      for (const fields of [
+        'contacts { totalCount }',
+        'messages { nodes { apiKey { lastUsedAt } } }',
+        'permissions',
+        'viewer { account { analytics(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z") { at } } }',
+        '__typename',
+      ]) {
+        expect([fields, await codes(`query Refused @live { ${fields} }`)]).toEqual([
+          fields,
+          ['GRAPHQL_VALIDATION_FAILED'],
+        ]);
+      }
+      expect(await codes(COUNTS, await signInOperator(gateway))).toEqual(['FORBIDDEN']);
+      expect(await codes(COUNTS, 'nobody')).toEqual(['UNAUTHENTICATED']);
+    });
+
+    it('come once to a client that takes no stream', async () => {
+      const answer = await graphql(gateway, COUNTS, { token });
+      expect(answer.body.data.messages.totalCount).toEqual(expect.any(Number));
+    });
   });
 
   it('work in every process for changes by any process', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FormattedExecutionResult } from 'graphql';
 import { createClient } from 'graphql-sse';
 import type { Answer, TestGateway } from './gateway.ts';
@@ -6,6 +7,8 @@ export interface LiveEvent {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the event holds
   readonly data?: Record<string, any> | null;
   readonly errors?: FormattedExecutionResult['errors'];
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly extensions?: any;
 }
 
 export interface Subscription {
@@ -16,12 +19,19 @@ export interface Subscription {
   stop(): void;
 }
 
+/** Returns the extensions of a request that also names its document by the hash. */
+export function hashed(query: string) {
+  const sha256Hash = createHash('sha256').update(query).digest('hex');
+  return { persistedQuery: { version: 1, sha256Hash } };
+}
+
 /** Subscribes with the client of graphql-sse. Resolves when the gateway has answered. */
 export async function subscribe(
   gateway: Pick<TestGateway, 'url'>,
   token: string | undefined,
   query: string,
   variables: Record<string, unknown> = {},
+  extensions: Record<string, unknown> = {},
 ): Promise<Subscription> {
   const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   const { promise: connected, resolve } = Promise.withResolvers<void>();
@@ -29,7 +39,7 @@ export async function subscribe(
   const events: LiveEvent[] = [];
   let end: unknown;
   const stop = client.subscribe(
-    { query, variables },
+    { query, variables, extensions },
     {
       next: (event) => void events.push(event as LiveEvent),
       error: (error) => {
@@ -99,7 +109,13 @@ export async function openSharedStream(gateway: Pick<TestGateway, 'url'>, token:
 export async function askStream(
   gateway: Pick<TestGateway, 'url'>,
   query: string,
-  options: { token?: string | undefined; variables?: object; path?: string; headers?: object } = {},
+  options: {
+    token?: string | undefined;
+    variables?: object;
+    extensions?: object;
+    path?: string;
+    headers?: object;
+  } = {},
 ): Promise<Answer> {
   const abort = new AbortController();
   const response = await fetch(gateway.url + (options.path ?? '/graphql/stream'), {
@@ -110,7 +126,7 @@ export async function askStream(
       ...(options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` }),
       ...options.headers,
     },
-    body: JSON.stringify({ query, variables: options.variables }),
+    body: JSON.stringify({ query, variables: options.variables, extensions: options.extensions }),
     signal: abort.signal,
   });
   const { status, headers } = response;

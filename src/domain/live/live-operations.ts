@@ -8,7 +8,7 @@ import type { Message } from '../messages/message.ts';
 import { checkSearch, readFilter } from '../messages/message-list-operations.ts';
 import { STALE_MS } from '../messages/provider-health.ts';
 import { operation } from '../operation.ts';
-import { NO_ACCOUNT } from '../ports/changes.ts';
+import { type LiveKind, NO_ACCOUNT } from '../ports/changes.ts';
 import type { MessageListFilter } from '../ports/list-stores.ts';
 import type { PublishedStatus } from '../ports/routing.ts';
 import type { UsageRow } from '../usage/usage.ts';
@@ -130,6 +130,23 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       async (_caller, { signal }: Until): Promise<AsyncGenerator<Shown<readonly PublishedStatus[]>>> => {
         const read = () => stores.providerHealth.publishedSince(new Date(clock.now().getTime() - STALE_MS));
         return deliverReports(await live.watch(NO_ACCOUNT, ['provider'], signal), read, await read());
+      },
+    ),
+
+    /**
+     * Delivers that something of these kinds changed in the account, at most once a second. Delivers at once for the
+     * first time, so that the subscriber reads then, too.
+     */
+    commits: operation(
+      'query.watch',
+      READ,
+      async (
+        caller,
+        input: Until & { readonly kinds: readonly LiveKind[] },
+      ): Promise<AsyncGenerator<Shown<readonly string[]>>> => {
+        const watch = await live.watch(accountIdOf(caller), input.kinds, input.signal);
+        watch.note(undefined);
+        return watch.changes(TICKS);
       },
     ),
 
