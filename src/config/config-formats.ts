@@ -13,14 +13,14 @@ export const list = (value: string) =>
     .filter((item) => item !== '');
 
 /** A whole number from `least` to `most`, both included. */
-export const whole = (least: number, most: number) =>
-  z
+export const whole = (least: number, most: number) => {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z
     .string()
-    .regex(/^[0-9]{1,9}$/, { error: `must be a whole number from ${least} to ${most}` })
+    .regex(/^[0-9]{1,15}$/, { error })
     .transform(Number)
-    .refine((value) => value >= least && value <= most, {
-      error: `must be a whole number from ${least} to ${most}`,
-    });
+    .refine((value) => value >= least && value <= most, { error });
+};
 
 /** A fraction from 0 to 1, such as 0.01. */
 export const share = z

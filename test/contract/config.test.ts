@@ -101,6 +101,7 @@ describe('values', () => {
         SMS_ROUTES: '256=smpp://id:pw@a:2775?window=50|simulator:,+2567=simulator:,*=smpps://id:pw@b',
         EMAIL_URL: 'smtp://u:p,w@a:587|smtps://b',
         EMAIL_FROM: 'ACME <mail@Example.com>',
+        RATE_LIMIT_POINTS_PER_MINUTE: '1000000000',
       }),
     ).toMatchObject({
       isApi: false,
@@ -117,6 +118,7 @@ describe('values', () => {
       ],
       emailUrls: ['smtp://u:p,w@a:587', 'smtps://b'],
       emailFrom: '"ACME" <mail@example.com>',
+      rateLimits: { pointsPerMinute: 1_000_000_000 },
     });
   });
 
@@ -200,6 +202,11 @@ describe('a bad value (R241)', () => {
     ['DATABASE_POOL_SIZE', '3', 'is "3", but must be a whole number from 4 to 100'],
     ['RATE_LIMIT_PER_SECOND', '-1', 'is "-1", but must be a whole number from 0 to 1000000'],
     ['RATE_LIMIT_SESSION_PER_MINUTE', '0', 'is "0", but must be a whole number from 1 to 1000000'],
+    [
+      'RATE_LIMIT_POINTS_PER_MINUTE',
+      '1000000001',
+      'is "1000000001", but must be a whole number from 1 to 1000000000',
+    ],
     ['RATE_LIMIT_WEBHOOKS_PER_MINUTE', '1.5', 'is "1.5", but must be a whole number from 1 to 1000000'],
     ['SMS_ROUTES', '*=carrier-pigeon:', 'must be a comma list of PREFIX=URL[|URL…]'],
     ['SMS_ROUTES', '*=simulator:foo', 'must be a comma list of PREFIX=URL[|URL…]'],
