@@ -23,12 +23,12 @@ describe("dashboards' reads (R281)", () => {
     await gateway?.stop();
   });
 
-  /** Runs `work` while a lock prevents every read of contacts. */
-  async function withoutContacts(work: () => Promise<void>): Promise<void> {
+  /** Runs `work` while a lock prevents every read of the table. */
+  async function withoutTable(table: string, work: () => Promise<void>): Promise<void> {
     const blocker = new pg.Client({ connectionString: gateway.database.url });
     await blocker.connect();
     try {
-      await blocker.query('BEGIN; LOCK TABLE contacts IN ACCESS EXCLUSIVE MODE');
+      await blocker.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
       await work();
     } finally {
       await blocker.end();
@@ -45,7 +45,7 @@ describe("dashboards' reads (R281)", () => {
 
   it('are cancelled when the client goes away', async () => {
     const token = await signIn(gateway, account);
-    await withoutContacts(async () => {
+    await withoutTable('contacts', async () => {
       using counted = countStatements();
       const client = new AbortController();
       const asked = fetch(`${gateway.url}/graphql`, {
@@ -64,9 +64,27 @@ describe("dashboards' reads (R281)", () => {
     expect((await graphql(gateway, CONTACTS, { token })).body).toEqual({ data: { contacts: { nodes: [] } } });
   });
 
+  it('of a snapshot use the same connections', async () => {
+    const token = await signIn(gateway, account);
+    await withoutTable('recipients', async () => {
+      const client = new AbortController();
+      const asked = fetch(`${gateway.url}/graphql`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+        body: JSON.stringify({ query: '{ recipients { nodes { to } } }' }),
+        signal: client.signal,
+      });
+      await eventually(async () => (await waiting()).length > 0);
+      expect(await waiting()).toEqual([READS_NAME]);
+      client.abort();
+      await expect(asked).rejects.toThrow();
+      await eventually(async () => (await waiting()).length === 0);
+    });
+  });
+
   it('take no connection from sends, however many of them wait', async () => {
     const token = await signIn(gateway, account);
-    await withoutContacts(async () => {
+    await withoutTable('contacts', async () => {
       const client = new AbortController();
       const asked = Array.from({ length: 30 }, () =>
         fetch(`${gateway.url}/graphql`, {
@@ -90,7 +108,7 @@ describe("dashboards' reads (R281)", () => {
 
   it('are answered 503 when they take longer than 5 seconds', async () => {
     const token = await signIn(gateway, account);
-    await withoutContacts(async () => {
+    await withoutTable('contacts', async () => {
       const answer = await graphql(gateway, CONTACTS, { token });
       expect(answer.status).toBe(503);
       expect(answer.body.errors[0].extensions.code).toBe('SERVICE_UNAVAILABLE');

@@ -344,30 +344,34 @@ export class Sql {
       if (failure) throw failure.error;
       return result;
     }
-    return onConnection(this.#main, async (connection) => {
-      const pipeline = Pipeline.of(connection);
-      const inside = new Sql(this.#main, { connection });
-      let isCommitted = false;
-      try {
-        pipeline.begin();
-        const result = await work(inside, connection);
-        inside.#sendNotices();
-        await pipeline.commit();
-        const failure = await inside.#failure();
-        if (failure) throw failure.error;
-        isCommitted = true;
-        return result;
-      } catch (error) {
-        const failure = await inside.#failure();
-        // If the outcome of the commit is unknown, report that. Otherwise report the first statement that failed.
-        const cause = failure && !isUndecided(error) ? failure.error : error;
-        // If the rollback fails, the connection is broken, and the pool drops it at its next check.
-        if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
-        throw cause;
-      } finally {
-        inside.#end(isCommitted);
-      }
-    });
+    return onConnection(this.#main, (connection) =>
+      new Sql(this.#main, { connection }).#whole((inside) => work(inside, connection)),
+    );
+  }
+
+  /** Runs `work` as one transaction on the connection of this object, from its beginning to its end. */
+  async #whole<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const pipeline = this.#pipeline!;
+    let isCommitted = false;
+    try {
+      pipeline.begin();
+      const result = await work(this);
+      this.#sendNotices();
+      await pipeline.commit();
+      const failure = await this.#failure();
+      if (failure) throw failure.error;
+      isCommitted = true;
+      return result;
+    } catch (error) {
+      const failure = await this.#failure();
+      // If the outcome of the commit is unknown, report that. Otherwise report the first statement that failed.
+      const cause = failure && !isUndecided(error) ? failure.error : error;
+      // If the rollback fails, the connection is broken, and the pool drops it at its next check.
+      if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
+      throw cause;
+    } finally {
+      this.#end(isCommitted);
+    }
   }
 
   /**
@@ -376,10 +380,12 @@ export class Sql {
    */
   async snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (this.#connection) return read(this);
-    return this.transaction(async (inside) => {
-      await inside.execute(SNAPSHOT, []);
-      return read(inside);
-    });
+    return this.#onConnection((connection) =>
+      new Sql(this.#main, { connection }).#whole(async (inside) => {
+        await inside.execute(SNAPSHOT, []);
+        return read(inside);
+      }),
+    );
   }
 
   /**
