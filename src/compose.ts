@@ -55,7 +55,7 @@ import { ChangeCache } from './runtime/change-cache.ts';
 import { timers } from './runtime/timers.ts';
 import { checkMasterKey } from './start/check-master-key.ts';
 import { pushOf, whatsAppOf } from './start/compose-channels.ts';
-import { databaseOf } from './start/database.ts';
+import { databaseOf, replicaOf } from './start/database.ts';
 import { MessageLog } from './start/message-log.ts';
 import { PgIntake } from './storage/intake/index.ts';
 import type { DatabaseConnection } from './storage/postgres/connection.ts';
@@ -70,6 +70,7 @@ import { PgListener } from './storage/postgres/pg-listener.ts';
 import { PgLiveFeed } from './storage/postgres/pg-live.ts';
 import { poolUse } from './storage/postgres/pool-use.ts';
 import { createReadPool } from './storage/postgres/read-pool.ts';
+import { Replica } from './storage/postgres/replica.ts';
 import { PgRolledBackTransactions } from './storage/postgres/rolled-back.ts';
 import { checkServer } from './storage/postgres/server-check.ts';
 import { createKnex, Sql } from './storage/postgres/sql.ts';
@@ -297,7 +298,14 @@ async function wire(
   const auditHeads = createAuditHeads(config.dataDir, secrets, config.lostMasterKeys, logger);
   const reads = createReadPool(connection, logger, knex);
   opened.defer(() => reads.destroy());
-  const stores = createStores(new Sql(knex, { reads }), auditHeads);
+  const replicaConnection = replicaOf(config);
+  const replica = replicaConnection && new Replica({ connection: replicaConnection, primary: reads, logger });
+  if (replica) opened.defer(() => replica.close());
+  const stores = createStores(
+    new Sql(knex, { reads }),
+    auditHeads,
+    new Sql(knex, { reads, ...(replica && { replica }) }),
+  );
   const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
   const uow = createUnitOfWork(
     sql,
@@ -462,7 +470,12 @@ async function wire(
     tracing,
     /** True if the log or a trace links a message to the request that sent it. */
     followsRequests: isLogged || tracing !== undefined,
-    poolUse: () => ({ main: poolUse(knex), reads: poolUse(reads) }),
+    poolUse: () => ({
+      main: poolUse(knex),
+      reads: poolUse(reads),
+      ...(replica && { replica: poolUse(replica.pool) }),
+    }),
+    replica,
     dataDir: config.dataDir,
     queue,
     whatsAppCallbacks: whatsApp.callbacks,

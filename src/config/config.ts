@@ -34,15 +34,15 @@ export class ConfigError extends Error {
 const POINTS_MAX = 1_000_000_000;
 const ROLES_RULE = 'must be api, worker or api,worker';
 
+const databaseAddress = z.string().regex(/^postgres(ql)?:\/\//, {
+  error: 'must be an address such as postgres://user:password@host:5432/database',
+});
+
 const variables = z.object({
   PORT: whole(0, 65_535).default(3000),
   HOST: listenHost.default('127.0.0.1'),
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, {
-      error: 'must be an address such as postgres://user:password@host:5432/database',
-    })
-    .optional(),
+  DATABASE_URL: databaseAddress.optional(),
+  DATABASE_READ_URL: databaseAddress.optional(),
   DATA_DIR: z.string().default('.data'),
   RECOVERY: z.enum(['hold'], { error: 'must be hold, or not set' }).optional(),
   MASTER_KEY: masterKey.optional(),
@@ -130,6 +130,7 @@ const variables = z.object({
 /** Variables whose values are never printed. */
 const SECRETS: readonly string[] = [
   'DATABASE_URL',
+  'DATABASE_READ_URL',
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
   // This variable holds names only, but somebody may put a key there by mistake.
@@ -237,6 +238,8 @@ function fromVariables(values: z.output<typeof variables>) {
     port: values.PORT,
     host: values.HOST,
     databaseUrl: values.DATABASE_URL,
+    /** A standby that serves lists. */
+    databaseReadUrl: values.DATABASE_READ_URL,
     dataDir: values.DATA_DIR,
     /** Hold this copy of the data at the start: it sends nothing until an operator releases it. */
     mustHold: values.RECOVERY === 'hold',

@@ -64,7 +64,7 @@ export class EventStreams {
 
   /** Serves a subscription on `stream`. Resolves when the subscription has ended. */
   async serve(stream: ResultStream, parts: GraphqlContext, body: unknown): Promise<void> {
-    const reads = new ReadScope(stream.closed, true);
+    const reads = new ReadScope(stream.closed, { isSubscription: true });
     await withinReadScope(reads, () => this.#serve(stream, { ...parts, reads, ended: stream.closed }, body));
   }
 

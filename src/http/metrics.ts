@@ -31,6 +31,7 @@ export function createMetrics(
     | 'clock'
     | 'registry'
     | 'poolUse'
+    | 'replica'
     | 'dataDir'
     | 'diagnostics'
   >,
@@ -214,6 +215,27 @@ export function createMetrics(
       for (const [pool, { waiting }] of Object.entries(gateway.poolUse())) this.set({ pool }, waiting);
     },
   });
+  const { replica } = gateway;
+  if (replica) {
+    new Gauge({
+      name: 'gateway_replica_in_service',
+      help: '1 while the replica serves lists, 0 while the primary serves them because the replica cannot.',
+      registers: [registry],
+      collect() {
+        this.set(replica.isInService ? 1 : 0);
+      },
+    });
+    new Counter({
+      name: 'gateway_replica_reads_total',
+      help: 'Reads of lists, searches and usage, by the server that served them: replica or primary.',
+      labelNames: ['server'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [server, count] of Object.entries(replica.served)) this.inc({ server }, count);
+      },
+    });
+  }
   const disk = (name: string, help: string, blocks: 'bavail' | 'blocks') =>
     new Gauge({
       name,

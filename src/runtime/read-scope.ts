@@ -8,10 +8,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 export class ReadScope {
   readonly signal: AbortSignal;
   isReading: boolean;
+  /** True for a subscription, whose reads follow changes and go on for as long as it is open. */
+  readonly isSubscription: boolean;
 
-  constructor(signal: AbortSignal, isReading = false) {
+  constructor(signal: AbortSignal, { isSubscription = false } = {}) {
     this.signal = signal;
-    this.isReading = isReading;
+    this.isSubscription = isSubscription;
+    this.isReading = isSubscription;
   }
 }
 
@@ -34,4 +37,10 @@ export function outsideReadScopes<T>(work: () => T): T {
 export function presentReader(): AbortSignal | undefined {
   const scope = scopes.getStore();
   return scope?.isReading ? scope.signal : undefined;
+}
+
+/** Returns the request whose reads run now, if it is a query that is answered once. */
+export function presentQuery(): ReadScope | undefined {
+  const scope = scopes.getStore();
+  return scope?.isReading && !scope.isSubscription ? scope : undefined;
 }

@@ -48,6 +48,8 @@ describe('/metrics moves with traffic (R345)', () => {
     gateway = await startTestGateway({
       SMS_ROUTES: `256=smpp://gateway:secret@127.0.0.1:${smsc.port},*=twilio://AC0123:secret@${api.host}`,
       DATABASE_POOL_SIZE: '7',
+      // No server is there. The metrics of a replica exist all the same.
+      DATABASE_READ_URL: 'postgres://gateway@127.0.0.1:1/gateway',
     });
     owner = await gateway.createAccount();
     [smpp, twilio] = [`smpp:gateway@127.0.0.1:${smsc.port}`, `twilio:AC0123@${api.host}`];

@@ -1,4 +1,4 @@
-/** A PostgreSQL server and a synchronous standby of it. Both are separate processes. */
+/** A PostgreSQL server and standbys of it. All are separate processes. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,18 @@ export interface Replicas {
   stop(): Promise<void>;
 }
 
+const SETTINGS = { synchronous_commit: 'on' };
+
+/** Starts a standby of `primary`. */
+export function startStandby(primary: TestPostgres): Promise<TestPostgres> {
+  const { host, port, user } = primary.connection;
+  const from = `host=${host} port=${port} user=${user} application_name=standby`;
+  return startPostgresVersion(undefined, {
+    settings: { ...SETTINGS, primary_conninfo: from, wal_receiver_status_interval: '1s' },
+    prepare: (cluster) => copyServer(primary, cluster),
+  });
+}
+
 /**
  * Starts a primary and a standby. With `isSynchronous`, the primary confirms a commit only when the standby has it on
  * its disk. `cluster` is the data directory of a stopped server, which the primary copies.
@@ -29,19 +41,13 @@ export async function startReplicas({
   readonly isSynchronous?: boolean;
   readonly cluster?: string;
 } = {}): Promise<Replicas> {
-  const settings = { synchronous_commit: 'on' };
   const primary = await startPostgresVersion(undefined, {
-    settings,
+    settings: SETTINGS,
     ...(cluster !== undefined && {
       prepare: async (copy) => void (await promisify(execFile)('cp', ['-a', cluster, copy])),
     }),
   });
-  const { host, port, user } = primary.connection;
-  const from = `host=${host} port=${port} user=${user} application_name=standby`;
-  const standby = await startPostgresVersion(undefined, {
-    settings: { ...settings, primary_conninfo: from, wal_receiver_status_interval: '1s' },
-    prepare: (cluster) => copyServer(primary, cluster),
-  });
+  const standby = await startStandby(primary);
   if (isSynchronous)
     await query(primary.connection, `ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
   await query(primary.connection, 'SELECT pg_reload_conf()');

@@ -18,7 +18,7 @@ function gated(pauseMs?: number) {
 
 describe('Batcher', () => {
   it('runs batches outside the read scope of the caller that starts them', async () => {
-    const scope = new ReadScope(new AbortController().signal, true);
+    const scope = new ReadScope(new AbortController().signal, { isSubscription: true });
     const batcher = new Batcher<string, boolean>(
       async (items) => items.map(() => presentReader() !== undefined),
       { maxWeight: 1 },

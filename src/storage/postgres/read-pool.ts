@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { presentReader } from '../../runtime/read-scope.ts';
 import type { DatabaseConnection } from './connection.ts';
-import { createKnex, Sql, statement } from './sql.ts';
+import { createKnex, type PoolOptions, Sql, statement } from './sql.ts';
 
 /** Number of connections that a process has for reads of dashboards. */
 export const READ_POOL_SIZE = 4;
@@ -11,9 +11,20 @@ export const READ_POOL_SIZE = 4;
 const READ_TIMEOUT = '5s';
 export const READS_NAME = 'messaging-gateway reads';
 
-/** Cancels the statement of the backend with the process id $1. */
-const CANCEL = statement('cancel-read', 'SELECT pg_cancel_backend($1)');
-const OWN_PROCESS = 'SELECT pg_backend_pid() AS pid';
+/**
+ * Cancels the statement of a backend: $1 is its process id, and $2 the time of its start. A proxy before several replicas
+ * may lead to another server than that of the backend, where the id is that of something else.
+ */
+const CANCEL = statement(
+  'cancel-read',
+  'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2',
+);
+const OWN_BACKEND = `SELECT pid, backend_start::text AS start FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
+
+interface Backend {
+  readonly pid: number;
+  readonly start: string;
+}
 
 /** The use of a connection by a request. The client may disconnect before the use ends. */
 interface Use {
@@ -29,9 +40,15 @@ type Connection = pg.Client & { __knex__disposed?: unknown };
  * connections of `main` are replaced, this pool replaces its connections, too. Reads alone would not notice that
  * another server is the primary now.
  */
-export function createReadPool(connection: DatabaseConnection, logger: Logger, main: Knex): Knex {
+export function createReadPool(
+  connection: DatabaseConnection,
+  logger: Logger,
+  main: Knex,
+  limits: Pick<PoolOptions, 'connectTimeoutMs' | 'statementTimeoutMs'> = {},
+): Knex {
   const sql = new Sql(main);
   const knex = createKnex(connection, logger, {
+    ...limits,
     poolSize: READ_POOL_SIZE,
     serverTimeout: READ_TIMEOUT,
     name: READS_NAME,
@@ -41,11 +58,11 @@ export function createReadPool(connection: DatabaseConnection, logger: Logger, m
   const acquire: () => Promise<Connection> = client.acquireConnection.bind(client);
   const release: (connection: Connection) => Promise<void> = client.releaseConnection.bind(client);
   const uses = new WeakMap<Connection, Use>();
-  const processes = new WeakMap<Connection, number>();
-  const processOf = async (held: Connection): Promise<number> => {
+  const backends = new WeakMap<Connection, Backend>();
+  const backendOf = async (held: Connection): Promise<Backend> => {
     // A connection pool such as PgBouncer tells the driver an invented process id. So ask PostgreSQL for the real one.
-    const known = processes.get(held) ?? (await held.query<{ pid: number }>(OWN_PROCESS)).rows[0]?.pid ?? 0;
-    processes.set(held, known);
+    const known = backends.get(held) ?? (await held.query<Backend>(OWN_BACKEND)).rows[0]!;
+    backends.set(held, known);
     return known;
   };
   client.acquireConnection = async () => {
@@ -54,11 +71,11 @@ export function createReadPool(connection: DatabaseConnection, logger: Logger, m
     const held = await acquire();
     if (!signal) return held;
     try {
-      const pid = await processOf(held);
+      const { pid, start } = await backendOf(held);
       signal.throwIfAborted();
       uses.set(
         held,
-        cancelOnAbort(held, signal, () => sql.query(CANCEL, [pid])),
+        cancelOnAbort(held, signal, () => sql.query(CANCEL, [pid, start])),
       );
       return held;
     } catch (error) {

@@ -24,6 +24,8 @@ const PIPELINED: object = { pipeline: true };
 
 /** Name of the event that reports a callback which threw after its transaction had ended. */
 const CALLBACK_ERROR = 'callback-error';
+/** Name of the event that says that the existing connections of a pool are useless. */
+const USELESS = 'useless-connections';
 
 /**
  * Default of DATABASE_POOL_SIZE: the connections of a process for requests and jobs. Those for NOTIFY and for reads of
@@ -36,8 +38,10 @@ export const POOL_SIZE = 12;
  */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
-interface PoolOptions {
+export interface PoolOptions {
   readonly poolSize?: number;
+  /** A new connection that is not ready within this time, in ms, is given up. */
+  readonly connectTimeoutMs?: number;
   /** A connection without an answer for this long, in ms, is closed. 0: never, for long work. */
   readonly statementTimeoutMs?: number;
   /** PostgreSQL's time limit of a statement, if this pool has a shorter limit than other sessions. */
@@ -56,7 +60,7 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
   const common = {
     ...PIPELINED,
     application_name: options.name ?? 'messaging-gateway',
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     keepAlive: true,
   };
   const knex = knexModule({
@@ -96,12 +100,20 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
   });
   if (connection instanceof DatabaseServers) connectToPrimary(knex, connection, common, connections);
   knex.on('query-error', (error: unknown) => {
-    if (isUseless(error)) for (const client of connections) client.__knex__disposed = error;
+    if (isUseless(error)) replaceConnections(knex, error);
+  });
+  knex.on(USELESS, (why: unknown) => {
+    for (const client of connections) client.__knex__disposed = why;
   });
   knex.on(CALLBACK_ERROR, (error: unknown) =>
     logger.error({ err: error }, 'a callback failed after its transaction had ended'),
   );
   return knex;
+}
+
+/** Replaces all connections of a pool that was made with `createKnex`. Those in use are closed after their use. */
+export function replaceConnections(knex: Knex, why: unknown): void {
+  knex.emit(USELESS, why);
 }
 
 /** A connection. Knex's pool does not hand it out if it has the mark `__knex__disposed`. */
@@ -180,10 +192,27 @@ const NOTIFY = statement(
 
 const SNAPSHOT = statement('snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
 
+/** A standby that may serve reads in place of the primary. */
+export interface ReplicaReads {
+  /** Runs `read` on a connection to the standby. Resolves with undefined if the primary must serve the read. */
+  read<T>(read: (connection: pg.Client) => Promise<T>): Promise<{ readonly result: T } | undefined>;
+}
+
+interface SqlOptions {
+  /** The connection of a transaction, or of a replica. */
+  readonly connection?: pg.Client;
+  readonly reads?: Knex;
+  readonly replica?: ReplicaReads;
+  /** True if `connection` leads to a replica. */
+  readonly isOnReplica?: boolean;
+}
+
 /** Runs queries, either on the pool or on the connection of one transaction. All stores use it. */
 export class Sql {
   readonly #main: Knex;
   readonly #reads: Knex | undefined;
+  readonly #replica: ReplicaReads | undefined;
+  readonly #isOnReplica: boolean;
   readonly #connection: pg.Client | undefined;
   readonly #pipeline: Pipeline | undefined;
   readonly #notices: { readonly channel: string; readonly payload: string }[] = [];
@@ -191,10 +220,15 @@ export class Sql {
   /** The statements sent in this transaction, in order. Each promise resolves with the failure, or undefined. */
   readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
 
-  /** Outside transactions, reads of dashboards (`presentReader`) use the pool `reads`. */
-  constructor(knex: Knex, { connection, reads }: { connection?: pg.Client; reads?: Knex } = {}) {
+  /**
+   * Outside transactions, reads of dashboards (`presentReader`) use the pool `reads`. Their prepared statements and
+   * snapshots use `replica` first.
+   */
+  constructor(knex: Knex, { connection, reads, replica, isOnReplica = false }: SqlOptions = {}) {
     this.#main = knex;
     this.#reads = reads;
+    this.#replica = replica;
+    this.#isOnReplica = isOnReplica;
     this.#connection = connection;
     this.#pipeline = connection && Pipeline.of(connection);
   }
@@ -225,6 +259,8 @@ export class Sql {
   async query<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
     const bound = bind(prepared, values);
     if (this.#pipeline) return this.#pipeline.add<Row>(bound);
+    const served = await this.#replica?.read((connection) => Pipeline.of(connection).add<Row>(bound));
+    if (served) return served.result;
     return this.#onConnection((connection) => Pipeline.of(connection).add<Row>(bound));
   }
 
@@ -234,11 +270,16 @@ export class Sql {
    * once, and the commit waits for the disk.
    */
   async queryOnDisk<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
+    // A standby receives only what is on the primary's disk.
+    if (this.#isOnReplica) return this.query(prepared, values);
     const bound = bind(prepared, values);
-    if (!this.#pipeline)
-      return this.#onConnection((connection) => Pipeline.of(connection).addOnDisk<Row>(bound));
-    this.#pipeline.tellWhatIsRead();
-    return this.#pipeline.add<Row>(bound);
+    if (this.#pipeline) {
+      this.#pipeline.tellWhatIsRead();
+      return this.#pipeline.add<Row>(bound);
+    }
+    const served = await this.#replica?.read((connection) => Pipeline.of(connection).add<Row>(bound));
+    if (served) return served.result;
+    return this.#onConnection((connection) => Pipeline.of(connection).addOnDisk<Row>(bound));
   }
 
   /**
@@ -246,6 +287,7 @@ export class Sql {
    * then waits for the disk.
    */
   async readOnDisk<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    if (this.#isOnReplica) return read(this);
     if (this.#pipeline) {
       this.#pipeline.tellWhatIsRead();
       return read(this);
@@ -380,12 +422,13 @@ export class Sql {
    */
   async snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (this.#connection) return read(this);
-    return this.#onConnection((connection) =>
-      new Sql(this.#main, { connection }).#whole(async (inside) => {
+    const inSnapshot = (connection: pg.Client, isOnReplica: boolean) =>
+      new Sql(this.#main, { connection, isOnReplica }).#whole(async (inside) => {
         await inside.execute(SNAPSHOT, []);
         return read(inside);
-      }),
-    );
+      });
+    const served = await this.#replica?.read((connection) => inSnapshot(connection, true));
+    return served ? served.result : this.#onConnection((connection) => inSnapshot(connection, false));
   }
 
   /**

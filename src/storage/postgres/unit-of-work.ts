@@ -52,8 +52,11 @@ export interface JobTransaction {
 /** Returns the job sink that inserts jobs in the given transaction. */
 export type JobSinkFor = (transaction: JobTransaction) => JobSink;
 
-/** Creates all stores, on the pool or on one transaction. */
-export function createStores(sql: Sql, heads: AuditHeads): Stores {
+/**
+ * Creates all stores, on the pool or on one transaction. Those of lists, searches and usage use `lists`, which may read
+ * from a replica (R420). No store of money or of authentication does.
+ */
+export function createStores(sql: Sql, heads: AuditHeads, lists = sql): Stores {
   return {
     accounts: new PgAccountStore(sql),
     ledger: new PgLedgerStore(sql),
@@ -76,11 +79,11 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     objects: new PgObjectStore(sql),
     requests: new PgRequestStore(sql),
     messages: new PgMessageStore(sql),
-    contacts: new PgContactStore(sql),
+    contacts: new PgContactStore(lists),
     contactImports: new PgContactImportStore(sql),
     refunds: new PgRefundStore(sql),
     reports: new PgReportStore(sql),
-    events: new PgEventStore(sql),
+    events: new PgEventStore(lists),
     webhooks: new PgWebhookStore(sql),
     deliveries: new PgDeliveryStore(sql),
     devices: new PgDeviceStore(sql),
@@ -90,11 +93,11 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     providerHealth: new PgProviderHealthStore(sql),
     audit: new PgAuditStore(sql, heads),
     copy: new PgCopyStore(sql),
-    deliveryLists: new PgDeliveryListStore(sql),
-    messageLists: new PgMessageListStore(sql),
-    recipientLists: new PgRecipientListStore(sql),
-    usage: new PgUsageStore(sql),
-    analytics: new PgAnalyticsStore(sql),
+    deliveryLists: new PgDeliveryListStore(lists),
+    messageLists: new PgMessageListStore(lists),
+    recipientLists: new PgRecipientListStore(lists),
+    usage: new PgUsageStore(lists),
+    analytics: new PgAnalyticsStore(lists),
   };
 }
 

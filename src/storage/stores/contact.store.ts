@@ -186,6 +186,20 @@ function toRows(contacts: readonly Contact[]): string {
   );
 }
 
+const SELECTED = `SELECT ${COLUMNS.join(', ')} FROM contacts`;
+const PAGE = statement(
+  'contacts-page',
+  `${SELECTED} WHERE account_id = $1 AND environment = $2 ORDER BY id DESC LIMIT $3 OFFSET $4`,
+);
+const SLICE = statement(
+  'contacts-slice',
+  `${SELECTED} WHERE account_id = $1 AND environment = $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+);
+const FIND_MANY = statement(
+  'contacts-find-many',
+  `${SELECTED} WHERE account_id = $1 AND ($2::text IS NULL OR environment = $2) AND id = ANY($3::uuid[])`,
+);
+
 /** Stores contacts (R27). */
 export class PgContactStore implements ContactStore {
   readonly #sql: Sql;
@@ -208,13 +222,8 @@ export class PgContactStore implements ContactStore {
     if (asked === undefined) {
       const total = await ownRowsIn(this.#sql, owner, 'contacts');
       if (skipped >= total) return { rows: [], total };
-      const rows: ContactRow[] = await this.#sql
-        .table<ContactRow>('contacts')
-        .where(whereVisible(owner))
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .offset(skipped)
-        .select(...COLUMNS);
+      const { accountId, environment } = owner;
+      const rows = await this.#sql.query<ContactRow>(PAGE, [accountId, environment, limit, skipped]);
       return { rows: rows.map(mapRow), total };
     }
     const rows = await this.#sql.query<{ total: number } & (ContactRow | { id: null })>(FOUND_PAGE, [
@@ -234,15 +243,9 @@ export class PgContactStore implements ContactStore {
     { limit, after = LAST_UUID }: KeyRange,
   ): Promise<readonly Contact[]> {
     const asked = askedOf(owner, filter);
-    const rows: ContactRow[] = asked
-      ? await this.#sql.query<ContactRow>(FOUND_SLICE, [...asked, limit, after])
-      : await this.#sql
-          .table<ContactRow>('contacts')
-          .where(whereVisible(owner))
-          .where('id', '<', after)
-          .orderBy('id', 'desc')
-          .limit(limit)
-          .select(...COLUMNS);
+    const rows = await (asked
+      ? this.#sql.query<ContactRow>(FOUND_SLICE, [...asked, limit, after])
+      : this.#sql.query<ContactRow>(SLICE, [owner.accountId, owner.environment, after, limit]));
     return rows.map(mapRow);
   }
 
@@ -254,19 +257,14 @@ export class PgContactStore implements ContactStore {
   }
 
   async find(visibility: Visibility, id: string): Promise<Contact | undefined> {
-    const row = await this.#sql
-      .table<ContactRow>('contacts')
-      .where({ ...whereVisible(visibility), id })
-      .first(...COLUMNS);
-    return row && mapRow(row);
+    return (await this.findMany(visibility, [id]))[0];
   }
 
-  async findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly Contact[]> {
-    const rows: ContactRow[] = await this.#sql
-      .table<ContactRow>('contacts')
-      .where(whereVisible(visibility))
-      .whereIn('id', [...ids])
-      .select(...COLUMNS);
+  async findMany(
+    { accountId, environment }: Visibility,
+    ids: readonly string[],
+  ): Promise<readonly Contact[]> {
+    const rows = await this.#sql.query<ContactRow>(FIND_MANY, [accountId, environment ?? null, ids]);
     return rows.map(mapRow);
   }
 
