@@ -18,6 +18,7 @@ import * as confirmedPrices from './0101_confirmed_prices.ts';
 import * as suppressions from './0102_suppressions.ts';
 import * as operatorResets from './0120_operator_resets.ts';
 import * as provedEmails from './0121_proved_emails.ts';
+import * as singleSignOnDomains from './0122_single_sign_on_domains.ts';
 import * as messagesWithFailures from './0125_messages_with_failures.ts';
 import * as earlierFailures from './0126_earlier_failures.ts';
 import * as requestLog from './0130_request_log.ts';
@@ -64,6 +65,7 @@ export const migrations: readonly Migration[] = [
   { name: '0102_suppressions', up: suppressions.up, down: suppressions.down },
   { name: '0120_operator_resets', up: operatorResets.up, down: operatorResets.down },
   { name: '0121_proved_emails', up: provedEmails.up, down: provedEmails.down },
+  { name: '0122_single_sign_on_domains', up: singleSignOnDomains.up, down: singleSignOnDomains.down },
   { name: '0125_messages_with_failures', up: messagesWithFailures.up, down: messagesWithFailures.down },
   {
     name: '0126_earlier_failures',

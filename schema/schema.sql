@@ -990,6 +990,9 @@ CREATE TABLE single_sign_on (
   role_mapping jsonb NOT NULL,
   required boolean NOT NULL,
   break_glass_user_id uuid NOT NULL,
+  domain_check_at timestamp with time zone NOT NULL DEFAULT now(),
+  domain_missing_since timestamp with time zone,
+  domain_lost_at timestamp with time zone,
   CONSTRAINT single_sign_on_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT single_sign_on_break_glass_user_id_fkey FOREIGN KEY (break_glass_user_id) REFERENCES users(id),
   CONSTRAINT single_sign_on_pkey PRIMARY KEY (account_id)

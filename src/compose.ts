@@ -34,6 +34,7 @@ import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
 import { PasswordLinks } from './domain/people/password-links.ts';
 import { domainOf } from './domain/people/single-sign-on.ts';
+import { SingleSignOnDomains } from './domain/people/single-sign-on-domains.ts';
 import { SingleSignOnSignIn } from './domain/people/single-sign-on-sign-in.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
 import type { ContactImportJob } from './domain/ports/job-queue.ts';
@@ -425,6 +426,7 @@ async function wire(
   const security = new SecurityWatch(deps, logger);
   const sessions = new Sessions({ ...deps, security });
   const singleSignOn = new SingleSignOnSignIn({ ...deps, security, publicUrl: () => servedUrl }, sessions);
+  const singleSignOnDomains = new SingleSignOnDomains(deps);
   const outcomes = new SubmitOutcomes(
     uow,
     { clock, ids },
@@ -496,6 +498,8 @@ async function wire(
     refusals,
     /** Checks people at their identity providers, if their check is due. */
     checkSingleSignOn: () => singleSignOn.check(),
+    /** Reads the DNS records of the domains of single sign-on, if their check is due. */
+    checkSingleSignOnDomains: () => singleSignOnDomains.check(),
     /** Compares all balances with their ledgers once. Returns the number of accounts that differ. */
     async checkLedgers(): Promise<number> {
       await checkLedgers(uow, logger);
@@ -525,6 +529,7 @@ async function wire(
           serviceName: config.serviceName,
         }),
         checkSingleSignOn: () => singleSignOn.check(),
+        checkSingleSignOnDomains: () => singleSignOnDomains.check(),
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),

@@ -94,6 +94,13 @@ class SingleSignOnType {
   @Field(() => DateTime, { nullable: true, description: 'When the domain was proved.' })
   domainProvedAt!: Date | null;
 
+  @Field(() => DateTime, {
+    nullable: true,
+    description:
+      'When the record was found to be gone. Nobody new signs in until it is back. Null while it is there.',
+  })
+  domainLostAt!: Date | null;
+
   @Field(() => RoleMappingType, { description: 'How people get their roles.' })
   roleMapping!: RoleMapping;
 

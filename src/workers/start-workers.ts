@@ -53,6 +53,7 @@ const HEALTH_MS = 5_000;
 const BALANCES_MS = 5 * 60_000;
 const SWEEPS_MS = 60_000;
 const SINGLE_SIGN_ON_MS = 15_000;
+const SINGLE_SIGN_ON_DOMAINS_MS = 5 * 60_000;
 const RETENTION_MS = 10_000;
 const REQUEST_RECORDS_MS = 60_000;
 const KEY_REQUESTS_MS = 3_600_000;
@@ -88,6 +89,7 @@ interface WorkParts {
   imports: ImportContacts;
   personMails: PersonMails;
   checkSingleSignOn: () => Promise<unknown>;
+  checkSingleSignOnDomains: () => Promise<unknown>;
   sweeps: ExpireMessages;
   retention: Retention;
   forgetOldEvents: () => Promise<unknown>;
@@ -226,6 +228,12 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       SINGLE_SIGN_ON_MS,
       logger,
       ifClocksAgree(() => parts.checkSingleSignOn()),
+    ),
+    repeat(
+      'domains of single sign-on',
+      SINGLE_SIGN_ON_DOMAINS_MS,
+      logger,
+      ifClocksAgree(() => parts.checkSingleSignOnDomains()),
     ),
     repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),

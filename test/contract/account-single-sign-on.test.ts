@@ -7,6 +7,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { eventCodes, subscribe } from '../support/live.ts';
+import { type MailServer, startMailServer, textOfMail } from '../support/mail-server.ts';
 import { beginSingleSignOn, finishSingleSignOn, signInBy } from '../support/single-sign-on.ts';
 
 const VIEWER = '{ viewer { id email role acceptedAt account { id } } }';
@@ -32,6 +33,7 @@ describe('single sign-on of an account', () => {
   let gateway: TestGateway;
   let provider: IdentityProvider;
   let names: DnsServer;
+  let mails: MailServer;
   beforeAll(async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
@@ -39,7 +41,10 @@ describe('single sign-on of an account', () => {
       await startIdentityProvider(`${url}/console/single-sign-on`),
       await startDnsServer(),
     ];
+    mails = await startMailServer();
     gateway = await startTestGateway({
+      EMAIL_URL: mails.url,
+      EMAIL_FROM: 'gateway@platform.example',
       PORT: String(port),
       PUBLIC_URL: url,
       TRUST_PROXY: '127.0.0.0/8,::1/128',
@@ -49,6 +54,7 @@ describe('single sign-on of an account', () => {
   afterAll(async () => {
     await gateway?.stop();
     await provider?.stop();
+    await mails?.stop();
     await names?.[Symbol.asyncDispose]();
   });
 
@@ -291,6 +297,97 @@ describe('single sign-on of an account', () => {
       await set(token, domain, { required: true, clientSecret: null });
       await eventually(async () => !(await works(member)));
       expect(await works(owner)).toBe(true);
+    });
+  });
+
+  describe('reads the DNS record of the domain again', () => {
+    const STATE = '{ singleSignOn { domainProvedAt domainLostAt } }';
+    const LOST = `{ auditLog(filter: { action: "account.loseSingleSignOnDomain" }) {
+      nodes { actor { __typename } after } } }`;
+    const recordOf = (domain: string) => `_messaging-gateway.${domain}`;
+    const checkDomain = async (accountId: string) => {
+      await database((knex) =>
+        knex('single_sign_on')
+          .where({ account_id: accountId })
+          .update({ domain_check_at: new Date(0) }),
+      );
+      await gateway.parts.checkSingleSignOnDomains();
+    };
+    const nextCheckInHours = async (accountId: string) => {
+      const [at] = await database((knex) =>
+        knex('single_sign_on').where({ account_id: accountId }).pluck('domain_check_at'),
+      );
+      return Math.round((at.getTime() - Date.now()) / 3_600_000);
+    };
+    const newcomer = async (domain: string) => codesOf(await tryToEnter(person(domain).email));
+
+    it('every day; once it is gone, nobody new signs in, the owners are told, and it can come back (R445)', async () => {
+      const { token, domain, accountId, email: owner } = await withProvider();
+      expect(await nextCheckInHours(accountId)).toBe(24);
+      const known = person(domain);
+      await signInBy(gateway, provider, known.email);
+      const admin = await inviteMember(gateway, token, 'ADMIN');
+      const stateOf = async () => (await graphql(gateway, STATE, { token })).body.data.singleSignOn;
+
+      names.failing.add(recordOf(domain));
+      for (let count = 0; count < 3; count += 1) await checkDomain(accountId);
+      expect(await nextCheckInHours(accountId)).toBe(1);
+      names.failing.delete(recordOf(domain));
+      const kept = names.records.get(recordOf(domain)) ?? [];
+      names.records.set(recordOf(domain), ['v=spf1 -all']);
+      await checkDomain(accountId);
+      expect(await nextCheckInHours(accountId)).toBe(1);
+      expect((await stateOf()).domainLostAt).toBeNull();
+      expect(await newcomer(domain)).toEqual([]);
+
+      await checkDomain(accountId);
+      expect(await stateOf()).toEqual({
+        domainProvedAt: expect.any(String),
+        domainLostAt: expect.any(String),
+      });
+      const refused = await tryToEnter(person(domain).email);
+      expect(codesOf(refused)).toEqual(['UNAUTHENTICATED']);
+      expect(refused.body.errors[0].message).toContain(`The DNS record of ${domain} is gone`);
+      provider.signsIn = known.sub;
+      expect((await viewerOf(await signInBy(gateway, provider, known.email))).email).toBe(known.email);
+      await checkDomain(accountId);
+      expect((await graphql(gateway, LOST, { token })).body.data.auditLog.nodes).toEqual([
+        { actor: { __typename: 'System' }, after: { domain } },
+      ]);
+      const told = () =>
+        mails.received.filter((mail) => mail.header('Subject')?.includes(`${domain} is gone`));
+      await eventually(() => told().length > 0);
+      expect(told().map(({ to }) => to)).toEqual([[owner]]);
+      expect(textOfMail(told()[0]!)).toContain(recordOf(domain));
+      expect(told().flatMap(({ to }) => to)).not.toContain(admin.email);
+
+      names.records.set(recordOf(domain), kept);
+      await checkDomain(accountId);
+      expect((await stateOf()).domainLostAt).toBeNull();
+      expect(await newcomer(domain)).toEqual([]);
+    });
+
+    it('a lost domain belongs to the account that proves it next; passwords of the other one work again (R445)', async () => {
+      const { token, domain, accountId } = await withProvider();
+      const member = await inviteMember(gateway, token, 'VIEWER');
+      await set(token, domain, { required: true, clientSecret: null });
+      const next = await signIn(gateway, await gateway.createAccount());
+      const { dnsRecord } = (await set(next, domain)).body.data.setSingleSignOn;
+      names.records.set(dnsRecord.name, [dnsRecord.value]);
+      expect(codesOf(await graphql(gateway, CHECK, { token: next }))).toEqual(['BAD_USER_INPUT']);
+      await checkDomain(accountId);
+      await checkDomain(accountId);
+      await expect(signIn(gateway, member)).rejects.toThrow('requires single sign-on');
+      expect(codesOf(await graphql(gateway, CHECK, { token: next }))).toEqual([]);
+      await signIn(gateway, member);
+      const state = (await graphql(gateway, STATE, { token })).body.data.singleSignOn;
+      expect(state).toEqual({ domainProvedAt: null, domainLostAt: null });
+      const { nodes } = (await graphql(gateway, LOST, { token })).body.data.auditLog;
+      expect(nodes[0]).toMatchObject({
+        actor: { __typename: 'System' },
+        after: { reason: expect.any(String) },
+      });
+      expect(await newcomer(domain)).toEqual([]);
     });
   });
 

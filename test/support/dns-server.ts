@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram';
 
 const TXT = 16;
+const SERVER_FAILED = 2;
 const NO_SUCH_NAME = 3;
 
 export interface DnsServer extends AsyncDisposable {
@@ -8,22 +9,26 @@ export interface DnsServer extends AsyncDisposable {
   readonly address: string;
   /** TXT records by name. */
   readonly records: Map<string, readonly string[]>;
+  /** Names about which the server answers that it has failed. */
+  readonly failing: Set<string>;
 }
 
 /** A name server on loopback that has TXT records (RFC 1035). */
 export async function startDnsServer(): Promise<DnsServer> {
   const records = new Map<string, readonly string[]>();
+  const failing = new Set<string>();
   const socket = createSocket('udp4');
   socket.on('message', (message, { address, port }) => {
     const { name, end } = nameAt(message);
     const type = message.readUInt16BE(end);
     const question = message.subarray(12, end + 4);
     const known = records.get(name.toLowerCase());
-    const answers = type === TXT ? (known ?? []).map(recordOf) : [];
+    const answers = type === TXT && !failing.has(name.toLowerCase()) ? (known ?? []).map(recordOf) : [];
     const header = Buffer.alloc(12);
     message.copy(header, 0, 0, 2);
     // A response, with recursion desired and available.
-    header.writeUInt16BE(0x8180 | (known ? 0 : NO_SUCH_NAME), 2);
+    const fault = failing.has(name.toLowerCase()) ? SERVER_FAILED : known ? 0 : NO_SUCH_NAME;
+    header.writeUInt16BE(0x8180 | fault, 2);
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(answers.length, 6);
     socket.send(Buffer.concat([header, question, ...answers]), port, address);
@@ -32,6 +37,7 @@ export async function startDnsServer(): Promise<DnsServer> {
   return {
     address: `127.0.0.1:${socket.address().port}`,
     records,
+    failing,
     [Symbol.asyncDispose]: () => new Promise((resolve) => socket.close(() => resolve())),
   };
 }

@@ -1,6 +1,6 @@
 import { refuseStaleRole } from '../accounts/refuse-stale-role.ts';
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller, type SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type FieldFault, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -10,6 +10,7 @@ import { userIdOf } from './second-factor-operations.ts';
 import {
   CLAIM_MAX_LENGTH,
   CLIENT_MAX_LENGTH,
+  DOMAIN_CHECK_EVERY_MS,
   domainRecord,
   ISSUER_MAX_LENGTH,
   ROLE_RULES_MAX,
@@ -33,11 +34,20 @@ export interface SetSingleSignOnInput {
 export interface ShownSingleSignOn
   extends Pick<
     SingleSignOn,
-    'issuer' | 'clientId' | 'domain' | 'domainProvedAt' | 'roleMapping' | 'required' | 'breakGlassUserId'
+    | 'issuer'
+    | 'clientId'
+    | 'domain'
+    | 'domainProvedAt'
+    | 'domainLostAt'
+    | 'roleMapping'
+    | 'required'
+    | 'breakGlassUserId'
   > {
   readonly dnsRecord: { readonly name: string; readonly value: string };
 }
 
+/** Tells an account that another one has its lost domain. The entry must not name a person of the other account. */
+const BY_PROOF: SystemCaller = { kind: 'system', name: 'single-sign-on' };
 const OWNERS = { roles: ['OWNER'] } as const;
 const CHANGE = { ...OWNERS, stepUp: true } as const;
 const DOMAIN = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
@@ -85,7 +95,7 @@ export function singleSignOnOperations(deps: Dependencies) {
           : before?.clientSecretSealed;
         if (clientSecretSealed === undefined)
           throw validationError([{ path: 'clientSecret', message: 'is missing' }]);
-        const settings: SingleSignOn = {
+        const settings = {
           accountId,
           ...checked,
           roleMapping,
@@ -105,7 +115,7 @@ export function singleSignOnOperations(deps: Dependencies) {
           ...(before && { before: audited(before) }),
           after: { ...audited(settings), newSecret: Boolean(input.clientSecret) },
         });
-        return shown(settings);
+        return shown({ ...settings, domainLostAt: isSameDomain ? before.domainLostAt : null });
       });
     }),
 
@@ -128,7 +138,18 @@ export function singleSignOnOperations(deps: Dependencies) {
           const now = clock.now();
           const still = await tx.singleSignOn.find(settings.accountId);
           if (still?.domainToken !== settings.domainToken) throw notFound('Single sign-on');
-          if (!(await tx.singleSignOn.proveDomain(settings.accountId, now)))
+          // An account that has lost the domain must not keep it from the account that has its record now.
+          for (const accountId of await tx.singleSignOn.releaseDomain(settings.accountId)) {
+            tx.announce('session', ALL_IDS);
+            await recordChange(tx, deps, BY_PROOF, {
+              accountId,
+              action: 'account.loseSingleSignOnDomain',
+              target: accountId,
+              after: { domain: settings.domain, reason: 'another account has proved the domain' },
+            });
+          }
+          const next = new Date(now.getTime() + DOMAIN_CHECK_EVERY_MS);
+          if (!(await tx.singleSignOn.proveDomain(settings.accountId, now, next)))
             throw validationError([{ path: 'domain', message: 'is proved by another account' }]);
           await recordChange(tx, deps, caller, {
             accountId: settings.accountId,
@@ -136,7 +157,7 @@ export function singleSignOnOperations(deps: Dependencies) {
             target: settings.accountId,
             after: { domain: settings.domain },
           });
-          return shown({ ...still, domainProvedAt: now });
+          return shown({ ...still, domainProvedAt: now, domainLostAt: null });
         });
       },
     ),
@@ -207,12 +228,22 @@ function checkMapping(given: SetSingleSignOnInput['roleMapping'], faults: FieldF
   return { claim, rules, defaultRole };
 }
 
-function shown(settings: SingleSignOn): ShownSingleSignOn {
-  const { issuer, clientId, domain, domainProvedAt, roleMapping, required, breakGlassUserId } = settings;
-  const dnsRecord = domainRecord(settings);
-  return { issuer, clientId, domain, domainProvedAt, roleMapping, required, breakGlassUserId, dnsRecord };
+function shown(settings: Omit<SingleSignOn, 'domainMissingSince'>): ShownSingleSignOn {
+  const { issuer, clientId, domain, domainProvedAt, domainLostAt } = settings;
+  const { roleMapping, required, breakGlassUserId } = settings;
+  return {
+    ...{ issuer, clientId, domain, domainProvedAt, domainLostAt, roleMapping, required, breakGlassUserId },
+    dnsRecord: domainRecord(settings),
+  };
 }
 
-function audited({ issuer, clientId, domain, roleMapping, required, breakGlassUserId }: SingleSignOn) {
+function audited({
+  issuer,
+  clientId,
+  domain,
+  roleMapping,
+  required,
+  breakGlassUserId,
+}: Pick<SingleSignOn, 'issuer' | 'clientId' | 'domain' | 'roleMapping' | 'required' | 'breakGlassUserId'>) {
   return { issuer, clientId, domain, roleMapping, required, breakGlassUserId };
 }

@@ -316,6 +316,11 @@ export class SingleSignOnSignIn {
     const { clock } = this.#deps;
     const { accountId, issuer } = provider.client;
     const { email, role } = fresh.user;
+    if (provider.ofAccount && provider.ofAccount.domainLostAt !== null) {
+      throw unauthorized(
+        `The DNS record of ${provider.ofAccount.domain} is gone, so nobody new can sign in. Tell your owner.`,
+      );
+    }
     const isSame = (user: User) =>
       user.accountId === accountId && user.email.toLowerCase() === email.toLowerCase();
     const same = (await tx.users.withEmail(email)).find(isSame);

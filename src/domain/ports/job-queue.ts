@@ -67,6 +67,14 @@ export type PersonMailJob =
     }
   /** Two operators replaced the person's password. `at` is in ISO 8601. */
   | { readonly kind: 'password_reset'; readonly userId: string; readonly at: string; readonly until: string }
+  /** The DNS record is gone that proved the domain of the account's single sign-on. The person is an owner. */
+  | {
+      readonly kind: 'domain_lost';
+      readonly userId: string;
+      readonly domain: string;
+      readonly record: { readonly name: string; readonly value: string };
+      readonly until: string;
+    }
   /** Somebody signed in as the person from a new device. `at` is in ISO 8601. */
   | {
       readonly kind: 'new_device';

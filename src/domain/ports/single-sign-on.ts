@@ -83,6 +83,10 @@ export interface SingleSignOn {
   readonly domainToken: string;
   /** When the domain was proved. Null before that: nobody can sign in at the provider yet. */
   readonly domainProvedAt: Date | null;
+  /** When a repeated check first found no DNS record. Null if the last check found it. */
+  readonly domainMissingSince: Date | null;
+  /** When the domain was lost, because its record is gone: nobody new signs in. Null otherwise (R445). */
+  readonly domainLostAt: Date | null;
   readonly roleMapping: RoleMapping;
   /** True if members of the account can sign in only at the provider. */
   readonly required: boolean;
@@ -120,13 +124,30 @@ export interface Identity {
   readonly refreshTokenSealed: string | null;
 }
 
+/** The proof of a domain that a check was about. */
+export type DomainProof = Pick<SingleSignOn, 'accountId' | 'domainToken'>;
+
 export interface SingleSignOnStore {
   find(accountId: string): Promise<SingleSignOn | undefined>;
   /** Returns the settings of the account that has proved this domain. */
   findByDomain(domain: string): Promise<SingleSignOn | undefined>;
-  save(settings: SingleSignOn): Promise<void>;
-  /** Records the proof. Returns false if another account has proved the domain. */
-  proveDomain(accountId: string, at: Date): Promise<boolean>;
+  /** Stores settings. It does not store what repeated checks of the domain found. */
+  save(settings: Omit<SingleSignOn, 'domainMissingSince' | 'domainLostAt'>): Promise<void>;
+  /** Records the proof and the next check. Returns false if another account has proved the domain. */
+  proveDomain(accountId: string, at: Date, checkAt: Date): Promise<boolean>;
+  /** Ends the proofs that other accounts have lost of this account's domain. Returns the ids of these accounts. */
+  releaseDomain(accountId: string): Promise<readonly string[]>;
+  /**
+   * Returns the settings with a proved domain whose next check is due. Moves the check to `nextAt`, so that no other
+   * process returns them.
+   */
+  takeDueDomains(now: Date, nextAt: Date, most: number): Promise<readonly SingleSignOn[]>;
+  /** Records that the domain has its record. Returns false if the domain was changed. */
+  keepDomain(settings: DomainProof, checkAt: Date): Promise<boolean>;
+  /** Records that a check found no record. */
+  missDomain(settings: DomainProof, at: Date): Promise<void>;
+  /** Records that the domain is lost. Returns false if it was lost before, or if the domain was changed. */
+  loseDomain(settings: DomainProof, at: Date): Promise<boolean>;
   /** Removes the settings, the identities of their provider, and its sessions. */
   remove(accountId: string): Promise<void>;
   /** Removes the account's identities of other issuers than this one, and their sessions. */

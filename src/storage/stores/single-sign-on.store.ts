@@ -1,5 +1,6 @@
 import { CHECKED_FOR_MINUTES } from '../../domain/people/single-sign-on.ts';
 import type {
+  DomainProof,
   Identity,
   RoleMapping,
   SingleSignOn,
@@ -17,6 +18,8 @@ interface SettingsRow {
   domain: string;
   domain_token: string;
   domain_proved_at: Date | null;
+  domain_missing_since: Date | null;
+  domain_lost_at: Date | null;
   role_mapping: RoleMapping;
   required: boolean;
   break_glass_user_id: string;
@@ -50,6 +53,8 @@ const SETTINGS_COLUMNS = [
   'domain',
   'domain_token',
   'domain_proved_at',
+  'domain_missing_since',
+  'domain_lost_at',
   'role_mapping',
   'required',
   'break_glass_user_id',
@@ -75,8 +80,40 @@ export function checkedIdentity(table: string, now: string): string {
 
 const PROVE = statement(
   'single-sign-on-prove',
-  `UPDATE single_sign_on s SET domain_proved_at = $2 WHERE account_id = $1 AND NOT EXISTS (
+  `UPDATE single_sign_on s
+   SET domain_proved_at = $2, domain_check_at = $3, domain_missing_since = NULL, domain_lost_at = NULL
+   WHERE account_id = $1 AND NOT EXISTS (
      SELECT FROM single_sign_on o WHERE o.domain = s.domain AND o.account_id <> $1 AND o.domain_proved_at IS NOT NULL)
+   RETURNING account_id`,
+);
+const RELEASE = statement(
+  'single-sign-on-release',
+  `UPDATE single_sign_on o SET domain_proved_at = NULL FROM single_sign_on s
+   WHERE s.account_id = $1 AND o.domain = s.domain AND o.account_id <> $1
+     AND o.domain_proved_at IS NOT NULL AND o.domain_lost_at IS NOT NULL
+   RETURNING o.account_id`,
+);
+const TAKE_DUE_DOMAINS = statement(
+  'single-sign-on-due-domains',
+  `UPDATE single_sign_on SET domain_check_at = $2 WHERE account_id IN (
+     SELECT account_id FROM single_sign_on WHERE domain_proved_at IS NOT NULL AND domain_check_at <= $1
+     ORDER BY domain_check_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+   RETURNING ${SETTINGS_COLUMNS.join(', ')}`,
+);
+const KEEP_DOMAIN = statement(
+  'single-sign-on-keep-domain',
+  `UPDATE single_sign_on SET domain_check_at = $3, domain_missing_since = NULL, domain_lost_at = NULL
+   WHERE account_id = $1 AND domain_token = $2 AND domain_proved_at IS NOT NULL RETURNING account_id`,
+);
+const MISS_DOMAIN = statement(
+  'single-sign-on-miss-domain',
+  `UPDATE single_sign_on SET domain_missing_since = coalesce(domain_missing_since, $3)
+   WHERE account_id = $1 AND domain_token = $2`,
+);
+const LOSE_DOMAIN = statement(
+  'single-sign-on-lose-domain',
+  `UPDATE single_sign_on SET domain_lost_at = $3
+   WHERE account_id = $1 AND domain_token = $2 AND domain_proved_at IS NOT NULL AND domain_lost_at IS NULL
    RETURNING account_id`,
 );
 const REQUIRED_OF = statement(
@@ -173,7 +210,7 @@ export class PgSingleSignOnStore implements SingleSignOnStore {
     return row && mapSettings(row);
   }
 
-  async save(settings: SingleSignOn): Promise<void> {
+  async save(settings: Omit<SingleSignOn, 'domainMissingSince' | 'domainLostAt'>): Promise<void> {
     await this.#sql
       .table('single_sign_on')
       .insert({
@@ -192,8 +229,29 @@ export class PgSingleSignOnStore implements SingleSignOnStore {
       .merge();
   }
 
-  async proveDomain(accountId: string, at: Date): Promise<boolean> {
-    return (await this.#sql.query(PROVE, [accountId, at])).length > 0;
+  async proveDomain(accountId: string, at: Date, checkAt: Date): Promise<boolean> {
+    return (await this.#sql.query(PROVE, [accountId, at, checkAt])).length > 0;
+  }
+
+  async releaseDomain(accountId: string): Promise<readonly string[]> {
+    const rows = await this.#sql.query<{ account_id: string }>(RELEASE, [accountId]);
+    return rows.map((row) => row.account_id);
+  }
+
+  async takeDueDomains(now: Date, nextAt: Date, most: number): Promise<readonly SingleSignOn[]> {
+    return (await this.#sql.query<SettingsRow>(TAKE_DUE_DOMAINS, [now, nextAt, most])).map(mapSettings);
+  }
+
+  async keepDomain({ accountId, domainToken }: DomainProof, checkAt: Date): Promise<boolean> {
+    return (await this.#sql.query(KEEP_DOMAIN, [accountId, domainToken, checkAt])).length > 0;
+  }
+
+  async missDomain({ accountId, domainToken }: DomainProof, at: Date): Promise<void> {
+    await this.#sql.query(MISS_DOMAIN, [accountId, domainToken, at]);
+  }
+
+  async loseDomain({ accountId, domainToken }: DomainProof, at: Date): Promise<boolean> {
+    return (await this.#sql.query(LOSE_DOMAIN, [accountId, domainToken, at])).length > 0;
   }
 
   async remove(accountId: string): Promise<void> {
@@ -300,6 +358,9 @@ function mapSettings(row: SettingsRow): SingleSignOn {
     domain: row.domain,
     domainToken: row.domain_token,
     domainProvedAt: row.domain_proved_at,
+    // A domain without a proof can have old results of checks. A new proof removes them.
+    domainMissingSince: row.domain_proved_at && row.domain_missing_since,
+    domainLostAt: row.domain_proved_at && row.domain_lost_at,
     roleMapping: row.role_mapping,
     required: row.required,
     breakGlassUserId: row.break_glass_user_id,

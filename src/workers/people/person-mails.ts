@@ -48,6 +48,7 @@ export class PersonMails {
     else if (data.kind === 'factors_reset') await this.#mailReset(data, signal);
     else if (data.kind === 'reset_requested') await this.#mailResetRequest(data, signal);
     else if (data.kind === 'password_reset') await this.#mailPasswordReset(data, signal);
+    else if (data.kind === 'domain_lost') await this.#mailDomainLost(data, signal);
     else await this.#mailNewDevice(data, signal);
   }
 
@@ -123,6 +124,21 @@ export class PersonMails {
         `Two operators replaced the password of ${email} by a one-time password, at ${timeOf(new Date(at))}, and your sessions have ended.`,
         'If you asked for it, get one part of the password from each of them, and sign in.',
         'If not, tell who runs the gateway at once.',
+      ],
+    }));
+  }
+
+  #mailDomainLost(
+    { userId, domain, record, until }: PersonMailJob & { kind: 'domain_lost' },
+    signal: AbortSignal,
+  ) {
+    const { serviceName, publicUrl } = this.#parts;
+    return this.#notify(userId, until, signal, () => ({
+      subject: `The DNS record of ${domain} is gone`,
+      lines: [
+        `Single sign-on of your account at ${serviceName} needs the TXT record ${record.name} with the text ${record.value}. The DNS of ${domain} does not have it any more.`,
+        'People who have signed in by your provider before still can. Nobody else can, until the record is back.',
+        `Add the record again, then choose "Check now": ${publicUrl()}/console/security`,
       ],
     }));
   }

@@ -79,6 +79,10 @@ export function sentenceOf({ action, before, after }: Told): {
         : { verb: 'ended the logging of whole bodies of requests in account' };
     case 'account.setSecurityPolicy':
       return { verb: 'changed the security policy of account' };
+    case 'account.proveSingleSignOnDomain':
+      return { verb: 'found the DNS record of the domain for single sign-on of account' };
+    case 'account.loseSingleSignOnDomain':
+      return { verb: 'found no DNS record of the domain for single sign-on of account' };
     case 'secondFactor.add':
       return { verb: 'added a second factor for' };
     case 'secondFactor.remove':

@@ -41,7 +41,7 @@ export type RoleRuleInput = {
 export type AccountSingleSignOnQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type AccountSingleSignOnQuery = { readonly singleSignOn: { readonly issuer: string, readonly clientId: string, readonly domain: string, readonly domainProvedAt: string | null, readonly required: boolean, readonly dnsRecord: { readonly name: string, readonly value: string }, readonly roleMapping: { readonly claim: string, readonly defaultRole: Role | null, readonly rules: ReadonlyArray<{ readonly value: string, readonly role: Role }> } } | null };
+export type AccountSingleSignOnQuery = { readonly singleSignOn: { readonly issuer: string, readonly clientId: string, readonly domain: string, readonly domainProvedAt: string | null, readonly domainLostAt: string | null, readonly required: boolean, readonly dnsRecord: { readonly name: string, readonly value: string }, readonly roleMapping: { readonly claim: string, readonly defaultRole: Role | null, readonly rules: ReadonlyArray<{ readonly value: string, readonly role: Role }> } } | null };
 
 export type SetSingleSignOnMutationVariables = Exact<{
   issuer: string;
@@ -67,7 +67,7 @@ export type RemoveSingleSignOnMutation = { readonly removeSingleSignOn: boolean 
 
 export const AccountSingleSignOn: Document<AccountSingleSignOnQuery, AccountSingleSignOnQueryVariables> = {
   name: 'AccountSingleSignOn',
-  text: "query AccountSingleSignOn{singleSignOn{issuer clientId domain dnsRecord{name value}domainProvedAt roleMapping{claim rules{value role}defaultRole}required}}",
+  text: "query AccountSingleSignOn{singleSignOn{issuer clientId domain dnsRecord{name value}domainProvedAt domainLostAt roleMapping{claim rules{value role}defaultRole}required}}",
 };
 
 export const SetSingleSignOn: Document<SetSingleSignOnMutation, SetSingleSignOnMutationVariables> = {

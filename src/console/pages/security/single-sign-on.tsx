@@ -61,23 +61,30 @@ export function SingleSignOnSection() {
 }
 
 function Facts({ settings }: { settings: Settings }) {
-  const { issuer, domain, domainProvedAt, dnsRecord, required } = settings;
+  const { issuer, domain, domainProvedAt, domainLostAt, dnsRecord, required } = settings;
   const toast = useToast();
   const check = useApiMutation(CheckSingleSignOnDomain, {
     refetches: [AccountSingleSignOn],
     onDone: () => toast({ text: `${domain} is proved. Its people can sign in now.` }),
   });
-  if (domainProvedAt !== null) {
-    return (
-      <p>
-        People of {domain} sign in at {issuer}
-        {required ? ', and only there' : ''}. The domain was proved <Time at={domainProvedAt} />.
-      </p>
-    );
-  }
+  const facts = domainProvedAt !== null && (
+    <p>
+      People of {domain} sign in at {issuer}
+      {required ? ', and only there' : ''}. The domain was proved <Time at={domainProvedAt} />.
+    </p>
+  );
+  if (facts && domainLostAt === null) return facts;
   return (
     <>
-      <p>Add this TXT record to the DNS of {domain}. Nobody signs in by the provider before.</p>
+      {facts}
+      {domainLostAt === null ? (
+        <p>Add this TXT record to the DNS of {domain}. Nobody signs in by the provider before.</p>
+      ) : (
+        <Notice tone="warn">
+          The DNS record of {domain} is gone since <Time at={domainLostAt} />. People who have signed in
+          before still can, but nobody else. Add this TXT record again.
+        </Notice>
+      )}
       <CodeBlock label="Name of the record" text={dnsRecord.name} />
       <CodeBlock label="Text of the record" text={dnsRecord.value} />
       {check.error && <Notice tone="warn">{check.error.message}</Notice>}
