@@ -22,6 +22,7 @@ import { messageOperations } from './messages/message-operations.ts';
 import { providerOperations } from './messages/provider-health.ts';
 import { pushOperations } from './messages/push-operations.ts';
 import { recipientListOperations } from './messages/recipient-list-operations.ts';
+import { resendOperations } from './messages/resend-operations.ts';
 import { createSendContext } from './messages/send-operation.ts';
 import { smsOperations } from './messages/sms-operations.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
@@ -65,6 +66,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
       ...emailOperations(context),
       ...pushOperations(deps, context),
       ...whatsAppOperations(deps, context),
+      ...resendOperations(deps, context),
       ...explainOperations(deps, context),
     },
     devices: deviceOperations(deps),

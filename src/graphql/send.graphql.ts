@@ -168,6 +168,39 @@ export class SendResolver {
   }
 
   @Mutation(() => MessageType, {
+    description:
+      'Sends a message again as it was, as a new message. It costs what a new message costs. Not for push messages.',
+    canDryRun: true,
+    errors: [
+      ...OF_EACH_SEND,
+      'not_found',
+      'invalid_phone_number',
+      'invalid_sender_id',
+      'message_too_long',
+      'session_window_closed',
+      'sender_not_approved',
+    ],
+  })
+  async resendMessage(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('id', () => ID, { description: 'The message.' }) id: string,
+    @Arg('onlyFailed', () => Boolean, {
+      defaultValue: true,
+      description: 'Whether only to the recipients that failed. False: to all that are not pending.',
+    })
+    onlyFailed: boolean,
+    @Arg('idempotencyKey', () => String, {
+      nullable: true,
+      description: 'Repeats with the same key send nothing and return the same message.',
+    })
+    given: string | null | undefined,
+  ) {
+    const idempotencyKey = checkKey(given ?? undefined, 'idempotencyKey');
+    const { messageId } = await run(operations.messages.resend, { id, onlyFailed, idempotencyKey });
+    return sent({ run, operations }, messageId);
+  }
+
+  @Mutation(() => MessageType, {
     description: 'Cancels a message that has not left yet, and refunds its cost.',
     canDryRun: true,
     errors: ['not_found', 'message_not_cancelable'],
@@ -187,22 +220,29 @@ async function send<Input extends object>(
   operation: Operation<Input, SendAnswer>,
   input: SendInput,
 ) {
-  const { idempotencyKey, environment } = given(input);
-  if (idempotencyKey !== undefined && (idempotencyKey === '' || idempotencyKey.length > KEY_MAX_LENGTH)) {
-    const message = `must have 1 to ${KEY_MAX_LENGTH} characters`;
-    throw validationError([{ path: 'input.idempotencyKey', message }]);
-  }
+  const { environment, ...rest } = given(input);
+  const idempotencyKey = checkKey(rest.idempotencyKey, 'input.idempotencyKey');
   const earlier =
     idempotencyKey === undefined
       ? undefined
       : await run(operations.messages.replay, { channel, idempotencyKey, environment });
   const request = { ...given(input), scheduledFor: input.scheduledFor?.toISOString() };
-  const answer = earlier ?? (await run(operation, request as unknown as Input));
-  const { messageId } = answer;
+  const { messageId } = earlier ?? (await run(operation, request as unknown as Input));
+  return sent({ run, operations }, messageId);
+}
+
+/** Reads a message that was sent. */
+function sent({ run, operations }: Pick<GraphqlContext, 'run' | 'operations'>, messageId: string) {
   return run(operations.messageLists.find, { id: messageId }).catch((error) => {
     // The message is already accepted and charged. If reading it fails now, the client must not send it again.
     throw doneButUnread({ messageId }, error);
   });
+}
+
+/** Returns an idempotency key. Throws `validation_error` for one of a wrong length. */
+function checkKey(key: string | undefined, path: string): string | undefined {
+  if (key === undefined || (key !== '' && key.length <= KEY_MAX_LENGTH)) return key;
+  throw validationError([{ path, message: `must have 1 to ${KEY_MAX_LENGTH} characters` }]);
 }
 
 function estimateOf({ text, costMinor, currency, balanceMinor, ...quote }: SmsQuote): SmsEstimate {

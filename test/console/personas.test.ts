@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { inviteMember, signIn } from '../support/graphql.ts';
 
 /** The simulator refuses numbers that end with 0001. */
 const REFUSED = '+256700120001';
@@ -77,6 +78,29 @@ describe('what people come to the console for', () => {
     expect(sent.body).toMatchObject({ content: 'Your parcel is here', purpose: 'marketing' });
     expect(faults).toEqual([]);
   });
+
+  inBrowser(
+    'a person with the role SUPPORT sends it again as it was, and sends nothing new (R235)',
+    async () => {
+      const support = await inviteMember(gateway, await signIn(gateway, account), 'SUPPORT');
+      const { page, faults } = await browser.open({ person: support, path: '/messages' });
+      await page
+        .getByRole('row', { name: /1 of 3 delivered/ })
+        .getByRole('link')
+        .click();
+      const drawer = page.getByRole('dialog', { name: 'Message' });
+      await drawer.getByRole('button', { name: 'Resend to the 2 that failed' }).press('Enter');
+      const question = page.getByRole('dialog', { name: 'Send again to 2 recipients?' });
+      await question.getByText('is charged again. The first time this cost UGX 60.').waitFor();
+      await expectAccessible(page);
+      await question.getByRole('button', { name: 'Send to 2 recipients' }).press('Enter');
+      await page.getByRole('heading', { name: `SMS to ${REFUSED} and 1 more` }).waitFor();
+      expect(await page.getByRole('link', { name: 'Resend' }).count()).toBe(0);
+      await page.goto(`${gateway.url}/console/messages/send`);
+      await page.getByText('Your role, Support, cannot open this page.').waitFor();
+      expect(faults).toEqual([]);
+    },
+  );
 
   inBrowser("what a key cost this month: 1 action, and a bar leads to its day's messages", async () => {
     const { page, faults } = await browser.open({ person: account, path: '/contacts' });

@@ -6,6 +6,7 @@ import { type Caller, refusal } from '../../src/domain/caller.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import type { Operation } from '../../src/domain/operation.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
+import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
@@ -72,6 +73,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
   },
   auditLog: { by: 'audit.list', document: '{ auditLog { nodes { id } } }' },
   prices: { by: 'price.list', document: '{ prices { amount } }' },
+  resendMessage: {
+    by: 'message.resend',
+    document: `mutation { resendMessage(id: "${NOBODY}") { id } }`,
+  },
   estimateSms: {
     by: 'message.quoteSms',
     document: '{ estimateSms(input: { to: "x", message: "Hi" }) { cost } }',
@@ -451,6 +456,134 @@ describe('permissions of GraphQL operations (R235)', () => {
   });
 });
 
+describe('a person with the role SUPPORT (R235, R238)', () => {
+  const SENT = 'id channel environment purpose from to content payload cost status recipients { to status }';
+  const RESEND = `mutation ($id: ID!, $onlyFailed: Boolean!, $key: String) {
+    resendMessage(id: $id, onlyFailed: $onlyFailed, idempotencyKey: $key) { ${SENT} } }`;
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let owner: string;
+  let support: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    owner = await signIn(gateway, account);
+    support = await signIn(gateway, await inviteMember(gateway, owner, 'SUPPORT'));
+  });
+  afterAll(() => gateway?.stop());
+
+  const call = async (query: string, variables: object = {}, token = owner) => {
+    const answer = await graphql(gateway, query, { token, variables });
+    expect(codesOf(answer)).toEqual([]);
+    const [value] = Object.values(answer.body.data);
+    return value as Answer['body'];
+  };
+  const resend = (id: string, { all = false, key }: { all?: boolean; key?: string } = {}, token = support) =>
+    graphql(gateway, RESEND, { token, variables: { id, onlyFailed: !all, key } });
+  const shown = (id: string) => call(`query ($id: ID!) { message(id: $id) { ${SENT} } }`, { id });
+  const balance = async () => (await call('{ account { balance } }')).balance as number;
+  const bulkOf = async (id: string) => gateway.parts.stores.messages.bulk(id);
+  const faultOf = (answer: Answer) => answer.body.errors?.[0]?.extensions?.details?.fields?.[0]?.message;
+
+  it('sends an SMS again to the recipients that failed, as it was, and once for an idempotency key', async () => {
+    const send = `mutation { sendSms(input: { to: "+256700120001,+256700123456", message: "It is ready", from: "SHOP",
+      purpose: MARKETING }) { id } }`;
+    const { id } = await call(send);
+    const before = await eventually(async () => {
+      const message = await shown(id);
+      return message.recipients.every(({ status }: { status: string }) => /FAILED|DELIVERED/.test(status))
+        ? message
+        : undefined;
+    });
+    const money = await balance();
+    const again = (await resend(id, { key: 'once' })).body.data.resendMessage;
+    expect(again).toMatchObject({
+      ...{ channel: 'SMS', environment: 'PRODUCTION', purpose: 'MARKETING', from: 'SHOP' },
+      ...{ content: before.content, to: ['+256700120001'], cost: before.cost / 2 },
+    });
+    expect(again.id).not.toBe(id);
+    expect((await resend(id, { key: 'once' })).body.data.resendMessage.id).toBe(again.id);
+    await eventually(async () => (await shown(again.id)).status === 'FAILED');
+    // The failed one is refunded, as any other.
+    await eventually(async () => (await balance()) === money);
+    const all = (await resend(id, { all: true })).body.data.resendMessage;
+    expect(all.to).toEqual(['+256700120001', '+256700123456']);
+    await call(
+      'mutation ($a: String!) { suppress(input: { channel: SMS, address: $a, scope: ALL }) { id } }',
+      {
+        a: '+256700120001',
+      },
+    );
+    expect(codesOf(await resend(id))).toEqual(['ALL_RECIPIENTS_SUPPRESSED']);
+  });
+
+  it('sends an email again with its HTML, files and headers, and a WhatsApp template', async () => {
+    const email =
+      await call(`mutation { sendEmail(input: { to: "ann@shop.example,bob@shop.example", subject: "Bill",
+      text: "See below", html: "<p>See below</p>", replyTo: "desk@shop.example", cc: "boss@shop.example",
+      headers: { Priority: "urgent" }, purpose: MARKETING, attachments: [{ filename: "bill.pdf", content: "YWJj", contentType: "application/pdf" }],
+      environment: SANDBOX }) { id } }`);
+    const sent = (await resend(email.id, { all: true })).body.data.resendMessage;
+    const { id: _first, ...original } = await shown(email.id);
+    const { id, ...same } = sent;
+    expect(same).toEqual(original);
+    expect(await bulkOf(id)).toEqual(await bulkOf(email.id));
+    const template = await call(`mutation { sendWhatsApp(input: { to: "+256700123456", type: TEMPLATE,
+      template: { name: "order_ready", language: "en" }, environment: SANDBOX }) { id } }`);
+    const { id: _again, ...twin } = (await resend(template.id, { all: true })).body.data.resendMessage;
+    const { id: _template, ...model } = await shown(template.id);
+    expect(twin).toEqual(model);
+  });
+
+  it('sends nothing where nobody failed, nothing that is gone, and no push message', async () => {
+    const { id } = await call(
+      'mutation { sendSms(input: { to: "+256700123456", message: "x", environment: SANDBOX }) { id } }',
+    );
+    expect(faultOf(await resend(id))).toBe('has no recipient that failed');
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    const waiting = await call(
+      'mutation ($at: DateTime!) { sendSms(input: { to: "+256700123456", message: "x", scheduledFor: $at }) { id } }',
+      { at: later },
+    );
+    expect(faultOf(await resend(waiting.id, { all: true }))).toBe('is pending still');
+    await withKnex(gateway.database.connection, (knex) =>
+      knex('messages').where({ id }).update({ content: '' }),
+    );
+    expect(faultOf(await resend(id, { all: true }))).toBe('is of a message whose content was erased');
+    await call(
+      'mutation { registerDevice(input: { token: "t", platform: ANDROID, userId: "u", environment: SANDBOX }) { id } }',
+    );
+    const push = await call(
+      'mutation { sendPush(input: { to: "u", title: "t", body: "b", environment: SANDBOX }) { id } }',
+    );
+    expect(faultOf(await resend(push.id, { all: true }))).toBe(
+      'is a push message, which cannot be sent again',
+    );
+    expect(faultOf(await resend(id, { key: '' }))).toBe('must have 1 to 64 characters');
+  });
+
+  it('sends nothing new, cancels nothing and makes no keys; a VIEWER does not send again either', async () => {
+    const scheduled = await call(
+      'mutation ($at: DateTime!) { sendSms(input: { to: "+256700123456", message: "x", scheduledFor: $at }) { id } }',
+      { at: new Date(Date.now() + 3_600_000).toISOString() },
+    );
+    for (const query of [
+      'mutation { sendSms(input: { to: "+256700123456", message: "x" }) { id } }',
+      'mutation { sendEmail(input: { to: "a@b.example", subject: "x", text: "x" }) { id } }',
+      'mutation { sendPush(input: { to: "u", title: "t", body: "b" }) { id } }',
+      'mutation { sendWhatsApp(input: { to: "+256700123456", type: TEXT, text: { body: "x" } }) { id } }',
+      'mutation { createApiKey(input: { name: "k", scopes: [SEND_SMS], environment: SANDBOX }) { key } }',
+      `mutation { cancelMessage(id: "${scheduled.id}") { id } }`,
+    ])
+      expect(codesOf(await graphql(gateway, query, { token: support }))).toEqual(['FORBIDDEN']);
+    const viewer = await signIn(gateway, await inviteMember(gateway, owner, 'VIEWER'));
+    expect(codesOf(await resend(scheduled.id, {}, viewer))).toEqual(['FORBIDDEN']);
+    expect(
+      codesOf(await graphql(gateway, '{ webhookDeliveries { totalCount } }', { token: support })),
+    ).toEqual([]);
+  });
+});
+
 describe('accounts cannot see each other (R224)', () => {
   let gateway: TestGateway;
   let token: string;
@@ -525,6 +658,7 @@ describe('accounts cannot see each other (R224)', () => {
     'createApiKey.input.accountId': () =>
       `mutation { createApiKey(input: { accountId: "${ids.account}", name: "k", scopes: [SEND_SMS], environment: SANDBOX }) { key } }`,
     'message.id': () => `{ message(id: "${ids.message}") { content } }`,
+    'resendMessage.id': () => `mutation { resendMessage(id: "${ids.message}") { content } }`,
     'explainMessage.id': () => `{ explainMessage(id: "${ids.message}") { summary } }`,
     'request.id': () => `{ request(id: "${ids.request}") { path } }`,
     'apiKey.id': () => `{ apiKey(id: "${ids.key}") { name } }`,

@@ -5,8 +5,10 @@ import { checkEmailContent, type EmailContentInput } from './email-content.ts';
 import type { PricedMessage } from './message.ts';
 import {
   checkSchedule,
+  type Send,
   type SendContext,
   type SendRequest,
+  sendOn,
   sendOperation,
   unitPriceOf,
 } from './send-operation.ts';
@@ -20,16 +22,18 @@ export interface EmailRequest extends EmailContentInput, SendRequest {
   readonly scheduledFor?: string | undefined;
 }
 
+/** Returns the steps that send an email. */
+export function emailSend(context: SendContext): Send<EmailRequest> {
+  return sendOn(context, 'email', (request, { accountId }, environment) =>
+    priceEmail(context, request, { accountId, environment }),
+  );
+}
+
 /** The operation that sends email. */
 export function emailOperations(context: SendContext) {
   return {
     /** Sends an email. `POST /developers/email` calls it (R23). */
-    sendEmail: sendOperation<EmailRequest>(
-      context,
-      'message.sendEmail',
-      'email',
-      (request, { accountId }, environment) => priceEmail(context, request, { accountId, environment }),
-    ),
+    sendEmail: sendOperation('message.sendEmail', 'email', emailSend(context)),
   };
 }
 

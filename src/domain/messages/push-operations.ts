@@ -11,6 +11,7 @@ import {
   checkSchedule,
   type SendContext,
   type SendRequest,
+  sendOn,
   sendOperation,
   unitPriceOf,
 } from './send-operation.ts';
@@ -36,12 +37,12 @@ export interface PushRequest extends PushContentInput, SendRequest {
 export function pushOperations({ stores }: Pick<Dependencies, 'stores'>, context: SendContext) {
   return {
     /** Sends a push message. `POST /developers/push` calls it (R24). */
-    sendPush: sendOperation<PushRequest>(
-      context,
+    sendPush: sendOperation(
       'message.sendPush',
       'push',
-      (request, { accountId }, environment) =>
+      sendOn<PushRequest>(context, 'push', (request, { accountId }, environment) =>
         pricePush(context, stores.devices, request, { accountId, environment }),
+      ),
     ),
   };
 }

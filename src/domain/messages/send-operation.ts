@@ -43,6 +43,8 @@ export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
 };
 /** Roles of members who may send. */
 export const SENDER_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
+/** Roles of members who may send a message again as it was (R235). */
+export const RESENDER_ROLES = [...SENDER_ROLES, 'SUPPORT'] as const;
 
 /**
  * How far ahead a message may be scheduled, in ms. A send time in the past is refused, unless it is past by at most
@@ -158,22 +160,31 @@ export interface SendRequest {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** Sends a request. It does not check whether the caller may send. */
+export type Send<Request> = (caller: Caller, request: Request) => Promise<SendAnswer>;
+
+/** Builds the send operation of a channel. It requires the channel's scope or a role that may send. */
+export function sendOperation<Request extends SendRequest>(
+  name: string,
+  channel: Channel,
+  send: Send<Request>,
+): Operation<Request, SendAnswer> {
+  return operation(name, { scopes: [SEND_SCOPES[channel]], roles: SENDER_ROLES }, send);
+}
+
 /**
- * Builds the send operation of a channel. It requires the channel's scope or a role that may send. A member's sends
- * count against the member's budget (R207).
+ * Builds the steps of a send on a channel. A member's sends count against the member's budget (R207).
  *
- * `price` applies the rules of the channel and throws its refusals. The operation also throws `rate_limit_exceeded`,
+ * `price` applies the rules of the channel and throws its refusals. The send also throws `rate_limit_exceeded`,
  * `sender_not_approved`, `destination_not_allowed`, and the errors of `Intake.accept`. It throws `service_unavailable`
  * if the channel has no provider (R26), or while this copy of the gateway is on hold after a restore (R231).
  */
-export function sendOperation<Request extends SendRequest>(
+export function sendOn<Request extends SendRequest>(
   context: SendContext,
-  name: string,
   channel: Channel,
   price: (request: Request, sender: AccountCaller, environment: Environment) => Promise<PricedMessage>,
-): Operation<Request, SendAnswer> {
-  const access = { scopes: [SEND_SCOPES[channel]], roles: SENDER_ROLES };
-  return operation(name, access, async (caller, request) => {
+): Send<Request> {
+  return async (caller, request) => {
     context.holdGate.refuseWhileHeld();
     const sender = senderOf(caller);
     if (sender.kind === 'member') await context.budgets.countSend(sender);
@@ -199,7 +210,7 @@ export function sendOperation<Request extends SendRequest>(
     );
     if (!answer.isReplay) context.measurements.accepted(prepared);
     return answer;
-  });
+  };
 }
 
 /** Returns the caller as a sender. Throws `forbidden` for operators and the system, because they have no account. */

@@ -13,10 +13,12 @@ import {
   prepareMessage,
   SEND_SCOPES,
   SENDER_ROLES,
+  type Send,
   type SendContext,
   type SendRequest,
   senderIds,
   senderOf,
+  sendOn,
   sendOperation,
 } from './send-operation.ts';
 import { parseSenderId, SENDER_ID_MAX_LENGTH } from './sender-id.ts';
@@ -57,25 +59,32 @@ export interface SmsQuote {
   readonly environment: Environment;
 }
 
+async function priceFor(
+  context: SendContext,
+  request: SmsRequest,
+  accountId: string,
+): Promise<PricedMessage> {
+  const currency = await context.currencyOf(accountId);
+  const tariff = await context.tariff();
+  return priceSms(request, {
+    tariff,
+    currency,
+    defaultSenderId: context.defaultSenderId,
+    publicUrl: context.publicUrl(),
+    now: context.clock.now(),
+  });
+}
+
+/** Returns the steps that send an SMS. */
+export function smsSend(context: SendContext): Send<SmsRequest> {
+  return sendOn(context, 'sms', (request, { accountId }) => priceFor(context, request, accountId));
+}
+
 /** Operations that send SMS and quote their cost. */
 export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context: SendContext) {
-  async function price(request: SmsRequest, accountId: string): Promise<PricedMessage> {
-    const currency = await context.currencyOf(accountId);
-    const tariff = await context.tariff();
-    return priceSms(request, {
-      tariff,
-      currency,
-      defaultSenderId: context.defaultSenderId,
-      publicUrl: context.publicUrl(),
-      now: context.clock.now(),
-    });
-  }
-
   return {
     /** Sends an SMS. `POST /developers/sms` calls it (R90 to R101). */
-    sendSms: sendOperation<SmsRequest>(context, 'message.sendSms', 'sms', (request, { accountId }) =>
-      price(request, accountId),
-    ),
+    sendSms: sendOperation('message.sendSms', 'sms', smsSend(context)),
 
     /**
      * Returns the cost of a send without sending. It makes the same checks as a send, and throws the same refusals, but
@@ -88,7 +97,7 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
         const sender = senderOf(caller);
         const environment = environmentOf(sender, request.environment);
         const owner = { accountId: sender.accountId, environment };
-        const asked = await price(request, sender.accountId);
+        const asked = await priceFor(context, request, sender.accountId);
         await context.checkSender(owner, 'sms', asked.from, request.purpose);
         const priced = await context.leaveOutSuppressed(owner, 'sms', request.purpose, asked);
         checkDestinations(await context.limitsOf(sender), 'sms', priced.recipients);

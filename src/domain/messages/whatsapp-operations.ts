@@ -10,8 +10,10 @@ import type { PricedMessage } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import {
   checkSchedule,
+  type Send,
   type SendContext,
   type SendRequest,
+  sendOn,
   sendOperation,
   unitPriceOf,
 } from './send-operation.ts';
@@ -26,10 +28,11 @@ export interface WhatsAppRequest extends WhatsAppContentInput, SendRequest {
 
 const channel = 'whatsapp' as const;
 
-/** Operations that send WhatsApp messages and record the platform's callbacks (R25). */
-export function whatsAppOperations(deps: Dependencies, context: SendContext) {
-  const { stores, clock, ids } = deps;
-
+/** Returns the steps that send a WhatsApp message. */
+export function whatsAppSend(
+  { stores, clock, transport }: Pick<Dependencies, 'stores' | 'clock' | 'transport'>,
+  context: SendContext,
+): Send<WhatsAppRequest> {
   /**
    * Checks everything about a WhatsApp message that does not depend on its route or the balance, and returns its price
    * (R25). Throws `validation_error`, `invalid_phone_number`, `invalid_scheduled_time`, `session_window_closed` and
@@ -66,21 +69,25 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
    */
   async function checkMediaUrl(url: string): Promise<void> {
     try {
-      await deps.transport.checkAddress(url);
+      await transport.checkAddress(url);
     } catch (error) {
       if (!(error instanceof TargetRefused)) throw error;
       throw validationError([{ path: 'media.url', message: `cannot be used: ${error.reason}` }]);
     }
   }
 
+  return sendOn(context, channel, (request, { accountId }, environment) =>
+    price(request, { accountId, environment }),
+  );
+}
+
+/** Operations that send WhatsApp messages and record the platform's callbacks (R25). */
+export function whatsAppOperations(deps: Dependencies, context: SendContext) {
+  const { stores, clock, ids } = deps;
+
   return {
     /** Sends a WhatsApp message. `POST /developers/whatsapp` calls it (R25). */
-    sendWhatsApp: sendOperation<WhatsAppRequest>(
-      context,
-      'message.sendWhatsApp',
-      channel,
-      (request, { accountId }, environment) => price(request, { accountId, environment }),
-    ),
+    sendWhatsApp: sendOperation('message.sendWhatsApp', channel, whatsAppSend(deps, context)),
 
     /** Returns the session window of a number: whether the account may send free text to it now. */
     whatsAppWindow: operation(

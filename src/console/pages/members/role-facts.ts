@@ -39,6 +39,11 @@ export const ROLE_FACTS: readonly RoleFact[] = [
     roles: WRITERS,
   },
   {
+    what: 'Send a message again as it was',
+    operations: ['message.resend'],
+    roles: [...WRITERS, 'SUPPORT'],
+  },
+  {
     what: 'Change and import contacts, register devices',
     operations: ['contact.create', 'contact.update', 'contact.remove', 'contact.import', 'device.register'],
     roles: WRITERS,

@@ -24,6 +24,7 @@ import {
 } from './messages.generated.ts';
 import { Reason } from './reason.tsx';
 import { Recipients } from './recipients.tsx';
+import { ResendAsItWas } from './resend-as-it-was.tsx';
 import { StatusBadge } from './status-badge.tsx';
 import './messages.css';
 
@@ -84,7 +85,14 @@ function Acts({ of: message }: { of: Message }) {
     <>
       <Can
         run="message.sendSms"
-        otherwise={<span className="quiet">Your role can read messages, not send or cancel them.</span>}
+        otherwise={
+          <Can
+            run="message.resend"
+            otherwise={<span className="quiet">Your role can read messages, not send or cancel them.</span>}
+          >
+            <ResendAsItWas of={message} onlyFailed={false} />
+          </Can>
+        }
       >
         <ButtonLink href={`/messages/send?from=${message.id}`}>Resend</ButtonLink>
       </Can>

@@ -4,6 +4,7 @@ import { Can } from '../../lib/session.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { counted, type Message } from './message-text.ts';
 import { MessageReason } from './messages.generated.ts';
+import { ResendAsItWas } from './resend-as-it-was.tsx';
 import { ResendFailed } from './resend-failed.tsx';
 
 /** Why a message is as it is, in plain words, and what can be done. It comes first on the page of a message. */
@@ -39,11 +40,18 @@ export function Reason({ of: message }: { of: Message }) {
           )}
         </Loaded>
         {failed > 0 && message.channel !== 'PUSH' && message.content !== '' && (
-          <Can run="message.sendSms">
-            <div className="row">
+          <div className="row">
+            <Can
+              run="message.sendSms"
+              otherwise={
+                <Can run="message.resend">
+                  <ResendAsItWas of={message} onlyFailed />
+                </Can>
+              }
+            >
               <ResendFailed of={message} />
-            </div>
-          </Can>
+            </Can>
+          </div>
         )}
       </div>
     </section>

@@ -215,6 +215,15 @@ export type SendSmsMutationVariables = Exact<{
 
 export type SendSmsMutation = { readonly sendSms: { readonly id: string, readonly createdAt: string } };
 
+export type ResendMessageMutationVariables = Exact<{
+  id: string;
+  onlyFailed: boolean;
+  idempotencyKey?: string | null | undefined;
+}>;
+
+
+export type ResendMessageMutation = { readonly resendMessage: { readonly id: string } };
+
 export type SendEmailMutationVariables = Exact<{
   input: SendEmailInput;
 }>;
@@ -254,6 +263,11 @@ export const Prices: Document<PricesQuery, PricesQueryVariables> = {
 export const SendSms: Document<SendSmsMutation, SendSmsMutationVariables> = {
   name: 'SendSms',
   text: "mutation SendSms($input:SendSmsInput!){sendSms(input:$input){id createdAt}}",
+};
+
+export const ResendMessage: Document<ResendMessageMutation, ResendMessageMutationVariables> = {
+  name: 'ResendMessage',
+  text: "mutation ResendMessage($id:ID!$onlyFailed:Boolean!$idempotencyKey:String){resendMessage(id:$id onlyFailed:$onlyFailed idempotencyKey:$idempotencyKey){id}}",
 };
 
 export const SendEmail: Document<SendEmailMutation, SendEmailMutationVariables> = {
