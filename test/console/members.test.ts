@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateSync } from 'otplib';
 import { ACCOUNT_ROLES, ROLE_FACTS } from '../../src/console/pages/members/role-facts.ts';
 import {
   type ConsoleBrowser,
@@ -154,6 +155,41 @@ describe('members and the account in the console', () => {
     expect(await works(plain)).toBe(true);
     expect(faults).toEqual([]);
   });
+
+  inBrowser(
+    'an owner resets the second factors of a member by keyboard, and an admin cannot (R251)',
+    async () => {
+      const member = await inviteMember(gateway, token, 'DEVELOPER');
+      const session = await signIn(gateway, member);
+      const { secret } = (await graphql(gateway, 'mutation { startTotp { secret } }', { token: session }))
+        .body.data.startTotp;
+      const confirm = 'mutation ($code: String!) { confirmTotp(code: $code) { recoveryCodes } }';
+      await graphql(gateway, confirm, { token: session, variables: { code: generateSync({ secret }) } });
+      await expect(signIn(gateway, member)).rejects.toThrow('SECOND_FACTOR_REQUIRED');
+
+      const admin = await inviteMember(gateway, token, 'ADMIN');
+      const asAdmin = await browser.open({ person: admin, path: '/members' });
+      await asAdmin.page.getByRole('button', { name: `Change role of ${member.email}` }).waitFor();
+      expect(await asAdmin.page.getByRole('button', { name: /^Reset/ }).count()).toBe(0);
+
+      const { page, faults } = await browser.open({ person: account, path: '/members' });
+      const button = page.getByRole('button', { name: `Reset second factors of ${member.email}` });
+      const dialog = page.getByRole('dialog', { name: `Reset the second factors of ${member.email}?` });
+      await button.press('Enter');
+      await dialog.getByText('they are signed out everywhere').waitFor();
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      await expect(signIn(gateway, member)).rejects.toThrow('SECOND_FACTOR_REQUIRED');
+      await button.press('Enter');
+      await dialog.getByRole('button', { name: 'Reset second factors' }).press('Enter');
+      await page.getByText(`${member.email} has no second factor any more.`).waitFor();
+      const asked = await graphql(gateway, '{ viewer { id } }', { token: session });
+      expect(asked.body.errors[0].extensions.code).toBe('UNAUTHENTICATED');
+      await signIn(gateway, member);
+      expect([...faults, ...asAdmin.faults]).toEqual([]);
+    },
+  );
 
   inBrowser('an admin cannot change an owner, and a viewer cannot change anybody', async () => {
     const admin = await inviteMember(gateway, token, 'ADMIN');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { generateSync } from 'otplib';
 import type { Page } from 'playwright-core';
 import {
   type ConsoleBrowser,
@@ -140,6 +141,39 @@ describe("the operator's pages of the console", () => {
     await page.getByRole('button', { name: 'Refuse it' }).press('Enter');
     await page.getByText('The request is refused. Nothing has changed.').waitFor();
     await page.getByText('Requests that wait for a second operator').waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('the lost password and second factors of a member are reset by keyboard (R251)', async () => {
+    const { accountId, email, password } = await gateway.createAccount();
+    const session = await signIn(gateway, { email, password });
+    const { secret } = (await graphql(gateway, 'mutation { startTotp { secret } }', { token: session })).body
+      .data.startTotp;
+    const confirm = 'mutation ($code: String!) { confirmTotp(code: $code) { recoveryCodes } }';
+    await graphql(gateway, confirm, { token: session, variables: { code: generateSync({ secret }) } });
+
+    const { page, faults } = await browser.open({ person: operator, path: `/accounts/${accountId}` });
+    await page.getByRole('button', { name: 'Show its people' }).press('Enter');
+    await page.getByRole('button', { name: `Reset password of ${email}` }).press('Enter');
+    const question = page.getByRole('dialog', { name: `Reset the password of ${email}?` });
+    await question.getByText('Their password stops working').waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Reset password' }).press('Enter');
+    const dialog = page.getByRole('dialog', { name: `${email} has a one-time password` });
+    const fresh = await dialog.getByRole('figure', { name: 'one-time password' }).locator('code').innerText();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'I have copied it' }).press('Enter');
+    expect(await page.content()).not.toContain(fresh);
+    await expect(signIn(gateway, { email, password })).rejects.toThrow('UNAUTHENTICATED');
+    await expect(signIn(gateway, { email, password: fresh })).rejects.toThrow('SECOND_FACTOR_REQUIRED');
+
+    await page.getByRole('button', { name: `Reset second factors of ${email}` }).press('Enter');
+    await page
+      .getByRole('dialog', { name: `Reset the second factors of ${email}?` })
+      .getByRole('button', { name: 'Reset second factors' })
+      .press('Enter');
+    await page.getByText(`${email} has no second factor any more.`).waitFor();
+    await signIn(gateway, { email, password: fresh });
     expect(faults).toEqual([]);
   });
 

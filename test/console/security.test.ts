@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { generateSync } from 'otplib';
 import type { Page } from 'playwright-core';
@@ -9,17 +10,34 @@ import {
   signInHere,
   startConsoleBrowser,
 } from '../support/browser.ts';
+import { runCliHere } from '../support/cli.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { graphql, signIn } from '../support/graphql.ts';
-import { startMailServer, textOfMail } from '../support/mail-server.ts';
+import { graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { type MailServer, startMailServer, textOfMail } from '../support/mail-server.ts';
 
 const STEP_SECONDS = 30;
 /** Returns the code that an authenticator app shows `steps` × 30 seconds from now. */
 const codeOf = (secret: string, steps = 0) =>
   generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
+
+/** Gives the page a virtual authenticator, whose person always agrees. */
+async function addAuthenticator(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
 
 describe('security in the console', () => {
   let gateway: TestGateway;
@@ -176,6 +194,63 @@ describe('security in the console', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('the audit log is exported as CSV and as JSON lines, which can be checked (R303)', async () => {
+    const account = await gateway.createAccount();
+    const token = await signIn(gateway, account);
+    // One request of the export returns 100 entries.
+    const count = 105;
+    for (let made = 0; made < count; made += 1)
+      await graphql(gateway, 'mutation { setSecurityPolicy(requireSecondFactor: false) { id } }', { token });
+    const path = '/audit?action=account.setSecurityPolicy';
+    const { page, faults } = await browser.open({ person: account, path });
+    const button = (format: string) => page.getByRole('button', { name: `Export as ${format}` });
+    await page
+      .getByRole('row', { name: /changed the security policy/ })
+      .first()
+      .waitFor();
+    await expectAccessible(page);
+    const exported = async (format: string, ending: string) => {
+      const downloading = page.waitForEvent('download');
+      await button(format).press('Enter');
+      const download = await downloading;
+      expect(download.suggestedFilename()).toMatch(new RegExp(`^audit-\\d{4}-\\d\\d-\\d\\d\\.${ending}$`));
+      const file = await download.path();
+      return { file, lines: (await readFile(file, 'utf8')).trimEnd().split(/\r?\n/) };
+    };
+    const { file, lines } = await exported('JSON lines', 'jsonl');
+    const entries = lines.map((line) => JSON.parse(line));
+    expect(new Set(entries.map(({ action, accountId }) => `${action} ${accountId}`))).toEqual(
+      new Set([`account.setSecurityPolicy ${account.accountId}`]),
+    );
+    const seqs = entries.map(({ seq }) => seq as number);
+    expect(seqs).toEqual([...seqs].sort((left, right) => left - right));
+    const { code, stdout } = await runCliHere(['audit', 'verify', '--file', file, '--part', '--json'], {});
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      expect.objectContaining({ isIntact: true, entries: count }),
+    ]);
+
+    const [head, ...cells] = (await exported('CSV', 'csv')).lines;
+    expect(head).toBe('seq,id,accountId,at,actor,action,target,before,after,previousHash,hash');
+    expect(cells.map((line) => `${line.split(',')[0]} ${line.split(',').at(-1)}`)).toEqual(
+      entries.map(({ seq, hash }) => `${seq} ${hash}`),
+    );
+
+    const json = { errors: [{ message: 'Not now.', extensions: { code: 'INTERNAL_SERVER_ERROR' } }] };
+    await page.route('**/graphql', (route) => route.fulfill({ json }));
+    await button('CSV').press('Enter');
+    await page.getByText('Not now. Nothing was downloaded.').waitFor();
+    await page.unroute('**/graphql');
+
+    const viewer = await browser.open({ person: await inviteMember(gateway, token, 'VIEWER'), path });
+    await viewer.page
+      .getByRole('row', { name: /changed the security policy/ })
+      .first()
+      .waitFor();
+    expect(await viewer.page.getByRole('button', { name: /^Export/ }).count()).toBe(0);
+    expect([...faults, ...viewer.faults]).toEqual([]);
+  });
+
   inBrowser('a passkey is added, signs in alone, after the password, and confirms (R304)', async () => {
     const port = await freePort();
     const url = `http://localhost:${port}`;
@@ -184,18 +259,7 @@ describe('security in the console', () => {
     try {
       const account = await named.createAccount();
       const { page, faults } = await own.open({ person: account, path: '/security' });
-      const devtools = await page.context().newCDPSession(page);
-      await devtools.send('WebAuthn.enable');
-      await devtools.send('WebAuthn.addVirtualAuthenticator', {
-        options: {
-          protocol: 'ctap2',
-          transport: 'internal',
-          hasResidentKey: true,
-          hasUserVerification: true,
-          isUserVerified: true,
-          automaticPresenceSimulation: true,
-        },
-      });
+      await addAuthenticator(page);
       await page.getByRole('button', { name: 'Add a passkey' }).focus();
       await page.keyboard.press('Enter');
       expect(await keepCodes(page)).toHaveLength(10);
@@ -240,58 +304,88 @@ describe('security in the console', () => {
 });
 
 describe('links by mail in the console', () => {
-  inBrowser('a lost password and an invitation lead to a password by keyboard (R300)', async () => {
-    const mails = await startMailServer();
-    const gateway = await startTestGateway({ EMAIL_URL: mails.url });
-    const browser = await startConsoleBrowser(gateway);
-    const linkTo = (email: string) =>
-      eventually(() => {
-        const mail = mails.received.find(({ to }) => to.includes(email));
-        return mail && /http:\S+/.exec(textOfMail(mail))?.[0];
-      });
-    try {
-      const account: TestAccount = await gateway.createAccount();
-      const { page, faults } = await browser.open();
-      await page.getByRole('link', { name: 'Lost your password?' }).click();
-      await hasFocus(page, 'email');
-      await expectAccessible(page);
-      await page.keyboard.type(account.email);
-      await page.keyboard.press('Enter');
-      await page.getByText('a mail with a link is on its way').waitFor();
-      await page.goto(await linkTo(account.email));
-      await hasFocus(page, 'password');
-      expect(new URL(page.url()).search).toBe('');
-      await expectAccessible(page);
-      await page.keyboard.type('too short');
-      await page.keyboard.press('Enter');
-      await page.getByText('must have 12 to 256 characters').waitFor();
-      await page.getByLabel('New password').fill('a password of my own');
-      await page.keyboard.press('Enter');
-      await page.getByText('Your password is set.').waitFor();
-      await page.getByRole('link', { name: 'Sign in' }).click();
-      await signInHere(page, { email: account.email, password: 'a password of my own' });
+  let gateway: TestGateway;
+  let mails: MailServer;
+  let browser: ConsoleBrowser;
+  let url: string;
+  beforeAll(async () => {
+    const port = await freePort();
+    // Passkeys need a host name.
+    url = `http://localhost:${port}`;
+    mails = await startMailServer();
+    gateway = await startTestGateway({ PORT: String(port), PUBLIC_URL: url, EMAIL_URL: mails.url });
+    browser = await startConsoleBrowser({ url });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+    await mails?.stop();
+  });
+  const linkTo = (email: string): Promise<string> =>
+    eventually(() => {
+      const mail = mails.received.find(({ to }) => to.includes(email));
+      return mail && /http:\S+/.exec(textOfMail(mail))?.[0];
+    });
 
-      await page.goto(`${gateway.url}/console/members/invite`);
-      await page.getByLabel('Email').fill('guest@invited.example');
-      await page.keyboard.press('Enter');
-      await page.getByText('A mail with a link is on its way.').waitFor();
-      const guest = await browser.open();
-      const link = await linkTo('guest@invited.example');
-      await guest.page.goto(link);
-      await guest.page.getByLabel('New password').fill('a password of a visitor');
-      await guest.page.keyboard.press('Enter');
-      await guest.page.getByText('Your password is set.').waitFor();
-      await guest.page.goto(link);
-      await guest.page.getByLabel('New password').fill('a password of a thief');
-      await guest.page.keyboard.press('Enter');
-      await guest.page.getByText('The invitation has ended or was accepted already.').waitFor();
-      await guest.page.goto(`${gateway.url}/console/`);
-      await signInHere(guest.page, { email: 'guest@invited.example', password: 'a password of a visitor' });
-      expect([...faults, ...guest.faults]).toEqual([]);
-    } finally {
-      await browser.close();
-      await gateway.stop();
-      await mails.stop();
-    }
+  inBrowser('an invitation is accepted by a passkey instead of a password (R300, R304)', async () => {
+    const owner = await signIn(gateway, await gateway.createAccount());
+    const invited = await inviteMember(gateway, owner, 'DEVELOPER');
+    const { page, faults } = await browser.open();
+    await addAuthenticator(page);
+    await page.goto(await linkTo(invited.email));
+    await hasFocus(page, 'password');
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Use a passkey instead' }).press('Enter');
+    await page.getByText('Your passkey signs you in.').waitFor();
+    const codes = await page.getByRole('figure', { name: 'recovery codes' }).locator('code').innerText();
+    expect(codes.split('\n')).toHaveLength(10);
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Sign in' }).press('Enter');
+    await page.getByRole('button', { name: 'Use a passkey' }).press('Enter');
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    // Nobody knows the password any more: the one-time password of the invitation has ended too.
+    await expect(signIn(gateway, invited)).rejects.toThrow('UNAUTHENTICATED');
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a lost password and an invitation lead to a password by keyboard (R300)', async () => {
+    const account: TestAccount = await gateway.createAccount();
+    const { page, faults } = await browser.open();
+    await page.getByRole('link', { name: 'Lost your password?' }).click();
+    await hasFocus(page, 'email');
+    await expectAccessible(page);
+    await page.keyboard.type(account.email);
+    await page.keyboard.press('Enter');
+    await page.getByText('a mail with a link is on its way').waitFor();
+    await page.goto(await linkTo(account.email));
+    await hasFocus(page, 'password');
+    expect(new URL(page.url()).search).toBe('');
+    await expectAccessible(page);
+    await page.keyboard.type('too short');
+    await page.keyboard.press('Enter');
+    await page.getByText('must have 12 to 256 characters').waitFor();
+    await page.getByLabel('New password').fill('a password of my own');
+    await page.keyboard.press('Enter');
+    await page.getByText('Your password is set.').waitFor();
+    await page.getByRole('link', { name: 'Sign in' }).click();
+    await signInHere(page, { email: account.email, password: 'a password of my own' });
+
+    await page.goto(`${url}/console/members/invite`);
+    await page.getByLabel('Email').fill('guest@invited.example');
+    await page.keyboard.press('Enter');
+    await page.getByText('A mail with a link is on its way.').waitFor();
+    const guest = await browser.open();
+    const link = await linkTo('guest@invited.example');
+    await guest.page.goto(link);
+    await guest.page.getByLabel('New password').fill('a password of a visitor');
+    await guest.page.keyboard.press('Enter');
+    await guest.page.getByText('Your password is set.').waitFor();
+    await guest.page.goto(link);
+    await guest.page.getByLabel('New password').fill('a password of a thief');
+    await guest.page.keyboard.press('Enter');
+    await guest.page.getByText('The invitation has ended or was accepted already.').waitFor();
+    await guest.page.goto(`${url}/console/`);
+    await signInHere(guest.page, { email: 'guest@invited.example', password: 'a password of a visitor' });
+    expect([...faults, ...guest.faults]).toEqual([]);
   });
 });

@@ -107,7 +107,7 @@ describe('single sign-on in the console', () => {
     await page.getByRole('dialog', { name: 'Add an authenticator app' }).waitFor();
   });
 
-  inBrowser('an owner sets a provider, proves the domain, and its people sign in (R356)', async () => {
+  inBrowser('an owner sets a provider, proves the domain, and its people sign in (R356, R445)', async () => {
     const account = await gateway.createAccount();
     const { page, faults } = await browser.open({ path: '/sign-in?next=/security' });
     await page.getByLabel('Email', { exact: true }).fill(account.email);
@@ -145,5 +145,17 @@ describe('single sign-on in the console', () => {
     await other.page.getByRole('button', { name: `Sign in with ${host()}`, exact: true }).click();
     await other.page.getByRole('heading', { name: 'Security', level: 1 }).waitFor();
     expect(otherFaults(other.faults)).toEqual([]);
+
+    // Two checks have not found the record. It is back when the owner looks.
+    await withKnex(gateway.database.connection, (knex) =>
+      knex('single_sign_on').where({ domain: 'console.example' }).update({ domain_lost_at: new Date() }),
+    );
+    await page.reload();
+    const gone = page.getByText(/The DNS record of console\.example is gone since/);
+    await gone.waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Check now' }).press('Enter');
+    await gone.waitFor({ state: 'detached' });
+    await page.getByText(/People of console\.example sign in at/).waitFor();
   });
 });

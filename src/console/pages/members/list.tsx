@@ -15,6 +15,7 @@ import { ChangeRole } from './change-role.tsx';
 import { KeysBeyond, keysBeyond } from './keys-beyond.tsx';
 import type { Member } from './member.ts';
 import { Members, RemoveMember } from './members.generated.ts';
+import { ResetFactors } from './reset-sign-in.tsx';
 import { RoleTable } from './role-table.tsx';
 
 const COLUMNS: readonly Column<Member>[] = [
@@ -82,6 +83,7 @@ function Acts({ of }: { of: Member }) {
   return (
     <span className="row">
       <ChangeRole of={of} />
+      <ResetFactors of={of} />
       <Remove of={of} />
     </span>
   );

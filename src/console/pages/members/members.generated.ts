@@ -73,6 +73,21 @@ export type RemoveMemberMutationVariables = Exact<{
 
 export type RemoveMemberMutation = { readonly removeMember: boolean };
 
+export type ResetMemberFactorsMutationVariables = Exact<{
+  userId: string;
+}>;
+
+
+export type ResetMemberFactorsMutation = { readonly resetFactors: { readonly id: string } };
+
+export type ResetMemberPasswordMutationVariables = Exact<{
+  email: string;
+  accountId: string;
+}>;
+
+
+export type ResetMemberPasswordMutation = { readonly resetUserPassword: { readonly password: string } };
+
 export const Members: Document<MembersQuery, MembersQueryVariables> = {
   name: 'Members',
   text: "query Members{members{id email role mustChangePassword createdAt invitationExpiresAt apiKeys{keyId name scopes expiresAt revokedAt}}}",
@@ -91,4 +106,14 @@ export const SetMemberRole: Document<SetMemberRoleMutation, SetMemberRoleMutatio
 export const RemoveMember: Document<RemoveMemberMutation, RemoveMemberMutationVariables> = {
   name: 'RemoveMember',
   text: "mutation RemoveMember($userId:ID!$keepKeys:Boolean){removeMember(userId:$userId keepKeys:$keepKeys)}",
+};
+
+export const ResetMemberFactors: Document<ResetMemberFactorsMutation, ResetMemberFactorsMutationVariables> = {
+  name: 'ResetMemberFactors',
+  text: "mutation ResetMemberFactors($userId:ID!){resetFactors(userId:$userId){id}}",
+};
+
+export const ResetMemberPassword: Document<ResetMemberPasswordMutation, ResetMemberPasswordMutationVariables> = {
+  name: 'ResetMemberPassword',
+  text: "mutation ResetMemberPassword($email:String!$accountId:ID!){resetUserPassword(email:$email accountId:$accountId){password}}",
 };

@@ -9,6 +9,7 @@ import { Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { KeyValues, Money, Time } from '../../ui/values.tsx';
 import { RetentionForm } from '../account/retention-form.tsx';
+import { PeopleOfAccount } from './account-people.tsx';
 import {
   type AccountRowFragment,
   Accounts,
@@ -46,6 +47,7 @@ export default function AccountPage() {
                 />
               </section>
               <AccountPlan of={account} />
+              <PeopleOfAccount accountId={account.id} />
               <RetentionForm of={account.retention} accountId={account.id} refetches={[OperatedAccount]} />
             </div>
             <TopUp of={account} />

@@ -37,6 +37,23 @@ export type ProviderState =
   /** It accepts messages. */
   | 'UP';
 
+/** The permissions of a person. */
+export type Role =
+  /** Manages keys, webhooks and members, and sends. */
+  | 'ADMIN'
+  /** Sends, manages contacts, webhooks and their own keys, but never a key with FULL_ACCESS. */
+  | 'DEVELOPER'
+  /** Runs the platform and belongs to no account. */
+  | 'OPERATOR'
+  /** Reads what an operator reads. */
+  | 'OPERATOR_READONLY'
+  /** Everything in the account. */
+  | 'OWNER'
+  /** Reads, and sends deliveries of webhooks again. */
+  | 'SUPPORT'
+  /** Reads. */
+  | 'VIEWER';
+
 /** A plan. */
 export type SetPlanInput = {
   /** Name of the plan, new or existing. */
@@ -96,6 +113,13 @@ export type OperatedAccountQueryVariables = Exact<{
 
 
 export type OperatedAccountQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly retention: { readonly contentDays: number | null, readonly messageDays: number | null }, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null } | null };
+
+export type AccountPeopleQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type AccountPeopleQuery = { readonly account: { readonly id: string, readonly members: ReadonlyArray<{ readonly id: string, readonly email: string, readonly role: Role }> | null } | null };
 
 export type TopUpsQueryVariables = Exact<{
   accountId: string;
@@ -169,6 +193,11 @@ export const Accounts: Document<AccountsQuery, AccountsQueryVariables> = {
 export const OperatedAccount: Document<OperatedAccountQuery, OperatedAccountQueryVariables> = {
   name: 'OperatedAccount',
   text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query OperatedAccount($id:ID!){account(id:$id){...AccountRow retention{contentDays messageDays}}}",
+};
+
+export const AccountPeople: Document<AccountPeopleQuery, AccountPeopleQueryVariables> = {
+  name: 'AccountPeople',
+  text: "query AccountPeople($id:ID!){account(id:$id){id members{id email role}}}",
 };
 
 export const TopUps: Document<TopUpsQuery, TopUpsQueryVariables> = {
