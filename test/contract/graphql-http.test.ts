@@ -5,7 +5,7 @@ import { auditServer } from 'graphql-http';
 import type { FoundSession } from '../../src/domain/ports/people-stores.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { codesOf, graphql } from '../support/graphql.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
 
 describe('GraphQL over HTTP (R208)', () => {
   let gateway: TestGateway;
@@ -39,6 +39,35 @@ describe('GraphQL over HTTP (R208)', () => {
     expect(await ask({ 'Sec-Fetch-Site': 'same-origin', Accept: '*/*' })).toBe(400);
     // Mutations are refused with GET.
     expect(await ask({ 'Sec-Fetch-Site': 'same-origin' }, 'mutation { signOut }')).toBe(405);
+  });
+
+  it('executes nothing that a form of another site can send with the cookie (CSRF)', async () => {
+    const account = await gateway.createAccount();
+    const token = await signIn(gateway, account);
+    const query = 'mutation { createContact(input: { externalId: "forged" }) { id } }';
+    const count = async () =>
+      (await graphql(gateway, '{ contacts { totalCount } }', { token })).body.data.contacts.totalCount;
+    const form = new FormData();
+    form.set('operations', JSON.stringify({ query }));
+    const bodies: [string | undefined, string | FormData | Blob][] = [
+      ['application/x-www-form-urlencoded', `query=${encodeURIComponent(query)}`],
+      ['text/plain', JSON.stringify({ query })],
+      ['text/plain; application/json', JSON.stringify({ query })],
+      [undefined, form],
+      // A Blob without a type sends no Content-Type.
+      [undefined, new Blob([JSON.stringify({ query })])],
+    ];
+    for (const [type, body] of bodies) {
+      const headers = { Cookie: `session=${token}`, ...(type && { 'Content-Type': type }) };
+      const { status } = await fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body });
+      expect([type, status]).toEqual([type, 415]);
+    }
+    expect(await count()).toBe(0);
+    // The same body as JSON is executed. A browser sends this to another origin only after a preflight.
+    const headers = { Cookie: `session=${token}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ query });
+    const answer = await fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body });
+    expect([answer.status, await count()]).toEqual([200, 1]);
   });
 
   it('answers OPTIONS, and allows no other origin', async () => {

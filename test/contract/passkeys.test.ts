@@ -75,6 +75,10 @@ describe('passkeys', () => {
     // The passkey signed another challenge. So it does not complete this sign-in, even with the right password.
     const other = (await ask(SIGN_IN, { e, p })).body.errors[0].extensions.details.challenge;
     expect(codesOf(await ask(ANSWER, { challenge: other, passkey }))).toEqual(['UNAUTHENTICATED']);
+    // A thief of the challenge answers it with an own passkey.
+    const thief = await withPasskey();
+    const stolen = { challenge, passkey: thief.authenticator.get(options) };
+    expect(codesOf(await ask(ANSWER, stolen))).toEqual(['UNAUTHENTICATED']);
     const answered = await ask(ANSWER, { challenge, passkey: authenticator.get(options) });
     expect(codesOf(answered)).toEqual([]);
     expect(codesOf(await ask(ANSWER, { challenge, passkey: authenticator.get(options) }))).toEqual([

@@ -199,6 +199,17 @@ describe('second factors', () => {
       expect(codesOf(await answer(replaced, fourth))).toEqual(['UNAUTHENTICATED']);
     });
 
+    it('a stolen challenge, answered with the code or the recovery code of another person (R250)', async () => {
+      const [person, thief] = [await withApp(), await withApp()];
+      const { challenge } = (await trySignIn(person)).body.errors[0].extensions.details;
+      for (const code of [codeOf(thief.secret, 1), thief.recoveryCodes[0]!])
+        expect(codesOf(await graphql(gateway, ANSWER, { variables: { challenge, code } }))).toEqual([
+          'UNAUTHENTICATED',
+        ]);
+      const token = challenge as string;
+      expect(codesOf(await graphql(gateway, START, { token }))).toEqual(['UNAUTHENTICATED']);
+    });
+
     it('to be removed where the account requires one and it is the last (R250)', async () => {
       const person = await withApp();
       const on = await graphql(gateway, POLICY, { token: person.token, variables: { on: true } });
