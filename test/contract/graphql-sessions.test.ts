@@ -200,6 +200,26 @@ describe('streams and access tokens end with', () => {
   const answerTo = async (at: TestGateway, as: string) =>
     codesOf(await graphql(at, MEMBERS, { token: as }))[0] ?? 'open';
 
+  it('what is checked more than once a second (R208)', async () => {
+    const stream = await subscribe(gateway, (await person()).session, MESSAGES);
+    const checks: number[] = [];
+    const { sessions } = gateway.parts.stores;
+    const find = sessions.findMany.bind(sessions);
+    const finding = jest.spyOn(sessions, 'findMany').mockImplementation((...args) => {
+      checks.push(performance.now());
+      return find(...args);
+    });
+    try {
+      await eventually(() => checks.length >= 5);
+      // The shortest pause counts, because a busy machine makes some pauses longer.
+      const pauses = checks.slice(1).map((at, index) => at - (checks[index] ?? 0));
+      expect(Math.min(...pauses)).toBeLessThan(1_000);
+    } finally {
+      finding.mockRestore();
+      stream.stop();
+    }
+  });
+
   const OVER = 'UNAUTHENTICATED';
   it.each<
     [
