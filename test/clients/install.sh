@@ -10,5 +10,6 @@ for program in php go javac; do
   apt-get install -y -q --no-install-recommends php-cli golang-go default-jdk-headless
   break
 done
-[ -d node_modules ] && exit 0
+cmp -s package.json node_modules/.installed && exit 0
 npm install --no-package-lock
+cp package.json node_modules/.installed
