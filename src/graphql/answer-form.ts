@@ -19,7 +19,8 @@ interface MediaRange {
 }
 
 const GRAPHQL_JSON = 'application/graphql-response+json';
-const JSON_TYPES = ['application/json', GRAPHQL_JSON];
+const PLAIN_JSON = 'application/json';
+const JSON_TYPES = [PLAIN_JSON, GRAPHQL_JSON];
 const EVENT_STREAM = 'text/event-stream';
 const STREAM_RANGES = [EVENT_STREAM, 'text/*'];
 const MULTIPART = 'multipart/mixed';
@@ -51,6 +52,17 @@ export function answerFormOf(accept: string | undefined, isSubscription: boolean
 /** True if `Accept` names GraphQL's own media type, which only GraphQL clients send. */
 export function namesGraphql(accept: string | undefined): boolean {
   return mediaRangesOf(accept).some(({ type, quality }) => type === GRAPHQL_JSON && quality > 0);
+}
+
+/**
+ * True if `Accept` names plain JSON and not GraphQL's own media type. Such a client takes a status of 4xx for a fault of
+ * the transport, so an answer of GraphQL has status 200 for it (GraphQL over HTTP, 6.4.1).
+ */
+export function namesOnlyJson(accept: string | undefined): boolean {
+  return (
+    mediaRangesOf(accept).some(({ type, quality }) => type === PLAIN_JSON && quality > 0) &&
+    !namesGraphql(accept)
+  );
 }
 
 /**

@@ -38,7 +38,14 @@ import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { ReadScope, withinReadScope } from '../runtime/read-scope.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
-import { type AnswerForm, answerFormOf, isLiveQuery, isSubscription, namesGraphql } from './answer-form.ts';
+import {
+  type AnswerForm,
+  answerFormOf,
+  isLiveQuery,
+  isSubscription,
+  namesGraphql,
+  namesOnlyJson,
+} from './answer-form.ts';
 import { createContext, type GraphqlContext, payerOf, sessionOf } from './context.ts';
 import { docUrlOf } from './error-codes.ts';
 import {
@@ -102,6 +109,13 @@ const CORS_HEADERS =
   'Apollographql-Client-Name, Apollographql-Client-Version, X-GraphQL-Event-Stream-Token';
 /** Time for which a browser may cache the answer to a preflight request, in seconds. */
 const PREFLIGHT_SECONDS = 7_200;
+
+/** Codes of requests in the right form, whose document or variables cannot be run. */
+const CANNOT_RUN: ReadonlySet<unknown> = new Set<unknown>([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'BAD_USER_INPUT',
+]);
 
 /** Header of graphql-sse's single connection mode. */
 const SHARED_TOKEN = 'X-GraphQL-Event-Stream-Token';
@@ -558,10 +572,14 @@ function guard({
           response.http.status = 503;
           response.http.headers.set('Retry-After', String(outage.retryAfterSeconds));
         },
-        async willSendResponse({ response, contextValue: { dryRun, bill } }) {
+        async willSendResponse({ request, response, contextValue: { dryRun, bill } }) {
           await dryRun.end();
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
+          const cannotRun =
+            result.errors?.every(({ extensions }) => CANNOT_RUN.has(extensions?.code)) ?? false;
+          if (cannotRun && response.http.status === 400 && namesOnlyJson(request.http?.headers.get('accept')))
+            response.http.status = 200;
           if (dryRun.isOpen) result.extensions = { ...result.extensions, dryRun: true };
           if (result.errors) result.errors = result.errors.slice(0, ERRORS_MAX);
           result.extensions = { ...result.extensions, cost: bill.settle(budgets) };

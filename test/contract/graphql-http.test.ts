@@ -14,13 +14,18 @@ describe('GraphQL over HTTP (R208)', () => {
   });
   afterAll(() => gateway?.stop());
 
-  it('passes the audit of graphql-http', async () => {
+  it('passes the audit of graphql-http without a warning', async () => {
     const results = await auditServer({ url: `${gateway.url}/graphql`, fetchFn: fetch });
     expect(results.length).toBeGreaterThan(50);
-    const errors = results.flatMap((result) =>
-      result.status === 'error' ? [`${result.id} ${result.name}: ${result.reason}`] : [],
+    const faults = results.flatMap((result) =>
+      result.status === 'ok' || result.status === 'notice'
+        ? []
+        : [`${result.id} ${result.name}: ${result.reason}`],
     );
-    expect(errors).toEqual([]);
+    expect(faults).toEqual([]);
+    // What a server may do besides: answer a GET of any client. Here another site could send one with a cookie.
+    const notices = results.flatMap(({ id, status }) => (status === 'notice' ? [id] : []));
+    expect(notices).toEqual(['5A70', 'D6D5', '6A70']);
   });
 
   it("accepts a query by GET from the gateway's own pages and from clients with a token, but not from other sites", async () => {

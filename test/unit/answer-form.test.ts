@@ -1,5 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { answerFormOf, isSubscription, namesGraphql } from '../../src/graphql/answer-form.ts';
+import {
+  answerFormOf,
+  isLiveQuery,
+  isSubscription,
+  namesGraphql,
+  namesOnlyJson,
+} from '../../src/graphql/answer-form.ts';
 
 const URQL =
   'application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed';
@@ -55,6 +61,32 @@ describe('the media type of a GraphQL response', () => {
     ['subscription { a }', false],
   ])('depends on the operation that runs: %j', (parameters, expected) => {
     expect(isSubscription(parameters)).toBe(expected);
+  });
+
+  it.each([
+    [{ query: 'query A @live { a }' }, true],
+    [{ query: 'query A { a } query B @ live { b }', operationName: 'B' }, true],
+    [{ query: 'query A @live { a } query B { b }', operationName: 'B' }, false],
+    [{ query: '{ live }' }, false],
+    [{ query: 'subscription A @live { a }' }, false],
+    [{ query: 'query A @live {' }, false],
+    [{}, false],
+  ])('%j runs again after changes: %s', (parameters, expected) => {
+    expect(isLiveQuery(parameters)).toBe(expected);
+  });
+
+  it.each([
+    ['application/json', true],
+    ['application/json; charset=utf-8, */*;q=0.1', true],
+    ['application/json, application/graphql-response+json;q=0', true],
+    ['application/json;q=0, */*', false],
+    ['application/*', false],
+    ['*/*', false],
+    [undefined, false],
+    [URQL, false],
+    [APOLLO, false],
+  ])('%s names only plain JSON: %s', (accept, expected) => {
+    expect(namesOnlyJson(accept)).toBe(expected);
   });
 
   it.each([
