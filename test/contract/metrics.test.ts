@@ -171,7 +171,7 @@ describe('/metrics moves with traffic (R345)', () => {
         .flatMap((sample) => Object.keys(sample.labels)),
     );
     const known = ['channel', 'code', 'currency', 'environment', 'kind', 'le', 'method', 'outcome', 'pool'];
-    const others = ['provider', 'queue', 'reason', 'result', 'state', 'status'];
+    const others = ['provider', 'queue', 'reason', 'result', 'server', 'state', 'status'];
     expect([...labels].filter((label) => ![...known, ...others].includes(label))).toEqual([]);
     const ids = new RegExp(`${owner.accountId}|${owner.key.split('_')[1]}|25670000`);
     expect(samples.filter((sample) => ids.test(JSON.stringify(sample.labels)))).toEqual([]);
