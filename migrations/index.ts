@@ -24,6 +24,7 @@ import * as earlierFailures from './0126_earlier_failures.ts';
 import * as requestLog from './0130_request_log.ts';
 import * as senders from './0140_senders.ts';
 import * as optOut from './0141_opt_out.ts';
+import * as previousWebhookSecret from './0170_previous_webhook_secret.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -76,4 +77,9 @@ export const migrations: readonly Migration[] = [
   { name: '0130_request_log', up: requestLog.up, down: requestLog.down },
   { name: '0140_senders', up: senders.up, down: senders.down },
   { name: '0141_opt_out', up: optOut.up, down: optOut.down },
+  {
+    name: '0170_previous_webhook_secret',
+    up: previousWebhookSecret.up,
+    down: previousWebhookSecret.down,
+  },
 ];

@@ -64,6 +64,13 @@ export class WebhookType {
   @Field(() => Int, { description: 'Retries after the first attempt, 0 to 5.' })
   maxRetries!: number;
 
+  @Field(() => DateTime, {
+    nullable: true,
+    description:
+      'Until when the secret before the last rotation signs too. Null if it ended with the rotation.',
+  })
+  previousSecretEndsAt!: Date | null;
+
   @Field(() => DateTime, { description: 'When it was registered.' })
   createdAt!: Date;
 }
@@ -113,6 +120,11 @@ class EventTypeInfo {
 class WebhookHeaders {
   @Field(() => String, { description: 'Header that holds `t=<unix seconds>,v1=<hex HMAC-SHA-256>`.' })
   signature!: string;
+
+  @Field(() => String, {
+    description: 'The same by the secret before the last rotation, while both sign.',
+  })
+  previousSignature!: string;
 
   @Field(() => String, { description: 'Header that holds the event type.' })
   event!: string;
@@ -251,14 +263,19 @@ export class WebhookResolver {
   }
 
   @Mutation(() => WebhookWithSecret, {
-    description: 'Replaces the secret. The old one ends at once.',
+    description: 'Replaces the secret. The old one ends at once, or signs too for `overlapSeconds`.',
     errors: ['not_found'],
   })
   rotateWebhookSecret(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
+    @Arg('overlapSeconds', () => Int, {
+      nullable: true,
+      description: 'Seconds for which the old secret signs too, at most 7 days. Default: 0.',
+    })
+    overlapSeconds?: number | null,
   ) {
-    return run(operations.webhooks.rotateSecret, { id });
+    return run(operations.webhooks.rotateSecret, { id, overlapSeconds: overlapSeconds ?? undefined });
   }
 
   @Mutation(() => Redelivery, {

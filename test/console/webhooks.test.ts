@@ -360,6 +360,7 @@ describe('webhooks in the console', () => {
     await page.getByRole('tab', { name: 'Secret' }).click();
     await page.getByText('signed with it from their next attempt on').waitFor();
     await expectAccessible(page);
+    await page.getByLabel('The old secret still signs').selectOption('one hour');
     await page.getByRole('button', { name: 'Rotate' }).click();
     await page.getByRole('button', { name: 'Rotate now' }).click();
     const shown = page.getByRole('dialog', { name: "Your webhook's new secret" });
@@ -370,9 +371,10 @@ describe('webhooks in the console', () => {
     isBroken = true;
     await bench.sendSms(account);
     const { headers, raw } = await receiver.waitFor(({ body }) => body.event === 'sms.sent');
-    const isSignedWith = (key: string) =>
-      verifyWebhook(key, String(headers['x-acme-signature']), raw, Date.now() / 1000);
+    const isSignedWith = (key: string, header = 'x-acme-signature') =>
+      verifyWebhook(key, String(headers[header]), raw, Date.now() / 1000);
     expect([isSignedWith(next), isSignedWith(secret)]).toEqual([true, false]);
+    expect(isSignedWith(secret, 'x-acme-previous-signature')).toBe(true);
 
     await page.getByRole('tab', { name: 'Deliveries' }).click();
     await shows(page, 'Retrying', 1);

@@ -3,6 +3,7 @@ import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestAccount } from '../support/gateway.ts';
 import { rawReceiver } from '../support/raw-receiver.ts';
+import { openSql } from '../support/sql.ts';
 import { startWebhookBench } from '../support/webhooks.ts';
 
 let bench: Awaited<ReturnType<typeof startWebhookBench>>;
@@ -185,6 +186,49 @@ describe('retries (R163–R167)', () => {
     const header = String(hook.headers['x-service-signature']);
     expect(verifyWebhook(rotated.secret, header, hook.raw, hook.at / 1000)).toBe(true);
     expect(old.received).toHaveLength(1);
+  });
+
+  it.concurrent('are signed with both secrets during the overlap of a rotation, and then with the new one (R446)', async () => {
+    const owner = await bench.gateway.createAccount();
+    const receiver = await bench.receiving();
+    const { id, secret } = await bench.register(owner, { url: receiver.url });
+    const rotate = (overlapSeconds?: number) =>
+      bench.call(
+        owner,
+        'POST',
+        `/${id}/rotate-secret`,
+        overlapSeconds === undefined ? undefined : { overlapSeconds },
+      );
+    for (const refused of [-1, 1.5, 604_801]) expect((await rotate(refused)).status).toBe(400);
+    const signedBy = async (...keys: string[]) => {
+      const messageId = await bench.sendSms(owner);
+      const { headers, raw, at } = await receiver.waitFor((found) => found.body.messageId === messageId);
+      return ['x-service-signature', 'x-service-previous-signature'].map((name) =>
+        keys.findIndex((key) => verifyWebhook(key, String(headers[name]), raw, at / 1000)),
+      );
+    };
+    const begun = Date.now();
+    const second = await rotate(3_600);
+    const ends = Date.parse(second.body.previousSecretEndsAt);
+    expect(ends).toBeGreaterThanOrEqual(begun + 3_590_000);
+    expect(ends).toBeLessThanOrEqual(Date.now() + 3_610_000);
+    expect(await signedBy(secret, second.body.secret)).toEqual([1, 0]);
+    const third = await rotate(3_600);
+    expect(await signedBy(secret, second.body.secret, third.body.secret)).toEqual([2, 1]);
+    const tested = await bench.call(owner, 'POST', `/${id}/test`);
+    const hook = await receiver.waitFor(
+      ({ headers }) => headers['x-service-delivery'] === tested.body.delivery.id,
+    );
+    const previous = String(hook.headers['x-service-previous-signature']);
+    expect(verifyWebhook(second.body.secret, previous, hook.raw, hook.at / 1000)).toBe(true);
+    const sql = await openSql(bench.gateway.database);
+    await sql.query('UPDATE webhooks SET previous_secret_ends_at = now() WHERE id = $1', [id]);
+    await sql.close();
+    expect(await signedBy(secret, second.body.secret, third.body.secret)).toEqual([2, -1]);
+    await rotate(3_600);
+    const fourth = await rotate();
+    expect(fourth.body).not.toHaveProperty('previousSecretEndsAt');
+    expect(await signedBy(third.body.secret, fourth.body.secret)).toEqual([1, -1]);
   });
 
   it('do not happen with maxRetries 0', async () => {

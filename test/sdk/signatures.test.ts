@@ -127,6 +127,17 @@ describe("the SDK's check of webhooks [R155–R158, R229]", () => {
     await expect(verifyWebhook(parsed, headers, 'whsec_abc')).rejects.toThrow(/express\.raw/);
   });
 
+  it('takes the secret before a rotation while the gateway signs with both (R446)', async () => {
+    const headers = {
+      'x-acme-signature': webhookSignatureHeader('whsec_new', now, body),
+      'x-acme-previous-signature': header,
+      'x-acme-delivery': 'd-1',
+    };
+    expect((await verify(headers)).deliveryId).toBe('d-1');
+    expect((await verify(headers, 'whsec_new')).deliveryId).toBe('d-1');
+    await expect(verify(headers, 'whsec_other')).rejects.toThrow('does not fit');
+  });
+
   it('takes either of two secrets while one is rotated', async () => {
     const headers = { 'x-service-signature': header };
     expect((await verify(headers, ['whsec_new', 'whsec_abc'])).event).toBe('webhook.test');

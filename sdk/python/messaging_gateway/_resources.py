@@ -1029,13 +1029,23 @@ class WebhooksResource:
         operation = Operation("DELETE", f"/developers/webhooks/{segment(id)}", "always")
         return self._transport.call(operation)
 
-    def rotate_secret(self, id: str) -> types.WebhookWithSecret:
-        """Create a new secret; the old one is invalid at once.
+    def rotate_secret(
+        self,
+        id: str,
+        *,
+        overlap_seconds: Union[int, Absent] = ABSENT,
+    ) -> types.RotatedWebhookSecret:
+        """Create a new secret; the old one is invalid at once, or after an overlap.
 
         Scope: "MANAGE_WEBHOOKS" or "FULL_ACCESS".
+
+        overlap_seconds: How long the old secret signs too, in the header "X-Service-Previous-Signature". Default: 0.
         """
         operation = Operation("POST", f"/developers/webhooks/{segment(id)}/rotate-secret", "once")
-        return self._transport.call(operation)
+        given = {
+            "overlapSeconds": overlap_seconds,
+        }
+        return self._transport.call(operation, body=given)
 
     def test(self, id: str) -> types.WebhookTest:
         """Send a webhook.test event now, in one attempt.

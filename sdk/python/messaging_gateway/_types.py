@@ -484,6 +484,24 @@ RevokedApiKey = TypedDict(
     total=False,
 )
 
+RotatedWebhookSecret = TypedDict(
+    "RotatedWebhookSecret",
+    {
+        "webhook": "Webhook",
+        "secret": "str",
+        "previousSecretEndsAt": "str",
+    },
+    total=False,
+)
+
+SecretRotation = TypedDict(
+    "SecretRotation",
+    {
+        "overlapSeconds": "int",
+    },
+    total=False,
+)
+
 SendLimits = TypedDict(
     "SendLimits",
     {

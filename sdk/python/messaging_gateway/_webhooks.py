@@ -33,8 +33,9 @@ def verify_webhook(
     ``deliveryId`` is added to the event: the id of the delivery, the same in every attempt. It is None if the header is
     missing. The signature does not cover it.
 
-    Any header of the form ``X-<name>-Signature`` is accepted, because operators choose the name of their service. Pass
-    several secrets while a secret is rotated. The comparison takes constant time.
+    Any header of the form ``X-<name>-Signature`` is accepted, because operators choose the name of their service. While
+    a secret is rotated with an overlap, the gateway signs with both, so either secret fits. Pass several secrets if
+    there is no overlap. The comparison takes constant time.
 
     Raises a ``WebhookSignatureError`` that says what is wrong, or a ``TypeError`` if the body was already parsed.
     """
@@ -57,7 +58,8 @@ def verify_webhook(
     for t, v1, name in fresh:
         if any(hmac.compare_digest(_digest(each, t, body), v1) for each in secrets):
             event: Dict[str, Any] = json.loads(body)
-            return {**event, "deliveryId": entries.get(f"x-{name}-delivery")}
+            service = name[: -len("-previous")] if name.endswith("-previous") else name
+            return {**event, "deliveryId": entries.get(f"x-{service}-delivery")}
     raise WebhookSignatureError("The signature does not fit the body and the secret.")
 
 

@@ -432,6 +432,12 @@ class Signatures(unittest.TestCase):
             {"X-ACME-Signature": header, "X-ACME-Delivery": "d-1"},
             [("x-acme-signature", header), ("x-acme-delivery", "d-1")],
             {"X-Hub-Signature": "sha1=ab", "X-Acme-Signature": header, "X-Acme-Delivery": "d-1"},
+            # A rotation with an overlap (R446): the secret before it signs in a header of its own.
+            {
+                "X-Acme-Signature": sdk.sign_webhook(body, "whsec_newest", now),
+                "X-Acme-Previous-Signature": header,
+                "X-Acme-Delivery": "d-1",
+            },
         ):
             event = sdk.verify_webhook(body.encode(), headers, ["whsec_new", "whsec_abc"], now=now)
             self.assertEqual(event["deliveryId"], "d-1")

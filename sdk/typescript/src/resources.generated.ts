@@ -38,6 +38,8 @@ import type {
   PushToSend,
   QueuedEvents,
   RevokedApiKey,
+  RotatedWebhookSecret,
+  SecretRotation,
   Sender,
   SenderAnswer,
   SenderQuery,
@@ -604,12 +606,12 @@ export class WebhooksResource {
   }
 
   /**
-   * Create a new secret; the old one is invalid at once.
+   * Create a new secret; the old one is invalid at once, or after an overlap.
    *
    * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`.
    */
-  rotateSecret(id: string, options?: CallOptions): Promise<WebhookWithSecret> {
-    return this.#transport.call<WebhookWithSecret>({ method: 'POST', path: `/developers/webhooks/${segment(id)}/rotate-secret`, repeat: 'once' }, {}, options);
+  rotateSecret(id: string, body: SecretRotation = {}, options?: CallOptions): Promise<RotatedWebhookSecret> {
+    return this.#transport.call<RotatedWebhookSecret>({ method: 'POST', path: `/developers/webhooks/${segment(id)}/rotate-secret`, repeat: 'once' }, { body }, options);
   }
 
   /**

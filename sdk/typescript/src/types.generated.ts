@@ -667,6 +667,20 @@ interface components {
             /** @description With `descendants=true`: the keys that this request revoked, without those that had ended before. */
             readonly revokedKeys?: readonly components["schemas"]["ApiKey"][];
         };
+        readonly RotatedWebhookSecret: {
+            readonly webhook: components["schemas"]["Webhook"];
+            /** @description The signing secret. It is shown in this answer only. */
+            readonly secret: string;
+            /**
+             * Format: date-time
+             * @description Until when the old secret signs too. Absent if it ended.
+             */
+            readonly previousSecretEndsAt?: string;
+        };
+        readonly SecretRotation: {
+            /** @description How long the old secret signs too, in the header `X-Service-Previous-Signature`. Default: 0. */
+            readonly overlapSeconds?: number;
+        };
         readonly SendLimits: {
             /** @enum {string} */
             readonly of: "account" | "key";
@@ -1249,6 +1263,8 @@ export type PushMessage = components['schemas']['PushMessage'];
 export type PushToSend = components['schemas']['PushToSend'];
 export type QueuedEvents = components['schemas']['QueuedEvents'];
 export type RevokedApiKey = components['schemas']['RevokedApiKey'];
+export type RotatedWebhookSecret = components['schemas']['RotatedWebhookSecret'];
+export type SecretRotation = components['schemas']['SecretRotation'];
 export type SendLimits = components['schemas']['SendLimits'];
 export type Sender = components['schemas']['Sender'];
 export type SenderAnswer = components['schemas']['SenderAnswer'];

@@ -28,13 +28,14 @@ export class WebhookSignatureError extends Error {
 }
 
 const TOLERANCE_SECONDS = 300;
-/** Maximum number of signature headers that are checked. The gateway sends one. */
+/** Maximum number of signature headers that are checked. The gateway sends one, or two while a secret is rotated. */
 const SIGNATURES_MAX = 5;
 
 /**
  * Returns the event of a webhook request, if `rawBody` was signed with `secret` at most 300 seconds ago. Any header of
- * the form `X-<name>-Signature` is accepted, because operators choose the name of their service. Pass several secrets
- * while a secret is rotated. The comparison takes constant time.
+ * the form `X-<name>-Signature` is accepted, because operators choose the name of their service. While a secret is
+ * rotated with an overlap, the gateway signs with both, so either secret fits. Pass several secrets if there is no
+ * overlap. The comparison takes constant time.
  * Throws a `WebhookSignatureError` that says what is wrong, or a `TypeError` if the body was already parsed.
  */
 export async function verifyWebhook(
@@ -59,7 +60,9 @@ export async function verifyWebhook(
     );
   }
   for (const { t, v1, name } of fresh) {
-    if (await isSigned(secrets, t, v1, body)) return eventIn(body, entries.get(`x-${name}-delivery`));
+    if (await isSigned(secrets, t, v1, body)) {
+      return eventIn(body, entries.get(`x-${name.replace(/-previous$/, '')}-delivery`));
+    }
   }
   throw new WebhookSignatureError('The signature does not fit the body and the secret.');
 }

@@ -38,6 +38,7 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   }
   const headerNames = {
     signature: `X-${serviceName}-Signature`,
+    previousSignature: `X-${serviceName}-Previous-Signature`,
     event: `X-${serviceName}-Event`,
     delivery: `X-${serviceName}-Delivery`,
   };
@@ -57,11 +58,16 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
 
   const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
-    const { accountId, url, secret, deliveryId, event, body, at, traceparent } = request;
+    const { accountId, url, secret, previousSecret, deliveryId, event, body, at, traceparent } = request;
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     const headers = {
       ...fixed,
       [headerNames.signature]: webhookSignatureHeader(secret, timestampSeconds, body),
+      ...(previousSecret === undefined
+        ? {}
+        : {
+            [headerNames.previousSignature]: webhookSignatureHeader(previousSecret, timestampSeconds, body),
+          }),
       [headerNames.event]: event,
       [headerNames.delivery]: deliveryId,
       ...(traceparent === undefined ? {} : { traceparent }),

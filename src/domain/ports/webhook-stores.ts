@@ -46,7 +46,11 @@ export interface TimeSpan {
 
 export type WebhookPatch = Partial<
   Pick<Webhook, 'url' | 'events' | 'description' | 'isActive' | 'disabledReason' | 'maxRetries'>
-> & { readonly secretSealed?: string; readonly failingSince?: null };
+> & {
+  /** A new secret. If the present one stays valid until `previousEndsAt`, it becomes the previous one. */
+  readonly secret?: { readonly sealed: string; readonly previousEndsAt: Date | null };
+  readonly failingSince?: null;
+};
 
 export interface WebhookStore {
   insert(webhook: Webhook, secretSealed: string): Promise<void>;
@@ -98,10 +102,12 @@ export interface DueDelivery {
   readonly dueAt: Date | null;
 }
 
-/** An endpoint with its encrypted secret. */
+/** An endpoint with its encrypted secrets. */
 export interface SealedEndpoint {
   readonly webhook: Webhook;
   readonly secretSealed: string;
+  /** The secret before the last rotation. `previousSecretEndsAt` of the webhook says until when it signs. */
+  readonly previousSecretSealed: string | null;
 }
 
 /** Active endpoints, and when they were read. */

@@ -20,6 +20,8 @@ export interface AttemptRequest {
   readonly url: string;
   /** The endpoint's secret, `whsec_` included. */
   readonly secret: string;
+  /** The secret before the last rotation, if it still signs (R446). */
+  readonly previousSecret?: string;
   /** Id of the delivery. It is the same in all attempts. */
   readonly deliveryId: string;
   readonly event: string;
@@ -42,9 +44,11 @@ export interface AttemptResult {
   readonly durationMs: number;
 }
 
-/** Names of the headers that every attempt carries (R151–R154). */
+/** Names of the headers that attempts carry (R151–R154). */
 export interface WebhookHeaderNames {
   readonly signature: string;
+  /** Only while the secret before the last rotation signs too (R446). */
+  readonly previousSignature: string;
   readonly event: string;
   readonly delivery: string;
 }

@@ -13,6 +13,7 @@ import { isUuid, uuidFloor } from '../uuid.ts';
 import { eventEnvelope } from './event.ts';
 import { firstAttemptJobs, newDelivery, retryJobs } from './fan-out.ts';
 import { attemptRecord, recordAttempts } from './record-attempts.ts';
+import { openSecrets, signingSecrets } from './signing-secrets.ts';
 import type { DeliveryAttempt, DeliveryStatus, Webhook, WebhookDelivery } from './webhook.ts';
 import { MANAGE_WEBHOOKS, READ_WEBHOOKS, REDELIVER } from './webhook-operations.ts';
 
@@ -287,11 +288,10 @@ export function deliveryOperations(deps: Dependencies) {
         });
         const at = clock.now();
         const { url } = found.webhook;
-        const secret = secrets.open(found.secretSealed);
         const result = await transport.attempt({
           accountId: webhook.accountId,
           url,
-          secret,
+          ...signingSecrets(openSecrets(secrets, found), found.webhook, at),
           deliveryId: delivery.id,
           event: delivery.event,
           body,

@@ -22,6 +22,7 @@ import {
   EVENT_TYPES,
   type EventType,
   MAX_RETRIES_LIMIT,
+  SECRET_OVERLAP_MAX_SECONDS,
   WEBHOOK_LIMIT,
   type Webhook,
 } from './webhook.ts';
@@ -132,6 +133,7 @@ export function webhookOperations(deps: Dependencies) {
           isActive: true,
           disabledReason: null,
           maxRetries,
+          previousSecretEndsAt: null,
           createdAt: clock.now(),
         };
         await uow.run(async (tx) => {
@@ -214,15 +216,28 @@ export function webhookOperations(deps: Dependencies) {
       }));
     }),
 
-    /** Issues a new signing secret and discards the old one. The next attempt uses the new secret (R111). */
+    /**
+     * Issues a new signing secret. The next attempt uses it (R111). The old one ends at once, or signs too for
+     * `overlapSeconds` (R446).
+     */
     rotateSecret: operation(
       'webhook.rotateSecret',
       MANAGE_WEBHOOKS,
-      async (caller, input: { readonly id: string }): Promise<WebhookWithSecret> => {
+      async (
+        caller,
+        input: { readonly id: string; readonly overlapSeconds?: number | undefined },
+      ): Promise<WebhookWithSecret> => {
+        const overlapSeconds = checkOverlap(input.overlapSeconds ?? 0);
         if (!isUuid(input.id)) throw notFound('Webhook');
         const secret = newWebhookSecret(ids);
-        const secretSealed = secrets.seal(secret);
-        const webhook = await change(caller, input.id, 'webhook.rotateSecret', () => ({ secretSealed }));
+        const sealed = secrets.seal(secret);
+        const webhook = await change(caller, input.id, 'webhook.rotateSecret', () => ({
+          secret: {
+            sealed,
+            previousEndsAt:
+              overlapSeconds === 0 ? null : new Date(clock.now().getTime() + overlapSeconds * 1_000),
+          },
+        }));
         return { webhook, secret };
       },
     ),
@@ -277,8 +292,18 @@ function auditedPart({
   isActive,
   disabledReason,
   maxRetries,
+  previousSecretEndsAt,
 }: Webhook) {
-  return { environment, url: maskedUrl(url), events, description, isActive, disabledReason, maxRetries };
+  return {
+    environment,
+    url: maskedUrl(url),
+    events,
+    description,
+    isActive,
+    disabledReason,
+    maxRetries,
+    ...(previousSecretEndsAt && { previousSecretEndsAt: previousSecretEndsAt.toISOString() }),
+  };
 }
 
 /**
@@ -321,6 +346,15 @@ function checkMaxRetries(value: number): number {
   if (!Number.isInteger(value) || value < 0 || value > MAX_RETRIES_LIMIT) {
     throw validationError([
       { path: 'maxRetries', message: `must be a whole number from 0 to ${MAX_RETRIES_LIMIT}` },
+    ]);
+  }
+  return value;
+}
+
+function checkOverlap(value: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > SECRET_OVERLAP_MAX_SECONDS) {
+    throw validationError([
+      { path: 'overlapSeconds', message: `must be a whole number from 0 to ${SECRET_OVERLAP_MAX_SECONDS}` },
     ]);
   }
   return value;

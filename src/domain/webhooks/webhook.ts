@@ -17,6 +17,8 @@ export interface Webhook {
   readonly isActive: boolean;
   readonly disabledReason: string | null;
   readonly maxRetries: number;
+  /** Until when the secret before the last rotation signs too (R446). Null if it ended with the rotation. */
+  readonly previousSecretEndsAt: Date | null;
   readonly createdAt: Date;
 }
 
@@ -42,6 +44,8 @@ export const DEFAULT_MAX_RETRIES = 3;
 export const MAX_RETRIES_LIMIT = 5;
 /** Largest number of endpoints of an account in one environment (R29). */
 export const WEBHOOK_LIMIT = 10;
+/** Longest time in seconds for which both secrets sign after a rotation (R446). */
+export const SECRET_OVERLAP_MAX_SECONDS = 7 * 24 * 3600;
 /**
  * `RETRY_DELAYS_SECONDS[n - 1]` is the delay before the nth retry, from the end of the attempt before it (R165).
  * `attemptRecord` decides whether there is one.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EVENT_TYPES, type Webhook } from '../../domain/webhooks/webhook.ts';
+import { EVENT_TYPES, SECRET_OVERLAP_MAX_SECONDS, type Webhook } from '../../domain/webhooks/webhook.ts';
 import { WEBHOOK_DESCRIPTION_MAX_LENGTH } from '../../domain/webhooks/webhook-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import {
@@ -179,15 +179,40 @@ export const webhookRoutes: readonly Route[] = [
   defineRoute({
     method: 'post',
     path: '/developers/webhooks/:id/rotate-secret',
-    summary: 'Create a new secret; the old one is invalid at once',
+    summary: 'Create a new secret; the old one is invalid at once, or after an overlap',
     tag,
     operation: (operations) => operations.webhooks.rotateSecret,
     params: idParams,
+    body: z
+      .object({
+        overlapSeconds: z
+          .int()
+          .min(0)
+          .max(SECRET_OVERLAP_MAX_SECONDS)
+          .optional()
+          .describe(
+            'How long the old secret signs too, in the header `X-Service-Previous-Signature`. Default: 0.',
+          ),
+      })
+      .optional(),
     examples: { registered: { params: registered } },
-    response: z.object({ webhook, secret }),
-    async handle({ caller, operations, params }) {
-      const rotated = await operations.webhooks.rotateSecret.run(caller, params);
-      return { body: { webhook: webhookResource(rotated.webhook), secret: rotated.secret } };
+    response: z.object({
+      webhook,
+      secret,
+      previousSecretEndsAt: isoTime
+        .optional()
+        .describe('Until when the old secret signs too. Absent if it ended.'),
+    }),
+    async handle({ caller, operations, params, body }) {
+      const rotated = await operations.webhooks.rotateSecret.run(caller, { ...body, id: params.id });
+      const { previousSecretEndsAt } = rotated.webhook;
+      return {
+        body: {
+          webhook: webhookResource(rotated.webhook),
+          secret: rotated.secret,
+          ...(previousSecretEndsAt && { previousSecretEndsAt: previousSecretEndsAt.toISOString() }),
+        },
+      };
     },
   }),
   defineRoute({

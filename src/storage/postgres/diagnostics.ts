@@ -15,6 +15,8 @@ const SEALED_SAMPLES = statement(
   `SELECT DISTINCT ON (split_part(sealed, '.', 2)) sealed FROM (
      SELECT secret_sealed AS sealed FROM webhooks WHERE deleted_at IS NULL
      UNION ALL
+     SELECT previous_secret_sealed FROM webhooks WHERE deleted_at IS NULL AND previous_secret_ends_at > now()
+     UNION ALL
      SELECT signing_secret_sealed FROM api_keys WHERE signing_secret_sealed IS NOT NULL AND revoked_at IS NULL
      UNION ALL
      SELECT client_secret_sealed FROM single_sign_on

@@ -22,9 +22,10 @@ interface WebhookRow {
   is_active: boolean;
   disabled_reason: string | null;
   max_retries: number;
+  previous_secret_ends_at: Date | null;
   created_at: Date;
 }
-type SealedRow = WebhookRow & { secret_sealed: string };
+type SealedRow = WebhookRow & { secret_sealed: string; previous_secret_sealed: string | null };
 
 const COLUMNS = [
   'id',
@@ -36,8 +37,10 @@ const COLUMNS = [
   'is_active',
   'disabled_reason',
   'max_retries',
+  'previous_secret_ends_at',
   'created_at',
 ] as const;
+const SECRETS = 'secret_sealed, previous_secret_sealed';
 
 function mapRow(row: WebhookRow): Webhook {
   return {
@@ -50,22 +53,27 @@ function mapRow(row: WebhookRow): Webhook {
     isActive: row.is_active,
     disabledReason: row.disabled_reason,
     maxRetries: row.max_retries,
+    previousSecretEndsAt: row.previous_secret_ends_at,
     createdAt: row.created_at,
   };
 }
 
 function mapSealed(row: SealedRow): SealedEndpoint {
-  return { webhook: mapRow(row), secretSealed: row.secret_sealed };
+  return {
+    webhook: mapRow(row),
+    secretSealed: row.secret_sealed,
+    previousSecretSealed: row.previous_secret_sealed,
+  };
 }
 
 const ACTIVE = statement(
   'webhooks-active',
-  `SELECT ${COLUMNS.join(', ')}, secret_sealed FROM webhooks
+  `SELECT ${COLUMNS.join(', ')}, ${SECRETS} FROM webhooks
    WHERE account_id = ANY($1::uuid[]) AND deleted_at IS NULL AND is_active ORDER BY id`,
 );
 const FOR_DELIVERY = statement(
   'webhook-for-delivery',
-  `SELECT ${COLUMNS.join(', ')}, secret_sealed FROM webhooks WHERE id = $1 AND deleted_at IS NULL`,
+  `SELECT ${COLUMNS.join(', ')}, ${SECRETS} FROM webhooks WHERE id = $1 AND deleted_at IS NULL`,
 );
 const MARK_FAILING = statement(
   'webhooks-mark-failing',
@@ -163,7 +171,11 @@ export class PgWebhookStore implements WebhookStore {
       is_active: patch.isActive,
       disabled_reason: patch.disabledReason,
       max_retries: patch.maxRetries,
-      secret_sealed: patch.secretSealed,
+      ...(patch.secret && {
+        secret_sealed: patch.secret.sealed,
+        previous_secret_sealed: patch.secret.previousEndsAt && this.#sql.raw('secret_sealed'),
+        previous_secret_ends_at: patch.secret.previousEndsAt,
+      }),
       failing_since: patch.failingSince,
     };
     const given = Object.entries(columns).filter(([, value]) => value !== undefined);

@@ -10,6 +10,7 @@ import {
   type RecordedAttempt,
   recordAttempts,
 } from '../../domain/webhooks/record-attempts.ts';
+import { type OpenSecrets, openSecrets, signingSecrets } from '../../domain/webhooks/signing-secrets.ts';
 import type { Webhook } from '../../domain/webhooks/webhook.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
@@ -32,9 +33,8 @@ const FRESH_MS = 20;
  */
 const RECORD_EVERY_MS = 25;
 
-interface Endpoint {
+interface Endpoint extends OpenSecrets {
   readonly webhook: Webhook;
-  readonly secret: string;
 }
 
 type AttemptMeasurements = Pick<Measurements, 'attempted' | 'traceparentOf'>;
@@ -148,7 +148,7 @@ export class DeliverWebhooks {
   /** Makes one attempt. Returns undefined if the endpoint is inactive or deleted. */
   async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery) {
     if (!endpoint || refusalOf(endpoint)) return undefined;
-    const { webhook, secret } = endpoint;
+    const { webhook } = endpoint;
     const at = this.#clock.now();
     const attempt = {
       messageId: delivery.messageId,
@@ -159,7 +159,7 @@ export class DeliverWebhooks {
     const result = await this.#transport.attempt({
       accountId: webhook.accountId,
       url: webhook.url,
-      secret,
+      ...signingSecrets(endpoint, webhook, at),
       deliveryId: delivery.id,
       event: delivery.event,
       body: delivery.body,
@@ -193,8 +193,8 @@ export class DeliverWebhooks {
     return found && this.#opened(found);
   }
 
-  #opened({ webhook, secretSealed }: SealedEndpoint): Endpoint {
-    return { webhook, secret: this.#secrets.open(secretSealed) };
+  #opened(endpoint: SealedEndpoint): Endpoint {
+    return { webhook: endpoint.webhook, ...openSecrets(this.#secrets, endpoint) };
   }
 }
 

@@ -1,34 +1,62 @@
 import { useState } from 'react';
 import { useApiMutation } from '../../lib/queries.ts';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { Select } from '../../ui/field.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 import { deliveriesText } from './webhook-rules.ts';
 import { RotateWebhookSecret, type WebhookRowFragment } from './webhooks.generated.ts';
+
+const OVERLAPS = [
+  { value: '86400', label: 'one day' },
+  { value: '3600', label: 'one hour' },
+  { value: '604800', label: 'one week' },
+  { value: '0', label: 'not at all: it ends at once' },
+] as const;
 
 /** Replaces the secret of a webhook by a new one, and shows it once. */
 export function RotateSecret({ of: webhook }: { of: WebhookRowFragment }) {
   const rotate = useApiMutation(RotateWebhookSecret);
   const [secret, setSecret] = useState<string>();
+  const [overlap, setOverlap] = useState<string>(OVERLAPS[0].value);
+  const isOverlap = overlap !== '0';
   return (
     <section className="card stack" aria-labelledby="rotate">
       <h2 id="rotate">Rotate the secret</h2>
       <p>
-        The new secret takes the place of the old one at once. Deliveries under way, {webhook.stats.pending}{' '}
-        now, are signed with it from their next attempt on. Until your receiver has it, it refuses them; they
-        are retried as usual, and you can retry those that fail in between.
+        A new secret replaces this one. Deliveries under way, {webhook.stats.pending} now, are signed with it
+        from their next attempt on. During the time you choose, a second header carries the signature by the
+        old secret. Receivers that use an SDK accept both.
       </p>
+      <Select
+        name="overlapSeconds"
+        label="The old secret still signs"
+        options={OVERLAPS}
+        value={overlap}
+        onChange={(event) => setOverlap(event.currentTarget.value)}
+      />
       <div className="row">
         <ConfirmButton
           title="Rotate the secret?"
           consequence={
-            <>
-              The old secret ends at once. {deliveriesText(webhook.stats.pending)} still pending and every new
-              one are signed with the new secret, so have your receiver ready to take it.
-            </>
+            isOverlap ? (
+              <>
+                {deliveriesText(webhook.stats.pending)} still pending and every new one are signed with both
+                secrets for {OVERLAPS.find(({ value }) => value === overlap)?.label}, and then with the new
+                one.
+              </>
+            ) : (
+              <>
+                The old secret ends at once. {deliveriesText(webhook.stats.pending)} still pending and every
+                new one are signed with the new secret, so have your receiver ready to take it.
+              </>
+            )
           }
           confirmLabel="Rotate now"
           onConfirm={async () => {
-            const { rotateWebhookSecret } = await rotate.mutateAsync({ id: webhook.id });
+            const { rotateWebhookSecret } = await rotate.mutateAsync({
+              id: webhook.id,
+              overlapSeconds: Number(overlap),
+            });
             setSecret(rotateWebhookSecret.secret);
           }}
         >

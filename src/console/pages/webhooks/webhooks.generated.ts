@@ -136,6 +136,7 @@ export type UpdateWebhookMutation = { readonly updateWebhook: { readonly id: str
 
 export type RotateWebhookSecretMutationVariables = Exact<{
   id: string;
+  overlapSeconds?: number | null | undefined;
 }>;
 
 
@@ -227,7 +228,7 @@ export const UpdateWebhook: Document<UpdateWebhookMutation, UpdateWebhookMutatio
 
 export const RotateWebhookSecret: Document<RotateWebhookSecretMutation, RotateWebhookSecretMutationVariables> = {
   name: 'RotateWebhookSecret',
-  text: "mutation RotateWebhookSecret($id:ID!){rotateWebhookSecret(id:$id){secret}}",
+  text: "mutation RotateWebhookSecret($id:ID!$overlapSeconds:Int){rotateWebhookSecret(id:$id overlapSeconds:$overlapSeconds){secret}}",
 };
 
 export const DeleteWebhook: Document<DeleteWebhookMutation, DeleteWebhookMutationVariables> = {
