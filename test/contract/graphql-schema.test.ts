@@ -84,9 +84,14 @@ describe('the schema of the GraphQL API (R236)', () => {
     expect(await inSchemaFolder('schema.graphql')).toBe(schemaText());
   });
 
-  it('keeps everything of the last release, with its type, until the date of its deprecation (R323)', async () => {
+  it('keeps everything of version 1, with its type, until the date of its deprecation (R323)', async () => {
     const released = buildSchema(await inSchemaFolder('released.graphql'));
     expect(unannounced(released, schema)).toEqual([]);
+  });
+
+  it('protects what was added to version 1, too: npm run schema writes it to released.graphql', async () => {
+    const released = buildSchema(await inSchemaFolder('released.graphql'));
+    expect(findBreakingChanges(schema, released).map(({ description }) => description)).toEqual([]);
   });
 
   it('deprecates with the dates of its beginning and end, 180 days apart at least (R323)', () => {
