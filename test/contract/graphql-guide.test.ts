@@ -3,6 +3,7 @@ import { guideDocuments, guideVariables } from '../support/dashboard-documents.t
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
+import { hashed, subscribe } from '../support/live.ts';
 import { countStatements } from '../support/statements.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -117,6 +118,29 @@ describe('docs/guides/graphql.md', () => {
       const counted = [...(await answers()).values()];
       return counted.every(({ statements, most }) => statements <= most);
     });
+  });
+
+  it('names the points that each document is estimated to cost, for a year (R295)', async () => {
+    const year = new Date(to.getTime() - 365 * DAY_MS);
+    for (const { name, text, points } of await guideDocuments()) {
+      const since = name === 'LiveCounters' ? new Date(to.getTime() - 31 * DAY_MS) : year;
+      const variables = guideVariables(many, since, to);
+      const { cost } = await graphql(gateway, text, { token, variables, headers: { 'Cost-Only': 'true' } });
+      expect([name, cost.requested]).toEqual([name, points]);
+    }
+  });
+
+  it('has counters that can be a live query (R444)', async () => {
+    const { text = '' } = (await guideDocuments()).find(({ name }) => name === 'LiveCounters') ?? {};
+    const live = text.replace(') {', ') @live {');
+    const variables = guideVariables(many, from, to);
+    const counters = await subscribe(gateway, token, live, variables, hashed(live));
+    try {
+      await eventually(() => counters.events.length > 0);
+      expect(counters.events[0]).toMatchObject({ data: { pending: { totalCount: 1 } } });
+    } finally {
+      counters.stop();
+    }
   });
 
   it('filters messages by lists, sender, error and provider (R294)', async () => {
