@@ -87,6 +87,15 @@ describe('redelivery of a selection (R411)', () => {
     // A delivery that succeeded is posted again if somebody asks for it.
     expect(await many(token, id, [pending])).toEqual({ queued: 1, userErrors: [] });
     await eventually(() => postsOf(pending) === 2);
+    await ended(account, id, 'success', 3);
+    // A single retry is in the audit log, too (R28).
+    const retry = 'mutation ($id: ID!) { redeliver(deliveryId: $id) { id } }';
+    await graphql(bench.gateway, retry, { token, variables: { id: pending } });
+    await eventually(() => postsOf(pending) === 3);
+    const single = '{ auditLog(filter: { action: "webhook.retry" }) { nodes { target { id } after } } }';
+    expect((await graphql(bench.gateway, single, { token })).body.data.auditLog.nodes).toEqual([
+      { target: { id }, after: { deliveryId: pending } },
+    ]);
 
     const log =
       '{ auditLog(filter: { action: "webhook.retryMany" }) { nodes { target { id } before after } } }';

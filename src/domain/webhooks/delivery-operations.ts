@@ -144,7 +144,8 @@ export function deliveryOperations(deps: Dependencies) {
 
     /**
      * Makes a delivery due now with the same id, whatever its result was (R28). If it has no retries left, it gets one
-     * more attempt. A delivery that is already due or in progress is not changed.
+     * more attempt. A delivery that is already due or in progress is not changed. The audit log has an entry if the
+     * delivery was changed.
      */
     retry: operation(
       'webhook.retry',
@@ -156,7 +157,14 @@ export function deliveryOperations(deps: Dependencies) {
         const reopened = await uow.run(async (tx) => {
           const now = clock.now();
           const deliveries = await tx.deliveries.reopen([delivery.id], RETRYABLE, now, false);
+          if (deliveries.length === 0) return deliveries;
           await announceAndQueue(tx, deliveries, retryJobs(deliveries, now));
+          await recordChange(tx, deps, caller, {
+            accountId: webhook.accountId,
+            action: 'webhook.retry',
+            target: webhook.id,
+            after: { deliveryId: delivery.id },
+          });
           return deliveries;
         });
         return detailsOf(reopened[0] ?? delivery);

@@ -38,6 +38,8 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: 'rotated the secret of webhook' };
     case 'webhook.recover':
       return { verb: 'delivered again what failed of webhook' };
+    case 'webhook.retry':
+      return { verb: 'delivered an event again to webhook' };
     case 'webhook.retryMany':
       return { verb: 'delivered again a selection of webhook' };
     case 'webhook.delete':
