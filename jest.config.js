@@ -24,6 +24,8 @@ const all = {
     ...({ all: [], long: [`^(?!.*${LONG})`] }[set] ?? [LONG]),
     // `npm run test:pgbouncer` has them.
     '/test/pgbouncer/',
+    // `npm run test:ha` has them.
+    '/test/ha/',
     // `npm run test:clients` has them.
     '/test/clients/',
     // `npm run test:deploy` has them.
