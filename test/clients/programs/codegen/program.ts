@@ -1,6 +1,6 @@
 /** Sends with types that graphql-codegen made: variables, answer, and the error codes of this mutation. */
 import { readFileSync } from 'node:fs';
-import type { SendSmsErrorCode, SendSmsMutation, SendSmsMutationVariables } from './types.ts';
+import type { SendSmsErrorCode, SendSmsMutation, SendSmsMutationVariables } from '../types.ts';
 
 interface Answer {
   readonly data?: SendSmsMutation | null;
