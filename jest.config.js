@@ -26,6 +26,8 @@ const all = {
     '/test/pgbouncer/',
     // `npm run test:ha` has them.
     '/test/ha/',
+    // `npm run test:upgrade` has them.
+    '/test/upgrade/',
     // `npm run test:clients` has them.
     '/test/clients/',
     // `npm run test:deploy` has them.

@@ -24,6 +24,9 @@ export function sendAll(urls: readonly string[], { key, pauseMs = 0 }: Sending) 
   const accepted = new Map<string, string>();
   const refused = new Set<string>();
   const newest = new Map<string, number>();
+  /** Numbers of requests that have no answer yet. */
+  const underWay = new Map<string, number>();
+  const count = (url: string, change: number) => underWay.set(url, (underWay.get(url) ?? 0) + change);
   let isLive = true;
   const send = async (url: string, idempotencyKey: string): Promise<boolean> => {
     const startedAt = performance.now();
@@ -48,12 +51,16 @@ export function sendAll(urls: readonly string[], { key, pauseMs = 0 }: Sending) 
     for (let number = 0; isLive; number += 1) {
       const isAccepted = () => {
         attempts += 1;
-        return send(urls[attempts % urls.length]!, `${sender}-${number}`).catch((error: Error) => {
-          // No process listens there. A proxy would pass the request to the next one.
-          const { code } = Object(error.cause) as { code?: unknown };
-          if (code !== 'ECONNREFUSED') refused.add(`no answer: ${code ?? error.name}`);
-          return false;
-        });
+        const url = urls[attempts % urls.length]!;
+        count(url, 1);
+        return send(url, `${sender}-${number}`)
+          .catch((error: Error) => {
+            // No process listens there. A proxy would pass the request to the next one.
+            const { code } = Object(error.cause) as { code?: unknown };
+            if (code !== 'ECONNREFUSED') refused.add(`no answer: ${code ?? error.name}`);
+            return false;
+          })
+          .finally(() => count(url, -1));
       };
       while (!(await isAccepted())) await sleep(10);
       if (pauseMs > 0) await sleep(pauseMs);
@@ -64,6 +71,8 @@ export function sendAll(urls: readonly string[], { key, pauseMs = 0 }: Sending) 
     refused,
     /** Returns when the newest accepted request to `url` was begun, in ms of `performance.now()`. */
     newestAt: (url: string) => newest.get(url) ?? 0,
+    /** Returns the number of requests to `url` that have no answer yet. */
+    underWay: (url: string) => underWay.get(url) ?? 0,
     /** Each sender repeats its last message until it is accepted. Then the senders stop. */
     stop: async () => {
       isLive = false;
