@@ -206,6 +206,7 @@ export class SingleSignOnResolver {
   @Mutation(() => SingleSignOnType, {
     description:
       "Sets the account's identity provider. Prove the domain by its DNS record then, with `checkSingleSignOnDomain`. `required` ends the sessions that came by passwords; only the owner who set it first can still use one.",
+    canDryRun: true,
     errors: ['step_up_required'],
   })
   setSingleSignOn(
@@ -239,6 +240,7 @@ export class SingleSignOnResolver {
 
   @Mutation(() => Boolean, {
     description: "Removes the account's identity provider. Sessions by it end.",
+    canDryRun: true,
     errors: ['not_found', 'step_up_required'],
   })
   async removeSingleSignOn(@Ctx() { run, operations }: GraphqlContext) {

@@ -131,6 +131,21 @@ describe('dry runs (R273)', () => {
     expect((await dry(plan, {}, operator)).setPlan.perMinute).toBe(5);
   });
 
+  it('of an identity provider show the DNS record that would prove the domain, and leave sessions and settings', async () => {
+    const set = (
+      dryRun: boolean,
+    ) => `mutation { setSingleSignOn(issuer: "http://127.0.0.1:4999", clientId: "c",
+      clientSecret: "s", domain: "dry.example", required: false, roleMapping: { claim: "groups", defaultRole: VIEWER, rules: [] },
+      dryRun: ${dryRun}) { domain dnsRecord { value } } }`;
+    expect((await dry(set(true))).setSingleSignOn.domain).toBe('dry.example');
+    await graphql(gateway, set(false), { token });
+    const remove = (dryRun: boolean) => `mutation { removeSingleSignOn(dryRun: ${dryRun}) }`;
+    expect((await dry(remove(true))).removeSingleSignOn).toBe(true);
+    const { body } = await graphql(gateway, '{ singleSignOn { domain } }', { token });
+    expect(body.data.singleSignOn.domain).toBe('dry.example');
+    expect((await graphql(gateway, remove(false), { token })).body.data.removeSingleSignOn).toBe(true);
+  });
+
   it('of access show who would lose what, and leave keys and people as they are', async () => {
     const create = `mutation { createApiKey(input: { name: "k", scopes: [SEND_SMS], environment: PRODUCTION }, dryRun: true) { key apiKey { keyId scopeUse { scope } } } }`;
     const made = (await dry(create)).createApiKey;
