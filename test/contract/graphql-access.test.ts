@@ -546,10 +546,13 @@ describe('a person with the role SUPPORT (R235, R238)', () => {
       { at: later },
     );
     expect(faultOf(await resend(waiting.id, { all: true }))).toBe('is pending still');
+    const kept = (await resend(id, { all: true, key: 'kept' })).body.data.resendMessage;
     await withKnex(gateway.database.connection, (knex) =>
       knex('messages').where({ id }).update({ content: '' }),
     );
     expect(faultOf(await resend(id, { all: true }))).toBe('is of a message whose content was erased');
+    // A repeat gets the first answer, although the message could not be sent again now (R19).
+    expect((await resend(id, { all: true, key: 'kept' })).body.data.resendMessage.id).toBe(kept.id);
     await call(
       'mutation { registerDevice(input: { token: "t", platform: ANDROID, userId: "u", environment: SANDBOX }) { id } }',
     );
