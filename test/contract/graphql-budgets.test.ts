@@ -220,6 +220,11 @@ describe('body sizes of GraphQL (R207)', () => {
     ]);
   });
 
+  const post = async (body: string) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    await (await fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body })).text();
+  };
+
   it.each([
     ['a variable that quotes what the gateway itself looked for', { a: ' Did you mean '.repeat(6_700) }],
     [
@@ -239,8 +244,13 @@ describe('body sizes of GraphQL (R207)', () => {
       expect(answer.body.errors[0].extensions.details.fields[0].path).toMatch(/^(first|filter)\b/);
       // The refusal must not cost ten times the CPU of plain text. Before a fix it cost 100 times as much.
       const plain = { a: 'x'.repeat(JSON.stringify(variables).length) };
-      const cost = await leastCpu(() => graphql(gateway, query, { token, variables }));
-      const ofPlain = await leastCpu(() => graphql(gateway, query, { token, variables: plain }));
+      const [cost = 0, ofPlain = 0] = await leastCpu(
+        [variables, plain].map((given) => {
+          // Made before, because the CPU time of this process counts, and the client's work is none of the gateway's.
+          const body = JSON.stringify({ query, variables: given });
+          return () => post(body);
+        }),
+      );
       expect(cost / Math.max(ofPlain, CPU_FLOOR_US)).toBeLessThan(10);
     }
   });
@@ -260,14 +270,19 @@ describe('body sizes of GraphQL (R207)', () => {
 /** CPU time in microseconds. Shorter times are too inexact to compare. */
 const CPU_FLOOR_US = 20_000;
 
-/** Runs `work` eight times, and returns its shortest CPU time in microseconds. */
-async function leastCpu(work: () => Promise<unknown>): Promise<number> {
-  let least = Number.POSITIVE_INFINITY;
+/**
+ * Runs each of `works` eight times, in turns, so that a machine that is slow for a while is slow for all. Returns their
+ * shortest CPU times in microseconds.
+ */
+async function leastCpu(works: readonly (() => Promise<unknown>)[]): Promise<number[]> {
+  const least = works.map(() => Number.POSITIVE_INFINITY);
   for (let time = 0; time < 8; time++) {
-    const before = process.cpuUsage();
-    await work();
-    const { user, system } = process.cpuUsage(before);
-    least = Math.min(least, user + system);
+    for (const [index, work] of works.entries()) {
+      const before = process.cpuUsage();
+      await work();
+      const { user, system } = process.cpuUsage(before);
+      least[index] = Math.min(least[index] ?? Number.POSITIVE_INFINITY, user + system);
+    }
   }
   return least;
 }
