@@ -135,9 +135,11 @@ describe('stored recipients', () => {
     const added = addEarlierFailures(knex);
     const asks = `SELECT FROM pg_stat_activity WHERE datname = $1 AND query LIKE '%AND virtualtransaction = ANY%'
       AND pid <> pg_backend_pid()`;
-    await eventually(
-      async () => (await elsewhere.query(asks, [database.connection.database])).rows.length > 0,
-    );
+    await eventually(async () => {
+      // A transaction sees the sessions as they were when it first looked.
+      await elsewhere.query('SELECT pg_stat_clear_snapshot()');
+      return (await elsewhere.query(asks, [database.connection.database])).rows.length > 0;
+    });
     await rows('COMMIT');
     await added;
     await elsewhere.end();
