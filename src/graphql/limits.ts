@@ -106,19 +106,23 @@ export function checkLimits(
   refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
 
-/** Refuses text that cannot be stored, anywhere in `value` (R5). `placeOf` makes the path that the error names. */
-function checkText(
-  value: unknown,
-  placeOf: (path: readonly string[]) => string,
-  path: readonly string[] = [],
-): void {
+/**
+ * Refuses text that cannot be stored, anywhere in `value` (R5). `placeOf` makes the path that the error names. `path`
+ * leads to `value`. It is one array for the whole walk, because a value may have 60,000 members.
+ */
+function checkText(value: unknown, placeOf: (path: readonly string[]) => string, path: string[] = []): void {
   if (typeof value === 'string') {
     if (value.includes('\0')) throw badUserInput(placeOf(path), 'must not contain U+0000');
     if (!value.isWellFormed()) throw badUserInput(placeOf(path), 'contains half of a surrogate pair');
   } else if (typeof value === 'object' && value !== null) {
-    for (const [name, member] of Object.entries(value)) {
-      checkText(name, placeOf, path);
-      checkText(member, placeOf, [...path, name]);
+    const isList = Array.isArray(value);
+    for (const name in value) {
+      if (!isList) checkText(name, placeOf, path);
+      const member: unknown = (value as Record<string, unknown>)[name];
+      if (typeof member !== 'string' && typeof member !== 'object') continue;
+      path.push(name);
+      checkText(member, placeOf, path);
+      path.pop();
     }
   }
 }

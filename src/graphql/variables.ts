@@ -3,8 +3,10 @@ import {
   type DocumentNode,
   type GraphQLInputType,
   type GraphQLSchema,
+  getNamedType,
   isInputType,
   isNonNullType,
+  isSpecifiedScalarType,
   type OperationDefinitionNode,
   typeFromAST,
   type VariableDefinitionNode,
@@ -14,6 +16,9 @@ import { FAULTS_MAX, type FieldFault } from '../domain/errors.ts';
 import { truncateQuotes } from '../domain/text.ts';
 import { variablePath } from './argument-paths.ts';
 import { badInput } from './error-format.ts';
+
+/** Number of members of an object in a message. The message shows fewer, because it is shortened. */
+const PRINTED_MEMBERS = 30;
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -52,13 +57,29 @@ function coerceVariable(
   faults: Faults,
 ): unknown {
   return coerceInputValue(
-    value,
+    isSpecifiedScalarType(getNamedType(type)) ? withFewMembers(value) : value,
     type,
     (path, _value, error) => faults.add(definition, path, truncateQuotes(error.message)),
     // True hides suggestions of similar names. They would reveal the schema, and finding them takes long for long
     // names.
     true,
   );
+}
+
+/**
+ * Returns the first members of an object, and any other value as it is. A scalar refuses every object. graphql-js would
+ * print all members of it into a message that is shortened afterwards.
+ */
+function withFewMembers(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const few: Record<string, unknown> = {};
+  let count = 0;
+  for (const name in value) {
+    few[name] = (value as Variables)[name];
+    count += 1;
+    if (count === PRINTED_MEMBERS) break;
+  }
+  return few;
 }
 
 /** Collects the faults of variables. Stops after the twentieth. */
