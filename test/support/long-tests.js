@@ -5,9 +5,9 @@
  */
 const NAMES = [
   'console/(api-keys|contacts|ledger|members|messages|messages-list|operator|overview|personas|requests)',
-  'console/(security|single-sign-on|webhooks)',
+  'console/(security|send|single-sign-on|webhooks)',
   'contract/hostile-texts',
-  'e2e/(backup|clocks|database-outage|failover|kept-reports|readiness|reads-on-disk|start-stop)',
+  'e2e/(backup|clocks|database-outage|failover|kept-reports|readiness|reads-on-disk|replica|start-stop)',
   'e2e/webhook-crash',
   'integration/(continuous-backup|embedded-postgres)',
 ];
