@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { FOLD } from '../../src/storage/analytics/fold.ts';
 import { BLOCK } from '../../src/storage/message-index/status-index.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -152,6 +153,31 @@ describe('the stored counts behind lists', () => {
     expect(await rows(COUNTED)).toEqual(await rows(THERE));
     expect(await rows(DIFFERENT_BLOCKS)).toEqual([]);
     expect(await rows(DIFFERENT_PLACES)).toEqual([]);
+  });
+
+  it('and the analytics count 10,000 messages at once, in order of accounts', async () => {
+    const [first, second] = [await gateway.createAccount(), await gateway.createAccount()];
+    const ids = [first.accountId, second.accountId];
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock(4872392)');
+    await client.query(
+      `INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
+         environment, currency, sender, content)
+       SELECT gen_random_uuid(), a, n, 30, 30, now(), now(), 'sms', 'production', 'UGX', 'SERVICE', 'Hello'
+       FROM unnest($1::uuid[]) a, generate_series(1, 10100) n`,
+      [ids],
+    );
+    await client.query('UPDATE accounts SET sms_seq = 10100 WHERE id = ANY($1)', [ids]);
+    const marks = async () => {
+      const [{ is_behind }] = (await client.query(FOLD.text)).rows;
+      const marked = 'SELECT account_id, sms_seq::int FROM analytics_marks WHERE account_id = ANY($1)';
+      const of = new Map((await rows(marked, [ids])).map((row) => [row.account_id, row.sms_seq]));
+      return [is_behind, ...ids.map((id) => of.get(id) ?? 0)];
+    };
+    expect(await marks()).toEqual([true, 10_000, 0]);
+    expect(await marks()).toEqual([true, 10_100, 10_000]);
+    expect(await marks()).toEqual([false, 10_100, 10_100]);
+    await client.query('ROLLBACK');
   });
 
   it('of a day equal those of its hours', async () => {

@@ -1,11 +1,12 @@
 import { PREFIX_LENGTH } from '../../domain/messages/country.ts';
+import { DELTAS_AT_ONCE, takeDeltas } from '../postgres/deltas.ts';
 import { statement } from '../postgres/sql.ts';
 
 /** Lengths of slots in minutes, smallest first. Each length divides the next one, and all slots begin in UTC. */
 export const SLOT_MINUTES = [15, 60, 360, 1_440] as const;
 /**
- * Number of messages, and number of deltas, that one statement counts. After a long stop there may be millions of both.
- * A statement for all of them would end by its timeout again and again, and the figures would never move.
+ * Number of messages of one account and channel that one statement counts, for the reason of `DELTAS_AT_ONCE`. When the
+ * accounts so far have this many messages together, the others wait for the next statement.
  */
 const AT_ONCE = 10_000;
 
@@ -46,7 +47,7 @@ export const FOLD = statement(
        FROM (SELECT *, ${SEQS.map((channel) => `${channel}_to - ${channel}_from`).join(' + ')} AS messages FROM behind) b) b
      WHERE before < ${AT_ONCE}
    ), deltas AS MATERIALIZED (
-     SELECT count(*) > ${AT_ONCE} AS has_more FROM (SELECT FROM analytics_deltas LIMIT ${AT_ONCE} + 1) d
+     SELECT count(*) > ${DELTAS_AT_ONCE} AS has_more FROM (SELECT FROM analytics_deltas LIMIT ${DELTAS_AT_ONCE} + 1) d
    ), accepted AS (
      SELECT m.account_id, date_bin('15 minutes', m.created_at, '2000-01-01T00:00Z') AS slot, m.channel, m.environment,
        coalesce(m.api_key_id, '') AS api_key_id, m.sender, r.prefix, r.recipients, r.cost_minor, r.is_first
@@ -59,8 +60,7 @@ export const FOLD = statement(
        SELECT CASE WHEN m.channel IN ('sms', 'whatsapp') THEN left(address, ${PREFIX_LENGTH}) ELSE '' END AS prefix,
          count(*) AS recipients, sum(cost_minor) AS cost_minor, bool_or(position = 0) AS is_first
        FROM recipients WHERE message_id = m.id GROUP BY 1) r
-   ), taken AS (
-     DELETE FROM analytics_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM analytics_deltas LIMIT ${AT_ONCE})) RETURNING *
+   ), taken AS (${takeDeltas('analytics_deltas')}
    ), counted AS MATERIALIZED (
      SELECT account_id, slot, channel, environment, api_key_id, sender, n.prefix, '' AS provider,
        CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END AS status, '' AS error_code,

@@ -2,6 +2,7 @@ import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
 import type { UsageStore } from '../../domain/ports/account-stores.ts';
 import type { UsageQuery, UsageRow } from '../../domain/usage/usage.ts';
 import { foldBlocks } from '../message-index/index.ts';
+import { DELTAS_AT_ONCE, takeDeltas } from '../postgres/deltas.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -36,18 +37,11 @@ const foldUsage = (table: 'usage_hours' | 'usage_days', column: 'hour' | 'day', 
      GROUP BY account_id, 2, ${GROUP} HAVING sum(messages) <> 0 OR sum(cost_minor) <> 0
      ON CONFLICT (account_id, ${column}, ${GROUP}) DO UPDATE SET messages = ${table}.messages + excluded.messages,
        cost_minor = ${table}.cost_minor + excluded.cost_minor`;
-/**
- * Number of deltas that one statement folds. After a long stop there may be millions. A statement for all of them would
- * end by its timeout again and again.
- */
-const AT_ONCE = 10_000;
-const taken = (table: 'usage_deltas' | 'delivery_deltas') =>
-  `taken AS MATERIALIZED (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} LIMIT ${AT_ONCE})) RETURNING *)`;
 /** SQL that returns whether deltas may be left. */
-const IS_BEHIND = `SELECT count(*) = ${AT_ONCE} AS is_behind FROM taken`;
+const IS_BEHIND = `SELECT count(*) = ${DELTAS_AT_ONCE} AS is_behind FROM taken`;
 const FOLD = statement(
   'usage-fold',
-  `WITH ${taken('usage_deltas')},
+  `WITH taken AS MATERIALIZED (${takeDeltas('usage_deltas')}),
    hours AS (${foldUsage('usage_hours', 'hour', 'hour')}),
    days AS (${foldUsage('usage_days', 'day', `date_trunc('day', hour, 'UTC')`)}),
    blocks AS (${foldBlocks('taken')})
@@ -55,7 +49,7 @@ const FOLD = statement(
 );
 const FOLD_DELIVERIES = statement(
   'delivery-fold',
-  `WITH ${taken('delivery_deltas')}, hours AS (
+  `WITH taken AS MATERIALIZED (${takeDeltas('delivery_deltas')}), hours AS (
    INSERT INTO delivery_hours (webhook_id, hour, event, status, deliveries)
    SELECT webhook_id, hour, event, status, sum(deliveries) FROM taken GROUP BY 1, 2, 3, 4 HAVING sum(deliveries) <> 0
    ON CONFLICT (webhook_id, hour, event, status) DO UPDATE

@@ -3,15 +3,9 @@ import { refetch, useApiMutation } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
+import { OVERLAPS } from '../../ui/overlaps.ts';
 import { ApiKeyDetail, ApiKeys, type KeyRowFragment, RotateApiKey } from './api-keys.generated.ts';
 import { NewKeyDialog } from './new-key-dialog.tsx';
-
-const OVERLAPS = [
-  { value: '86400', label: 'one day' },
-  { value: '3600', label: 'one hour' },
-  { value: '604800', label: 'one week' },
-  { value: '0', label: 'not at all: it ends at once' },
-];
 
 /** Replaces an API key by a new one with the same properties, and shows the new key once. */
 export function RotateForm({ of: key }: { of: KeyRowFragment }) {

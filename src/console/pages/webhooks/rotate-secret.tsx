@@ -2,16 +2,10 @@ import { useState } from 'react';
 import { useApiMutation } from '../../lib/queries.ts';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { Select } from '../../ui/field.tsx';
+import { OVERLAPS } from '../../ui/overlaps.ts';
 import { SecretDialog } from './secret-dialog.tsx';
 import { deliveriesText } from './webhook-rules.ts';
 import { RotateWebhookSecret, type WebhookRowFragment } from './webhooks.generated.ts';
-
-const OVERLAPS = [
-  { value: '86400', label: 'one day' },
-  { value: '3600', label: 'one hour' },
-  { value: '604800', label: 'one week' },
-  { value: '0', label: 'not at all: it ends at once' },
-] as const;
 
 /** Replaces the secret of a webhook by a new one, and shows it once. */
 export function RotateSecret({ of: webhook }: { of: WebhookRowFragment }) {
