@@ -17,6 +17,7 @@ import { sendLimitOperations } from './limits/send-limit-operations.ts';
 import { liveOperations } from './live/live-operations.ts';
 import { emailOperations } from './messages/email-operations.ts';
 import { explainOperations } from './messages/explain-operations.ts';
+import { exportOperations } from './messages/export-operations.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
 import { providerOperations } from './messages/provider-health.ts';
@@ -74,6 +75,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     contactImports: contactImportOperations(deps),
     messageLists: messageListOperations(deps),
     recipientLists: recipientListOperations(deps),
+    exports: exportOperations(deps),
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },
     events: eventOperations(deps),
     deliveries: { ...deliveryListOperations(deps), ...deliveryAnalyticsOperations(deps) },

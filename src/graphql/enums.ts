@@ -9,6 +9,7 @@ import { ACCOUNT_ROLES, ENVIRONMENTS, OPERATOR_ROLES, SCOPES } from '../domain/c
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
 import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../domain/messages/explain-message.ts';
+import { EXPORTED_LISTS } from '../domain/messages/export-operations.ts';
 import { CHANNELS, MESSAGE_STATUSES, PURPOSES, STATUS_REASONS } from '../domain/messages/message.ts';
 import { MESSAGE_ORDERS } from '../domain/messages/message-list-operations.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
@@ -213,6 +214,10 @@ export const AuditExportFormatEnum = enumOf(
     csv: 'Cells, in the order of the members of the JSON object.',
   },
 );
+export const ExportedListEnum = enumOf('ExportedList', 'A list that a person can export.', EXPORTED_LISTS, {
+  messages: 'Messages, with their texts.',
+  recipients: 'Recipients of messages, with their numbers or addresses.',
+});
 export const LedgerEntryKindEnum = enumOf(
   'LedgerEntryKind',
   'The cause of a ledger entry.',

@@ -22,6 +22,7 @@ import { DeviceResolver } from './device.graphql.ts';
 import { beginDryRuns } from './dry-run.ts';
 import { EventFeedResolver } from './event-feed.graphql.ts';
 import { ExplanationResolver } from './explanation.graphql.ts';
+import { ExportResolver } from './export.graphql.ts';
 import { HoldResolver } from './hold.graphql.ts';
 import { LimitsResolver } from './limits.graphql.ts';
 import { boundLists } from './list-bound.ts';
@@ -86,6 +87,7 @@ function buildSchema(): GraphQLSchema {
       ExplanationResolver,
       RecipientResolver,
       RecipientListResolver,
+      ExportResolver,
       MessageEventResolver,
       SendResolver,
       SendLimitsResolver,

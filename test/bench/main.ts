@@ -66,18 +66,23 @@ try {
   }
 } finally {
   await context.close();
+  // What was measured before a failure is shown and written, too.
+  await report();
 }
-await writeFile('bench-results.json', `${JSON.stringify(results, null, 2)}\n`);
-const figure = (value: number | undefined) =>
-  value === undefined ? '' : value >= 100 ? value.toFixed(0) : value.toFixed(2);
-console.table(
-  results.map(({ row, name, value, unit, baseline, ratio, cpuUs, reach }) => ({
-    row: row ?? '',
-    name,
-    figure: `${figure(value)} ${unit}`,
-    baseline: figure(baseline),
-    ratio: figure(ratio),
-    'CPU a message': cpuUs === undefined ? '' : `${figure(cpuUs)} µs`,
-    reach: reach ?? '',
-  })),
-);
+
+async function report(): Promise<void> {
+  await writeFile('bench-results.json', `${JSON.stringify(results, null, 2)}\n`);
+  const figure = (value: number | undefined) =>
+    value === undefined ? '' : value >= 100 ? value.toFixed(0) : value.toFixed(2);
+  console.table(
+    results.map(({ row, name, value, unit, baseline, ratio, cpuUs, reach }) => ({
+      row: row ?? '',
+      name,
+      figure: `${figure(value)} ${unit}`,
+      baseline: figure(baseline),
+      ratio: figure(ratio),
+      'CPU a message': cpuUs === undefined ? '' : `${figure(cpuUs)} µs`,
+      reach: reach ?? '',
+    })),
+  );
+}

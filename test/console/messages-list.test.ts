@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -92,6 +93,30 @@ describe('the list of messages in the console', () => {
     await page.keyboard.press('Enter');
     await page.getByText('1 in all').waitFor();
     await row(page, /Your order 987654321 left/).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('an export asks for a confirmation of the last 10 minutes, and then goes on (R253)', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    await page.getByText('3 in all').waitFor();
+    await withKnex(gateway.database.connection, async (knex) => {
+      await knex.raw(`UPDATE sessions SET verified_at = now() - interval '11 minutes'`);
+      await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+    });
+    const button = page.getByRole('button', { name: 'Export as CSV' });
+    await button.click();
+    const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    await dialog.getByLabel('Password').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText('Nothing was downloaded.').waitFor();
+    const downloading = page.waitForEvent('download');
+    await button.click();
+    await dialog.getByLabel('Password').fill(account.password);
+    await page.keyboard.press('Enter');
+    const lines = (await readFile(await (await downloading).path(), 'utf8')).trimEnd().split('\r\n');
+    expect(lines).toHaveLength(4);
+    await page.goto(`${gateway.url}/console/audit`);
+    await page.getByText('exported messages of account').waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -121,6 +121,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'request.setLogging',
     document: 'mutation { setRequestLogging(fullBodies: false) { fullBodiesUntil } }',
   },
+  startExport: { by: 'export.start', document: 'mutation { startExport(list: MESSAGES, filters: []) }' },
   suppressions: { by: 'suppression.slice', document: '{ suppressions { nodes { id } } }' },
   suppress: {
     by: 'suppression.add',

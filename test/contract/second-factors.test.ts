@@ -320,6 +320,48 @@ describe('second factors', () => {
       expect((await call('{ permissions }')).body.data.permissions).toContain('account.setRetention');
     });
 
+    it('is asked for before an export of messages, which the audit log shows without values (R253, R303)', async () => {
+      account = await gateway.createAccount();
+      const token = await signIn(gateway, account);
+      await verifiedAgo(account.email, 11);
+      const start = (filters: readonly string[]) =>
+        graphql(
+          gateway,
+          'mutation ($filters: [String!]!) { startExport(list: RECIPIENTS, filters: $filters) }',
+          {
+            token,
+            variables: { filters },
+          },
+        );
+      const entries = async () =>
+        (
+          await graphql(
+            gateway,
+            '{ auditLog(filter: { action: "account.startExport" }) { nodes { after } } }',
+            {
+              token,
+            },
+          )
+        ).body.data.auditLog.nodes;
+      expect(codesOf(await start(['address']))).toEqual(['STEP_UP_REQUIRED']);
+      expect(await entries()).toEqual([]);
+      await graphql(gateway, STEP_UP, { token, variables: { password: account.password } });
+      expect((await start(['address', 'status'])).body).toEqual({ data: { startExport: true } });
+      expect(await entries()).toEqual([
+        {
+          after: expect.objectContaining({
+            list: 'recipients',
+            filters: ['address', 'status'],
+            address: '127.0.0.1',
+          }),
+        },
+      ]);
+      for (const filters of [['x'.repeat(41)], Array.from({ length: 21 }, () => 'status')]) {
+        expect(codesOf(await start(filters))).toEqual(['BAD_USER_INPUT']);
+      }
+      expect(await entries()).toHaveLength(1);
+    });
+
     it('is met by the password, which must be the right one (R253)', async () => {
       account = await gateway.createAccount();
       const token = await signIn(gateway, account);

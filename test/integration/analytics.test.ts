@@ -7,6 +7,7 @@ import type { Tx } from '../../src/domain/ports/stores.ts';
 import { FOLD } from '../../src/storage/analytics/index.ts';
 import { Retention } from '../../src/workers/retention/retention.ts';
 import { eventually } from '../support/eventually.ts';
+import { foldAnalytics } from '../support/fold-analytics.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
@@ -40,7 +41,7 @@ describe('analytics', () => {
     await gateway?.stop();
   });
 
-  const fold = () => withUnitOfWork(gateway, (_uow, stores) => stores.analytics.fold());
+  const fold = () => foldAnalytics(gateway, sql);
   const inTransaction = <T>(work: (tx: Tx) => Promise<T>) => withUnitOfWork(gateway, (uow) => uow.run(work));
   const callerOf = ({ accountId }: Pick<TestAccount, 'accountId'>): MemberCaller => {
     return { kind: 'member', accountId, userId: accountId, role: 'VIEWER' };

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { SystemCaller } from '../../src/domain/caller.ts';
 import { Retention } from '../../src/workers/retention/retention.ts';
 import { eventually } from '../support/eventually.ts';
+import { foldAnalytics } from '../support/fold-analytics.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
@@ -48,12 +49,17 @@ describe('retention', () => {
 
   const keep = (contentDays: number | null, messageDays: number | null, accountId = account.accountId) =>
     gateway.parts.operations.accounts.setRetention.run(OPERATOR, { accountId, contentDays, messageDays });
-  /** Runs one round of retention as if it were `days` days later. */
-  const roundAfter = (days: number) =>
-    withUnitOfWork(gateway, (uow, stores) => {
+  /**
+   * Runs one round of retention as if it were `days` days later. The analytics contain every message before. Otherwise a
+   * round at the moment of the gateway's own fold would leave the newest messages to the next round.
+   */
+  const roundAfter = async (days: number) => {
+    await foldAnalytics(gateway, sql);
+    return withUnitOfWork(gateway, (uow, stores) => {
       const now = new Date(Date.now() + days * DAY_MS);
       return new Retention(uow, stores, { now: () => now }).run();
     });
+  };
   const send = async (rest: object = {}, key = account.key) => {
     const body = { to: '0700123456', message: SECRET, ...rest };
     const answer = await gateway.call('POST', '/developers/sms', { key, body });

@@ -25,6 +25,7 @@ export function CsvExport<Row>({
   cellsOf,
   sliceAfter,
   most = Number.POSITIVE_INFINITY,
+  begin,
 }: {
   children: ReactNode;
   fileName: string;
@@ -33,6 +34,8 @@ export function CsvExport<Row>({
   /** Loads the page of rows after the cursor `after`. Null means the first page. */
   sliceAfter: (after: string | null, signal: AbortSignal) => Promise<Slice<Row>>;
   most?: number;
+  /** Is called before the first page. If it throws, nothing is loaded. */
+  begin?: () => Promise<unknown>;
 }) {
   const [progress, setProgress] = useState<{ readonly done: number; readonly total: number }>();
   const [fault, setFault] = useState<string>();
@@ -50,6 +53,7 @@ export function CsvExport<Row>({
     setProgress({ done: 0, total: 0 });
     try {
       const lines = [BOM, csvLine(header)];
+      await begin?.();
       let after: string | null = null;
       do {
         const { nodes, pageInfo, totalCount }: Slice<Row> = await sliceAfter(after, canceling.signal);

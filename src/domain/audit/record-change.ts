@@ -3,14 +3,15 @@ import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 
 /**
- * Actions that change how people sign in. Their audit entries also hold the IP address and the device of the request.
+ * Actions that change how people sign in, and exports. Their audit entries also hold the IP address and the device of
+ * the request.
  */
-const OF_SIGN_IN =
-  /^(secondFactor|session|accessToken|operator|operatorReset)\.|^member\.(invite|accept)$|^account\.(setSecurityPolicy|.*SingleSignOn.*)$/;
+const FROM_WHERE =
+  /^(secondFactor|session|accessToken|operator|operatorReset)\.|^member\.(invite|accept)$|^account\.(setSecurityPolicy|startExport|.*SingleSignOn.*)$/;
 
 /**
  * Appends the audit entry of a change, in the same transaction as the change, and announces it to the account's live
- * subscriptions. For a change of how people sign in, the entry also has the IP address and the device of the request
+ * subscriptions. For an export and a change of how people sign in, the entry also has the IP address and the device of the request
  * (R303).
  */
 export async function recordChange(
@@ -25,7 +26,7 @@ export async function recordChange(
     after?: object;
   },
 ): Promise<void> {
-  const from = 'from' in caller && OF_SIGN_IN.test(change.action) ? caller.from : undefined;
+  const from = 'from' in caller && FROM_WHERE.test(change.action) ? caller.from : undefined;
   const after = from === undefined ? change.after : { ...change.after, ...from };
   const { accountId } = change;
   const id = system.ids.uuid();

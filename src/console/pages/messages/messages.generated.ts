@@ -34,6 +34,13 @@ export type Environment =
   /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
+/** A list that a person can export. */
+export type ExportedList =
+  /** Messages, with their texts. */
+  | 'MESSAGES'
+  /** Recipients of messages, with their numbers or addresses. */
+  | 'RECIPIENTS';
+
 /** What can be done about a message. */
 export type MessageAction =
   /** Ask the operator of the gateway. */
@@ -184,6 +191,14 @@ export type MessageRecipientsQueryVariables = Exact<{
 
 export type MessageRecipientsQuery = { readonly recipients: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly cost: number, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly error: { readonly code: string, readonly message: string } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly content: string, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
+export type StartExportMutationVariables = Exact<{
+  list: ExportedList;
+  filters: ReadonlyArray<string> | string;
+}>;
+
+
+export type StartExportMutation = { readonly startExport: boolean };
+
 export type MessageKeysQueryVariables = Exact<{ [key: string]: never; }>;
 
 
@@ -258,6 +273,11 @@ export const MessagesCount: Document<MessagesCountQuery, MessagesCountQueryVaria
 export const MessageRecipients: Document<MessageRecipientsQuery, MessageRecipientsQueryVariables> = {
   name: 'MessageRecipients',
   text: "fragment RecipientRow on Recipient{to status cost refunded error{code message}sentAt deliveredAt failedAt message{id channel environment content currency createdAt scheduledFor from apiKey{keyId name}}}query MessageRecipients($first:Int$after:String$filter:RecipientFilter){recipients(first:$first after:$after filter:$filter){nodes{...RecipientRow}pageInfo{hasNextPage endCursor}totalCount}}",
+};
+
+export const StartExport: Document<StartExportMutation, StartExportMutationVariables> = {
+  name: 'StartExport',
+  text: "mutation StartExport($list:ExportedList!$filters:[String!]!){startExport(list:$list filters:$filters)}",
 };
 
 export const MessageKeys: Document<MessageKeysQuery, MessageKeysQueryVariables> = {
