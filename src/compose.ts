@@ -362,7 +362,7 @@ async function wire(
     optOutTokens,
     passwords,
     totp,
-    passkeys: createPasskeys(() => servedUrl, config.serviceName),
+    passkeys: createPasskeys(() => servedUrl, config.productName),
     openId: createOpenId({
       accounts: client,
       operators: operatorsClient,
@@ -384,7 +384,7 @@ async function wire(
       secondFactorPolicy: config.secondFactorPolicy,
       restrictsOneTimePasswords: config.restrictsOneTimePasswords,
       operatorProvider: config.operatorProvider,
-      serviceName: config.serviceName,
+      productName: config.productName,
       publicUrl: () => (config.isProduction && config.publicUrl === undefined ? undefined : servedUrl),
     },
   };
@@ -526,7 +526,7 @@ async function wire(
           ...deps,
           logger,
           publicUrl: () => servedUrl,
-          serviceName: config.serviceName,
+          productName: config.productName,
         }),
         checkSingleSignOn: () => singleSignOn.check(),
         checkSingleSignOnDomains: () => singleSignOnDomains.check(),

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { parseIpAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import { mailboxText, parseMailbox } from '../domain/messages/email-address.ts';
+import { contrast, READABLE } from '../runtime/colour.ts';
 
 /** Splits text at commas. Drops empty items. */
 export const list = (value: string) =>
@@ -27,6 +28,28 @@ export const share = z
   .string()
   .regex(/^(0|1|0?\.[0-9]{1,9}|1\.0{1,9})$/, { error: 'must be a share from 0 to 1, such as 0.01' })
   .transform(Number);
+
+/** A name that people read: one line. */
+export const brandName = z
+  .string()
+  .trim()
+  .regex(/^\P{C}{1,40}$/u, { error: 'must have 1 to 40 characters, without line breaks' });
+
+const white = '#ffffff';
+
+/** A colour on which white text is readable. The number sign may be left out: in `.env` it begins a comment. */
+export const brandAccent = z
+  .string()
+  .regex(/^#?[0-9a-f]{6}$/i, { error: 'must be a colour such as #2257c5' })
+  .transform((colour) => `#${colour.replace('#', '').toLowerCase()}`)
+  .superRefine((colour, context) => {
+    const found = contrast(colour, white);
+    if (found >= READABLE) return;
+    // Rounded down, so that the message never shows the limit itself.
+    const shown = Math.floor(found * 100) / 100;
+    const message = `has a contrast of ${shown} against white text and needs ${READABLE}; choose a darker colour, such as #2257c5`;
+    context.addIssue({ code: 'custom', message });
+  });
 
 /** IP networks, separated by commas. */
 export const cidrs = z

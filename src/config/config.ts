@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
 import { parseSenderId } from '../domain/messages/sender-id.ts';
 import {
+  brandAccent,
+  brandName,
   cidrs,
   dkimDomain,
   dkimSelector,
@@ -66,6 +68,9 @@ const variables = z.object({
       error: 'must be letters and digits, as it is part of header names',
     })
     .default('Service'),
+  BRAND_NAME: brandName.optional(),
+  BRAND_LOGO: z.string().optional(),
+  BRAND_ACCENT: brandAccent.optional(),
   DEFAULT_SENDER_ID: z
     .string()
     .refine((text) => parseSenderId(text) !== undefined, { error: 'must be 1 to 11 letters or digits' })
@@ -264,6 +269,10 @@ function fromVariables(values: z.output<typeof variables>) {
     /** Path of a file with GraphQL documents. In production, sessions may run only these documents. */
     graphqlDocuments: values.GRAPHQL_DOCUMENTS,
     serviceName: values.SERVICE_NAME,
+    /** The operator's brand in the console and in mails to people. `logo` is the path of a file. */
+    brand: { name: values.BRAND_NAME, logo: values.BRAND_LOGO, accent: values.BRAND_ACCENT },
+    /** Name of the product in mails to people, in authenticator apps and for passkeys. */
+    productName: values.BRAND_NAME ?? values.SERVICE_NAME,
     defaultSenderId: values.DEFAULT_SENDER_ID,
     /** True if accounts send under approved names only. That is the default in production. */
     requiresApprovedSenders: (values.SENDER_POLICY ?? (isProduction ? 'approved' : 'open')) === 'approved',

@@ -1,5 +1,6 @@
 import { type ReactNode, Suspense, useEffect } from 'react';
 import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
+import { brand } from './lib/brand.ts';
 import { SessionProvider, usePermission, useSessionQuery } from './lib/session.tsx';
 import {
   AcceptInvitationPage,
@@ -120,7 +121,7 @@ function onlyPageOf(permissions: readonly string[]): string | undefined {
 function PageOf({ route: { title, permission, isForOperators, Page } }: { route: PageRoute }) {
   const isAllowed = usePermission(permission);
   useEffect(() => {
-    document.title = `${title} · Messaging gateway`;
+    document.title = `${title} · ${brand.name}`;
   }, [title]);
   return isAllowed ? <Page /> : <NoPermission what="open this page" isForOperators={isForOperators} />;
 }

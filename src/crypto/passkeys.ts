@@ -18,7 +18,7 @@ const bytesOf = (bytes: Buffer): Uint8Array<ArrayBuffer> => Uint8Array.from(byte
 const library = () => import('@simplewebauthn/server');
 
 /** Creates passkeys for the origin of `publicUrl`, with @simplewebauthn/server. */
-export function createPasskeys(publicUrl: () => string, serviceName: string): Passkeys {
+export function createPasskeys(publicUrl: () => string, productName: string): Passkeys {
   const place = () => {
     const { origin, hostname } = new URL(publicUrl());
     return { expectedOrigin: origin, expectedRPID: hostname };
@@ -28,7 +28,7 @@ export function createPasskeys(publicUrl: () => string, serviceName: string): Pa
     async creationOptions({ userId, email, challenge, known }) {
       const { generateRegistrationOptions } = await library();
       const options = await generateRegistrationOptions({
-        rpName: serviceName,
+        rpName: productName,
         rpID: place().expectedRPID,
         userName: email,
         userID: Uint8Array.from(Buffer.from(userId.replaceAll('-', ''), 'hex')),

@@ -67,7 +67,7 @@ export interface Dependencies {
     /** The identity provider of the operators, if there is one (OIDC_ISSUER). */
     readonly operatorProvider: OperatorProvider | undefined;
     /** The name that authenticator apps show for this service. */
-    readonly serviceName: string;
+    readonly productName: string;
     /**
      * Returns the URL of the gateway for people outside (PUBLIC_URL), without a slash at its end. Undefined in
      * production if it is not set.

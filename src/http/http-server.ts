@@ -4,6 +4,7 @@ import express, { type Express, type NextFunction, type Request, type Response, 
 import { isReceiverName, RECEIVER_PATH } from '../channels/webhook/own-receiver.ts';
 import type { Gateway } from '../compose.ts';
 import { baseUrlOf } from '../config/base-url.ts';
+import { readBrandLogo } from '../config/brand-logo.ts';
 import type { Config } from '../config/config.ts';
 import { readGraphqlDocuments } from '../config/graphql-documents.ts';
 import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from '../domain/ip-network.ts';
@@ -17,6 +18,7 @@ import { createWhatsAppCallbackRouter } from '../rest/callbacks/whatsapp-callbac
 import { parseJsonBody, readBody } from '../rest/middleware/body.ts';
 import { headerOf, requestIdOf } from '../rest/middleware/request.ts';
 import { addToEveryResponse, securityHeaders } from '../rest/middleware/security-headers.ts';
+import type { Brand } from '../rest/pages/brand.ts';
 import { createConsoleRouter } from '../rest/pages/console.ts';
 import { createDocs } from '../rest/pages/docs.ts';
 import { createExplorer } from '../rest/pages/explorer.ts';
@@ -73,7 +75,7 @@ function createApp(
     app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator({ ...gateway, logger }, isReceiverName));
   }
   app.all('/mcp', (request, response) => rest.mcp(request, response));
-  app.use('/console', createConsoleRouter());
+  app.use('/console', createConsoleRouter(brandOf(config)));
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use(OPT_OUT_PATH.slice(0, -1), createOptOutRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
@@ -88,6 +90,11 @@ function createApp(
     rest.fault(error, request, response, next),
   );
   return app;
+}
+
+/** Reads the operator's brand. Throws `ConfigError` for a logo that cannot be used. */
+function brandOf({ brand }: Config): Brand {
+  return { name: brand.name, accent: brand.accent, logo: readBrandLogo(brand.logo) };
 }
 
 /** Sets the request id on the request, so that the answer has the same id. */

@@ -177,6 +177,17 @@ describe('a bad value (R241)', () => {
     ],
     ['TRUST_PROXY', '10.0.0.0/33', 'is "10.0.0.0/33", but must be a comma list of CIDRs such as 10.0.0.0/8'],
     ['SERVICE_NAME', 'My Shop', 'is "My Shop", but must be letters and digits'],
+    [
+      'BRAND_NAME',
+      'a'.repeat(41),
+      `is "${'a'.repeat(41)}", but must have 1 to 40 characters, without line breaks`,
+    ],
+    ['BRAND_ACCENT', 'blue', 'is "blue", but must be a colour such as #2257c5'],
+    [
+      'BRAND_ACCENT',
+      '#ff9900',
+      'is "#ff9900", but has a contrast of 2.14 against white text and needs 4.5; choose a darker colour, such as #2257c5',
+    ],
     ['DEFAULT_SENDER_ID', 'TOO-LONG-BY-FAR', 'is "TOO-LONG-BY-FAR", but must be 1 to 11 letters or digits'],
     ['RATE_LIMIT_PER_MINUTE', '0', 'is "0", but must be a whole number from 1 to 1000000'],
     [

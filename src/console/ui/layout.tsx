@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
 import { useHold, usePermission, useViewer } from '../lib/session.tsx';
 import { AccountMenu } from './account-menu.tsx';
+import { Brand } from './brand.tsx';
 import { EnvironmentSwitch, SandboxStrip } from './environment-switch.tsx';
 import { NavIcon, type NavItem } from './nav-icon.tsx';
 import { Notice } from './notice.tsx';
@@ -35,8 +36,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
       </a>
       <aside className="side" data-open={isOpen}>
         <Link href="/" className="brand">
-          <span className="brand-mark" aria-hidden="true" />
-          Messaging gateway
+          <Brand />
         </Link>
         <nav
           id="navigation"

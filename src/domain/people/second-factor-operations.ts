@@ -78,7 +78,7 @@ export function secondFactorOperations(deps: Dependencies) {
           const factor: SecondFactor = { id: ids.uuid(), userId, kind: 'totp', name, ...times };
           await tx.secondFactors.insert(factor, secrets.seal(secret));
         });
-        return { secret, uri: totp.uri(secret, email, settings.serviceName) };
+        return { secret, uri: totp.uri(secret, email, settings.productName) };
       },
     ),
 

@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 /** Matches a file name without path separators. So a request cannot name a file outside the assets folder. */
 const ASSET = /^[\w-]+(\.[\w-]+)+$/;
 /** Browsers may keep an asset for a year. It never changes, because its name contains a hash of its content. */
-const FOREVER = 'public, max-age=31536000, immutable';
+export const FOREVER = 'public, max-age=31536000, immutable';
 
 /** Files that the build also stores compressed. Fonts are compressed by their format. */
 const COMPRESSED = /\.(html|js|css|svg)$/;
@@ -14,7 +14,7 @@ const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
  * Headers of the pages. Browsers may load files from this gateway only, and may call only this gateway. Inline scripts
  * and styles are forbidden, because the pages contain none.
  */
-const HEADERS = {
+export const PAGE_HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -45,7 +45,7 @@ export function builtFiles(folder: 'console' | 'docs' | 'explorer'): BuiltFiles 
       const accepted = COMPRESSED.test(name) ? request.acceptsEncodings() : [];
       const encoding = (['br', 'gzip'] as const).find((each) => accepted.includes(each));
       const headers = {
-        ...HEADERS,
+        ...PAGE_HEADERS,
         'Cache-Control': cacheControl,
         Vary: 'Accept-Encoding',
         ...(encoding ? { 'Content-Encoding': encoding } : {}),

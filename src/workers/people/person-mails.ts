@@ -22,7 +22,7 @@ export interface PersonMailParts {
   readonly logger: Logger;
   /** The external URL of the gateway, for links. */
   readonly publicUrl: () => string;
-  readonly serviceName: string;
+  readonly productName: string;
 }
 
 /**
@@ -92,7 +92,7 @@ export class PersonMails {
 
   #mailReset({ userId, at, until }: PersonMailJob & { kind: 'factors_reset' }, signal: AbortSignal) {
     return this.#notify(userId, until, signal, ({ email }) => ({
-      subject: `Your second factor at ${this.#parts.serviceName} was removed`,
+      subject: `Your second factor at ${this.#parts.productName} was removed`,
       lines: [
         `The second factors of ${email} were removed by somebody else, at ${timeOf(new Date(at))}, and your sessions have ended.`,
         'If you asked for it, sign in and add another one.',
@@ -105,10 +105,10 @@ export class PersonMails {
     { userId, of, by, until }: PersonMailJob & { kind: 'reset_requested' },
     signal: AbortSignal,
   ) {
-    const { serviceName, publicUrl } = this.#parts;
+    const { productName, publicUrl } = this.#parts;
     const what = of === 'factors' ? 'remove the second factors' : 'replace the password';
     return this.#notify(userId, until, signal, ({ email }) => ({
-      subject: `Somebody asks to reset your sign-in at ${serviceName}`,
+      subject: `Somebody asks to reset your sign-in at ${productName}`,
       lines: [
         `The operator ${by} asked to ${what} of ${email}. It happens when a second operator confirms it, until ${timeOf(new Date(until))}.`,
         'If you asked for it, there is nothing to do.',
@@ -119,7 +119,7 @@ export class PersonMails {
 
   #mailPasswordReset({ userId, at, until }: PersonMailJob & { kind: 'password_reset' }, signal: AbortSignal) {
     return this.#notify(userId, until, signal, ({ email }) => ({
-      subject: `Your password at ${this.#parts.serviceName} was replaced`,
+      subject: `Your password at ${this.#parts.productName} was replaced`,
       lines: [
         `Two operators replaced the password of ${email} by a one-time password, at ${timeOf(new Date(at))}, and your sessions have ended.`,
         'If you asked for it, get one part of the password from each of them, and sign in.',
@@ -132,11 +132,11 @@ export class PersonMails {
     { userId, domain, record, until }: PersonMailJob & { kind: 'domain_lost' },
     signal: AbortSignal,
   ) {
-    const { serviceName, publicUrl } = this.#parts;
+    const { productName, publicUrl } = this.#parts;
     return this.#notify(userId, until, signal, () => ({
       subject: `The DNS record of ${domain} is gone`,
       lines: [
-        `Single sign-on of your account at ${serviceName} needs the TXT record ${record.name} with the text ${record.value}. The DNS of ${domain} does not have it any more.`,
+        `Single sign-on of your account at ${productName} needs the TXT record ${record.name} with the text ${record.value}. The DNS of ${domain} does not have it any more.`,
         'People who have signed in by your provider before still can. Nobody else can, until the record is back.',
         `Add the record again, then choose "Check now": ${publicUrl()}/console/security`,
       ],
@@ -148,7 +148,7 @@ export class PersonMails {
     signal: AbortSignal,
   ) {
     return this.#notify(userId, until, signal, ({ email }) => ({
-      subject: `A new device signed in at ${this.#parts.serviceName}`,
+      subject: `A new device signed in at ${this.#parts.productName}`,
       lines: [
         `Somebody signed in as ${email} from a device that is new: ${device}, from ${address}, at ${timeOf(new Date(at))}.`,
         'If it was you, there is nothing to do.',
@@ -187,9 +187,9 @@ export class PersonMails {
   }
 
   async #letter(kind: MailLinkKind, user: User, token: string, expiresAt: Date): Promise<PersonMail> {
-    const { stores, ids, publicUrl, serviceName } = this.#parts;
+    const { stores, ids, publicUrl, productName } = this.#parts;
     const account = user.accountId === null ? undefined : await stores.accounts.find(user.accountId);
-    const where = account ? `the account ${account.name} at ${serviceName}` : serviceName;
+    const where = account ? `the account ${account.name} at ${productName}` : productName;
     const link = `${publicUrl()}${LINK_PAGES[kind]}?token=${token}`;
     const until = timeOf(expiresAt);
     const lines = {
@@ -211,8 +211,8 @@ export class PersonMails {
       to: user.email,
       subject:
         kind === 'invitation'
-          ? `Your invitation to ${serviceName}`
-          : `Set another password at ${serviceName}`,
+          ? `Your invitation to ${productName}`
+          : `Set another password at ${productName}`,
       text: textOf(lines[kind]),
       expiresAt,
     };
