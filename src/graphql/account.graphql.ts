@@ -88,7 +88,7 @@ export class LedgerEntryType {
   @Field(() => LedgerEntryKindEnum, { description: 'The cause of the entry.' })
   kind!: LedgerEntryKind;
 
-  @Field(() => ID, { nullable: true, description: 'The message that was charged or refunded.' })
+  @Field(() => ID, { nullable: true, description: 'Identifier of the message that was charged or refunded.' })
   messageId!: string | null;
 
   @Field(() => String, { nullable: true, description: 'The reference of a top-up.' })

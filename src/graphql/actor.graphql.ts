@@ -1,4 +1,4 @@
-/** Fields that say who did something: on API keys, messages, imports, ledger entries and audit entries. */
+/** Fields that say who did something: on API keys, messages, imports, ledger entries and audit entries. Also what for. */
 import { Ctx, ObjectType, Resolver, Root } from 'type-graphql';
 import type { LedgerEntry } from '../domain/accounts/account.ts';
 import type { Actor as FoundActor } from '../domain/accounts/actor.ts';
@@ -100,6 +100,14 @@ export class AuditActorResolver {
 
 @Resolver(() => LedgerEntryType)
 export class LedgerActorResolver {
+  @FieldResolver(() => MessageType, {
+    nullable: true,
+    description: 'The message that was charged or refunded. Null if it is no longer kept.',
+  })
+  message(@Root() { messageId }: LedgerEntry, @Ctx() { loaders }: GraphqlContext) {
+    return messageId === null ? null : loaders.message.load(messageId);
+  }
+
   @FieldResolver(() => Actor, {
     nullable: true,
     description:

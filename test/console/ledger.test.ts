@@ -8,8 +8,8 @@ import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 /** Number of ledger entries. It is more than the export loads with one request. */
 const TOP_UPS = 230;
 const QUERY = `query ($after: String) { ledger(first: 100, after: $after) {
-  nodes { seq createdAt kind amount balanceAfter messageId reference
-    actor { ... on ApiKey { keyId } ... on System { name } } }
+  nodes { seq createdAt kind amount balanceAfter messageId reference message { to }
+    actor { ... on ApiKey { keyId name } ... on System { name } } }
   pageInfo { hasNextPage endCursor } } }`;
 
 describe('the ledger and the audit log in the console', () => {
@@ -40,7 +40,7 @@ describe('the ledger and the audit log in the console', () => {
 
   /** Makes the expected lines of the CSV file from the entries that the API returns. */
   const expectedLines = async () => {
-    const lines = ['seq,createdAt,kind,amount,balanceAfter,currency,messageId,reference,actor'];
+    const lines = ['seq,createdAt,kind,amount,balanceAfter,currency,messageId,reference,actor,for,by'];
     let after: string | null = null;
     do {
       const { body } = await graphql(gateway, QUERY, { token, variables: { after } });
@@ -50,9 +50,11 @@ describe('the ledger and the audit log in the console', () => {
         const { seq, createdAt, kind, amount, balanceAfter, messageId, reference } = entry;
         const { keyId, name } = entry.actor ?? {};
         const actor = keyId ? `key:${keyId}` : name ? `system:${name}` : '';
+        const by = keyId ? name : name ? `the gateway (${name})` : '';
         const quoted = reference === null ? '' : `"'${reference.replaceAll('"', '""')}"`;
+        const about = entry.message ? `SMS to ${entry.message.to}` : quoted;
         lines.push(
-          `${seq},${createdAt},${kind},${amount},${balanceAfter},UGX,${messageId ?? ''},${quoted},${actor}`,
+          `${seq},${createdAt},${kind},${amount},${balanceAfter},UGX,${messageId ?? ''},${quoted},${actor},${about},${by}`,
         );
       }
       after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
@@ -74,8 +76,10 @@ describe('the ledger and the audit log in the console', () => {
       await page.getByText(shown.split(/\s/)[0] ?? '', { exact: true }).waitFor({ state: 'detached' });
     }
     const charge = page.getByRole('row', { name: /Charge/ });
-    expect(await charge.innerText()).toMatch(/^2\s+Charge\s+-UGX\s30\s+UGX\s99,970\s+Message/);
-    await charge.getByRole('link', { name: 'Message' }).click();
+    expect(await charge.innerText()).toMatch(
+      /^2\s+Charge\s+-UGX\s30\s+UGX\s99,970\s+SMS to \+256700123456\s+key test/,
+    );
+    await charge.getByRole('link', { name: 'SMS to +256700123456' }).click();
     await page.waitForURL('**/console/messages/*');
     await page.getByText('+256700123456').first().waitFor();
     expect(faults).toEqual([]);
@@ -154,6 +158,18 @@ describe('the ledger and the audit log in the console', () => {
     await page.getByText('232 in all').waitFor();
     await page.getByText('What moved the balance in this time').waitFor();
     await page.getByRole('link', { name: 'Clear' }).click();
+    await page.getByText('their sum is the balance').waitFor();
+    await page.getByRole('button', { name: 'Last month' }).click();
+    await page.getByText('Nothing fits').waitFor();
+    for (const period of ['Today', 'This month', 'Last 30 days']) {
+      await page.getByRole('button', { name: period, exact: true }).click();
+      await page.getByRole('button', { name: period, exact: true, pressed: true }).waitFor();
+      await page.getByText('232 in all').waitFor();
+    }
+    expect(new URL(page.url()).search).toBe('?period=30d');
+    await page.reload();
+    await page.getByRole('button', { name: 'Last 30 days', pressed: true }).waitFor();
+    await page.getByRole('button', { name: 'Last 30 days' }).click();
     await page.getByText('their sum is the balance').waitFor();
     await expectAccessible(page);
     expect(faults).toEqual([]);

@@ -125,7 +125,7 @@ describe('objects and actors in GraphQL', () => {
         message(id: $sms) { sentBy { ${ACTOR} } }
         byKey: message(id: $by) { sentBy { ${ACTOR} } }
         apiKey(id: $key) { creator { ${ACTOR} } }
-        ledger { nodes { kind actor { ${ACTOR} } } }
+        ledger { nodes { kind actor { ${ACTOR} } message { id channel to } } }
         auditLog(filter: { action: "apiKey.create", target: "${createApiKey.apiKey.keyId}" }) {
           nodes { actor { ${ACTOR} } target { type id node { __typename id } } } }
       }`,
@@ -138,8 +138,12 @@ describe('objects and actors in GraphQL', () => {
       apiKey: { creator: gone },
       ledger: {
         nodes: [
-          { kind: 'CHARGE', actor: gone },
-          { kind: 'OPENING', actor: { __typename: 'System', name: 'test' } },
+          {
+            kind: 'CHARGE',
+            actor: gone,
+            message: { id: sendSms.id, channel: 'SMS', to: ['+256700123456'] },
+          },
+          { kind: 'OPENING', actor: { __typename: 'System', name: 'test' }, message: null },
         ],
       },
       auditLog: {

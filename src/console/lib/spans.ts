@@ -3,6 +3,7 @@ export const PRESETS = [
   { value: 'today', label: 'Today' },
   { value: 'yesterday', label: 'Yesterday' },
   { value: '7d', label: 'Last 7 days' },
+  { value: '30d', label: 'Last 30 days' },
   { value: 'month', label: 'This month' },
   { value: 'last-month', label: 'Last month' },
 ] as const;
@@ -27,6 +28,8 @@ export function presetSpan(
       return at(new Date(year, month, date - 1), new Date(year, month, date));
     case '7d':
       return at(new Date(year, month, date - 6));
+    case '30d':
+      return at(new Date(year, month, date - 29));
     case 'month':
       return at(new Date(year, month, 1));
     case 'last-month':

@@ -8,13 +8,14 @@ export type ShownActor =
   | { readonly __typename: 'System'; readonly name: string };
 
 /**
- * Renders an actor. A person is shown by email address, an API key by its name with a link, and the gateway by the name
- * of the part that acted.
+ * Renders an actor: a person by email address, an API key by its name, and the gateway by the name of the part that
+ * acted. A person and a key lead to their page, if the viewer may open it.
  */
 export function Actor({ of }: { of: ShownActor | null }) {
   const mayFindKeys = usePermission('apiKey.find');
+  const mayListMembers = usePermission('member.list');
   if (of === null) return <span className="quiet">–</span>;
-  if (of.__typename === 'User') return of.email;
+  if (of.__typename === 'User') return mayListMembers ? <Link href="/members">{of.email}</Link> : of.email;
   if (of.__typename === 'System') return `the gateway (${of.name})`;
   const key = (
     <>
@@ -24,9 +25,16 @@ export function Actor({ of }: { of: ShownActor | null }) {
   return mayFindKeys ? <Link href={`/api-keys/${of.keyId}`}>{key}</Link> : key;
 }
 
-/** Formats an actor as plain text, for CSV files. */
+/** Formats an actor with its id, for CSV files. */
 export function actorText(actor: ShownActor | null): string | null {
   if (actor === null) return null;
   if (actor.__typename === 'User') return actor.email;
   return actor.__typename === 'ApiKey' ? `key:${actor.keyId}` : `system:${actor.name}`;
+}
+
+/** Formats an actor as people know it: an email address, the name of a key, or the gateway. */
+export function actorName(actor: ShownActor | null): string | null {
+  if (actor === null) return null;
+  if (actor.__typename === 'User') return actor.email;
+  return actor.__typename === 'ApiKey' ? actor.name : `the gateway (${actor.name})`;
 }

@@ -1,29 +1,37 @@
-import { Link } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
 import { useViewer } from '../../lib/session.tsx';
-import { Actor, actorText } from '../../ui/actor.tsx';
+import { PRESETS, presetSpan } from '../../lib/spans.ts';
+import { Actor, actorName, actorText } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
+import { Choice } from '../../ui/choice.tsx';
 import { CsvExport } from '../../ui/csv-export.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
-import { Filters, useTimeFilter } from '../../ui/filters.tsx';
+import { Filters, useFilter, useTimeFilter } from '../../ui/filters.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Money, Time } from '../../ui/values.tsx';
+import { CHANNEL_NAMES, whom } from '../messages/message-text.ts';
 import { Ledger, LedgerMoved, type LedgerQuery } from './ledger.generated.ts';
 
 const SLICE_MAX = 100;
 const LIVE = [Ledger];
+/** The periods that have a button. Others are typed. */
+const OFFERED: readonly string[] = ['today', 'month', 'last-month', '30d'];
+const PERIODS = PRESETS.filter(({ value }) => OFFERED.includes(value));
 
 type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
 
 /** The ledger, newest entry first, with a filter for the period and a CSV export. */
 export default function LedgerPage() {
-  const span = { from: useTimeFilter('from'), to: useTimeFilter('to') };
+  const { span, preset } = useSpan();
+  const [, navigate] = useLocation();
   const isWhole = span.from === null && span.to === null;
   const ledger = useApiQuery(Ledger, { ...span, first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
   useLiveRefetch(LedgerMoved, {}, LIVE);
@@ -47,6 +55,7 @@ export default function LedgerPage() {
   return (
     <>
       <PageHeader title="Ledger">
+        <ButtonLink href="/statement">Monthly statement</ButtonLink>
         <CsvExport
           fileName={`ledger-${new Date().toISOString().slice(0, 10)}.csv`}
           header={[
@@ -59,6 +68,8 @@ export default function LedgerPage() {
             'messageId',
             'reference',
             'actor',
+            'for',
+            'by',
           ]}
           cellsOf={(entry: Entry) => [
             entry.seq,
@@ -70,6 +81,8 @@ export default function LedgerPage() {
             entry.messageId,
             entry.reference,
             actorText(entry.actor),
+            causeText(entry),
+            actorName(entry.actor),
           ]}
           sliceAfter={async (after, signal) =>
             (await request(Ledger, { ...span, first: SLICE_MAX, after }, signal)).ledger
@@ -78,6 +91,12 @@ export default function LedgerPage() {
           Export as CSV
         </CsvExport>
       </PageHeader>
+      <Choice
+        label="Period"
+        options={PERIODS}
+        chosen={preset}
+        onChoose={(value) => navigate(value === preset?.value ? '/ledger' : `/ledger?period=${value}`)}
+      />
       <Filters label="Filter the ledger">
         <Field name="from" label="From" type="datetime-local" />
         <Field name="to" label="To" type="datetime-local" />
@@ -105,7 +124,24 @@ export default function LedgerPage() {
   );
 }
 
-function Cause({ of: { messageId, reference } }: { of: Entry }) {
-  if (messageId !== null) return <Link href={`/messages/${messageId}`}>Message</Link>;
-  return reference ?? <span className="quiet">–</span>;
+/** Returns the period that the URL names, as one of the presets or by two times. */
+function useSpan() {
+  const name = useFilter('period');
+  const typed = { from: useTimeFilter('from'), to: useTimeFilter('to') };
+  const preset = PERIODS.find(({ value }) => value === name);
+  const bounds = preset && presetSpan(preset.value, new Date());
+  return { preset, span: bounds ? { from: bounds.from, to: bounds.to ?? null } : typed };
+}
+
+/** Shows what an entry is for: the recipients of a message, with a link to it, or the reference of a payment. */
+function Cause({ of: entry }: { of: Entry }) {
+  const text = causeText(entry);
+  if (text === null) return <span className="quiet">–</span>;
+  if (entry.message) return <Link href={`/messages/${entry.messageId}`}>{text}</Link>;
+  return entry.messageId === null ? text : <span className="quiet">{text}</span>;
+}
+
+function causeText({ messageId, message, reference }: Entry): string | null {
+  if (message) return `${CHANNEL_NAMES[message.channel]} to ${whom(message.to)}`;
+  return messageId === null ? reference : 'a message that is no longer kept';
 }

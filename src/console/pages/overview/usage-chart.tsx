@@ -1,7 +1,7 @@
 import { useApiQuery } from '../../lib/queries.ts';
 import { BarChart } from '../../ui/bar-chart.tsx';
+import { Choice } from '../../ui/choice.tsx';
 import { Loaded } from '../../ui/states.tsx';
-import { Choice } from './choice.tsx';
 import { OverviewUsage, type OverviewUsageQueryVariables } from './overview.generated.ts';
 import type { Period } from './periods.ts';
 import { barsOf, GROUPS, type Group } from './usage-summary.ts';

@@ -1,11 +1,12 @@
-import { Button } from '../../ui/button.tsx';
+import { Button } from './button.tsx';
+import './choice.css';
 
 interface Option {
   readonly value: string;
   readonly label: string;
 }
 
-/** A row of buttons that selects one of a few options. */
+/** A row of buttons that selects one of a few options. `chosen` may be undefined: then no button is pressed. */
 export function Choice<Given extends Option>({
   label,
   options,
@@ -14,16 +15,16 @@ export function Choice<Given extends Option>({
 }: {
   label: string;
   options: readonly Given[];
-  chosen: Option;
+  chosen: Option | undefined;
   onChoose: (value: Given['value']) => void;
 }) {
   return (
-    <fieldset className="overview-choice">
+    <fieldset className="choice">
       <legend className="visually-hidden">{label}</legend>
       {options.map((option) => (
         <Button
           key={option.value}
-          aria-pressed={option.value === chosen.value}
+          aria-pressed={option.value === chosen?.value}
           onClick={() => onChoose(option.value)}
         >
           {option.label}
