@@ -25,6 +25,7 @@ import * as requestLog from './0130_request_log.ts';
 import * as senders from './0140_senders.ts';
 import * as optOut from './0141_opt_out.ts';
 import * as previousWebhookSecret from './0170_previous_webhook_secret.ts';
+import * as ledgerCredits from './0190_ledger_credits.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -81,5 +82,11 @@ export const migrations: readonly Migration[] = [
     name: '0170_previous_webhook_secret',
     up: previousWebhookSecret.up,
     down: previousWebhookSecret.down,
+  },
+  {
+    name: '0190_ledger_credits',
+    up: ledgerCredits.up,
+    down: ledgerCredits.down,
+    config: ledgerCredits.config,
   },
 ];

@@ -525,6 +525,7 @@ CREATE TABLE ledger_entries (
   CONSTRAINT ledger_entries_kind_check CHECK ((kind = ANY (ARRAY['opening'::text, 'topup'::text, 'charge'::text, 'refund'::text]))),
   CONSTRAINT ledger_entries_pkey PRIMARY KEY (account_id, seq)
 ) WITH (autovacuum_analyze_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_vacuum_insert_threshold=20000, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000);
+CREATE INDEX ledger_credits ON ledger_entries USING btree (account_id, seq) INCLUDE (kind, amount_minor, created_at) WHERE (kind <> 'charge'::text);
 CREATE UNIQUE INDEX ledger_entries_pkey ON ledger_entries USING btree (account_id, seq) WITH (fillfactor='100');
 CREATE UNIQUE INDEX ledger_one_refund ON ledger_entries USING btree (message_id, "position") WHERE (kind = 'refund'::text);
 CREATE UNIQUE INDEX ledger_reference ON ledger_entries USING btree (account_id, reference) WHERE (reference IS NOT NULL);

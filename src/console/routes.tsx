@@ -77,6 +77,7 @@ export const ROUTES: readonly PageRoute[] = [
   page('/requests', 'Requests', 'request.list', () => import('./pages/requests/list.tsx'), 'Developers'),
   page('/members/invite', 'Invite a person', 'member.invite', () => import('./pages/members/invite.tsx')),
   page('/usage', 'Usage', 'analytics.query', () => import('./pages/usage/usage.tsx'), 'Billing'),
+  page('/statement', 'Statement', 'account.statement', () => import('./pages/statement/statement.tsx')),
   page('/ledger', 'Ledger', 'account.ledger', () => import('./pages/ledger/ledger.tsx'), 'Billing'),
   operatorPage(
     '/accounts',

@@ -13,6 +13,7 @@ const LISTS = [
   'usage',
   'analytics',
   'ledger',
+  'statement',
   'members',
   'webhooks',
   'contacts',

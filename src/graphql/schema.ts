@@ -45,6 +45,7 @@ import { SendResolver } from './send.graphql.ts';
 import { SendLimitsResolver } from './send-limits.graphql.ts';
 import { SenderResolver } from './sender.graphql.ts';
 import { SingleSignOnResolver } from './single-sign-on.graphql.ts';
+import { StatementResolver } from './statement.graphql.ts';
 import { SuppressionResolver } from './suppression.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';
@@ -100,6 +101,7 @@ function buildSchema(): GraphQLSchema {
       SuppressionResolver,
       RequestResolver,
       MessageRequestResolver,
+      StatementResolver,
       UsageResolver,
       AnalyticsResolver,
       PlanResolver,

@@ -40,6 +40,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
   account: { by: 'account.find', document: `{ account(id: "${NOBODY}") { id } }` },
   accounts: { by: 'account.list', document: '{ accounts(first: 1) { nodes { id } } }' },
   ledger: { by: 'account.ledger', document: '{ ledger { nodes { seq } } }' },
+  statement: { by: 'account.statement', document: '{ statement(month: "2026-01") { month } }' },
   members: { by: 'member.list', document: '{ members { id } }' },
   message: { by: 'message.find', document: `{ message(id: "${NOBODY}") { id } }` },
   explainMessage: { by: 'message.explain', document: `{ explainMessage(id: "${NOBODY}") { cause } }` },

@@ -11,6 +11,7 @@ const LISTS = `
     deliveries { payload responseBody } timeline { status } } }
   usage(from: "2026-01-01T00:00:00Z", to: "2026-12-31T00:00:00Z", interval: DAY) { messages }
   ledger { nodes { seq actor { __typename } } }
+  statement(month: "2026-01") { closing { minor } }
   members { email }
   webhooks { id url deliveries { nodes { payload } } }
   contacts { nodes { name } }

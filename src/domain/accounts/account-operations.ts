@@ -27,6 +27,7 @@ import { ALL_IDS } from '../ports/changes.ts';
 import { isUuid } from '../uuid.ts';
 import type { Account, LedgerEntry, RetentionDays } from './account.ts';
 import { addUser, checkEmail, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
+import { differenceOf, parseMonth, type Statement } from './statement.ts';
 
 const NAME_MAX_LENGTH = 200;
 /** Longest search text, in UTF-16 code units: the length of the longest email address. */
@@ -168,6 +169,20 @@ export function accountOperations(deps: Dependencies) {
           (entry) => String(entry.seq),
           () => stores.ledger.count(accountId, filter),
         );
+      },
+    ),
+
+    /** Returns what moved the balance of the caller's account in a month such as `2026-11` (R460). */
+    statement: operation(
+      'account.statement',
+      { roles: ACCOUNT_ROLES },
+      async (caller, input: { readonly month: string }): Promise<Statement> => {
+        const now = clock.now();
+        const month = parseMonth(input.month, now);
+        const account = await stores.accounts.find(accountIdOf(caller));
+        if (!account) throw notFound('Account');
+        const sums = await stores.ledger.monthly(account.id, month);
+        return { ...sums, account, month, isFinal: month.to <= now, differenceMinor: differenceOf(sums) };
       },
     ),
 

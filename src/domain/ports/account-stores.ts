@@ -1,4 +1,5 @@
 import type { Account, LedgerEntry, Plan, RetentionDays } from '../accounts/account.ts';
+import type { Month, StatementSums } from '../accounts/statement.ts';
 import type { PriceRow } from '../money/tariff.ts';
 import type { KeyRange, TwoWayRange } from '../paging.ts';
 import type { UsageQuery, UsageRow } from '../usage/usage.ts';
@@ -70,6 +71,8 @@ export interface LedgerStore {
   /** Returns an account's ledger entries, newest first. */
   entries(accountId: string, filter: LedgerFilter, range: TwoWayRange): Promise<readonly LedgerEntry[]>;
   count(accountId: string, filter: LedgerFilter): Promise<number>;
+  /** Returns the sums of an account's month, all of one snapshot. */
+  monthly(accountId: string, month: Month): Promise<StatementSums>;
 }
 
 export interface PlanStore {

@@ -1,8 +1,10 @@
 import type { LedgerEntry } from '../../domain/accounts/account.ts';
+import type { Month, StatementSums } from '../../domain/accounts/statement.ts';
 import { shiftedTime } from '../../domain/iso-time.ts';
 import type { TwoWayRange } from '../../domain/paging.ts';
 import type { LedgerFilter, LedgerStore } from '../../domain/ports/account-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+import { PgUsageStore } from './usage.store.ts';
 
 export const LEDGER_COLUMNS = `account_id, seq, kind, amount_minor, balance_after_minor, message_id, position, reference,
   actor, created_at`;
@@ -75,6 +77,36 @@ const COUNT = statement(
    WHERE ${MATCHES} AND ((seq >= $4 AND seq < $5) OR (seq >= $6 AND seq < $7))`,
 );
 
+const sumOf = (column: string, condition: string) => `coalesce((SELECT sum(${column}) FROM ${condition}), 0)`;
+/** SQL for the balance from the entries before a time. Entries from `low` on may be later, those from `high` on are. */
+const balanceAt = (time: string, low: string, high: string) =>
+  `(${sumOf('balance_after_minor', `ledger_entries WHERE account_id = $1 AND seq = ${low} - 1`)}
+    + ${sumOf('amount_minor', `ledger_entries WHERE account_id = $1 AND seq >= ${low} AND seq < ${high} AND created_at < ${time}`)})::bigint`;
+// The parameters: $2 and $3 the month, $4 the number of the first entry that may be in it, $5 of the first that
+// certainly is, $6 of the first that may be after it, $7 of the first that certainly is. An index has the credits alone.
+const MONTHLY = statement(
+  'ledger-monthly',
+  `WITH credit AS (
+     SELECT kind = 'refund' AS is_refund, count(*) AS entries, sum(amount_minor) AS amount_minor FROM ledger_entries
+     WHERE account_id = $1 AND kind <> 'charge' AND seq >= $4 AND seq < $7 AND created_at >= $2 AND created_at < $3
+     GROUP BY 1
+   )
+   SELECT ${balanceAt('$2', '$4', '$5')} AS opening_minor, ${balanceAt('$3', '$6', '$7')} AS closing_minor,
+     ${sumOf('amount_minor', 'credit WHERE NOT is_refund')}::bigint AS top_up_minor,
+     ${sumOf('entries', 'credit WHERE NOT is_refund')}::bigint AS top_ups,
+     ${sumOf('amount_minor', 'credit WHERE is_refund')}::bigint AS refund_minor,
+     ${sumOf('entries', 'credit WHERE is_refund')}::bigint AS refunds`,
+);
+
+interface MonthlyRow {
+  opening_minor: number;
+  closing_minor: number;
+  top_up_minor: number;
+  top_ups: number;
+  refund_minor: number;
+  refunds: number;
+}
+
 /** Reads ledgers. Their numbers have no gaps, so a period is found and counted without reading all its entries. */
 export class PgLedgerStore implements LedgerStore {
   readonly #sql: Sql;
@@ -105,6 +137,30 @@ export class PgLedgerStore implements LedgerStore {
     const values = [accountId, from ?? null, to ?? null, low, sureLow, sureHigh, high];
     const [row] = await this.#sql.queryOnDisk<{ count: number }>(COUNT, values);
     return (row?.count ?? 0) + (sureHigh - sureLow);
+  }
+
+  monthly(accountId: string, { from, to }: Month): Promise<StatementSums> {
+    return this.#sql.snapshot(async (sql) => {
+      const times = [start(from, -1), start(from, 1), end(to, -1), end(to, 1)] as const;
+      const bounds = await new PgLedgerStore(sql).#seek(accountId, times);
+      const asked = { from, to, interval: 'month', groupBy: ['channel'], environment: 'production' } as const;
+      const [[row], counts] = await Promise.all([
+        sql.queryOnDisk<MonthlyRow>(MONTHLY, [accountId, from, to, ...bounds]),
+        new PgUsageStore(sql).query(accountId, asked),
+      ]);
+      if (!row) throw new Error('the sums of a month have one row');
+      return {
+        openingMinor: row.opening_minor,
+        topUpMinor: row.top_up_minor,
+        topUps: row.top_ups,
+        refundMinor: row.refund_minor,
+        refunds: row.refunds,
+        charges: counts.flatMap(({ channel, messages, costMinor }) =>
+          channel === null ? [] : [{ channel, messages, amountMinor: costMinor }],
+        ),
+        closingMinor: row.closing_minor,
+      };
+    });
   }
 
   /**

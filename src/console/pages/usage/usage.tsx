@@ -6,7 +6,7 @@ import { useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
 import { PRESETS, presetSpan } from '../../lib/spans.ts';
 import { BarChart } from '../../ui/bar-chart.tsx';
-import { Button } from '../../ui/button.tsx';
+import { Button, ButtonLink } from '../../ui/button.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Figure } from '../../ui/figure.tsx';
@@ -46,6 +46,7 @@ export default function UsagePage() {
   return (
     <>
       <PageHeader title="Usage">
+        <ButtonLink href="/statement">Monthly statement</ButtonLink>
         <Button onClick={() => exportCsv(totals.data?.analytics ?? [], group, label)}>Export as CSV</Button>
       </PageHeader>
       <Choices period={period} group={group} span={span} choose={choose} />
