@@ -25,6 +25,7 @@ import * as requestLog from './0130_request_log.ts';
 import * as senders from './0140_senders.ts';
 import * as optOut from './0141_opt_out.ts';
 import * as previousWebhookSecret from './0170_previous_webhook_secret.ts';
+import * as stopBySms from './0180_stop_by_sms.ts';
 import * as ledgerCredits from './0190_ledger_credits.ts';
 
 /** One change of the schema. A released migration never changes. */
@@ -83,6 +84,7 @@ export const migrations: readonly Migration[] = [
     up: previousWebhookSecret.up,
     down: previousWebhookSecret.down,
   },
+  { name: '0180_stop_by_sms', up: stopBySms.up, down: stopBySms.down },
   {
     name: '0190_ledger_credits',
     up: ledgerCredits.up,

@@ -467,7 +467,7 @@ CREATE TABLE inbound_messages (
   type text NOT NULL,
   content text,
   account_id uuid,
-  CONSTRAINT inbound_messages_channel_check CHECK ((channel = 'whatsapp'::text)),
+  CONSTRAINT inbound_messages_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'whatsapp'::text]))) NOT VALID,
   CONSTRAINT inbound_messages_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT inbound_messages_pkey PRIMARY KEY (id)
 );
@@ -1058,6 +1058,8 @@ CREATE TABLE suppressions (
   source text NOT NULL,
   address text NOT NULL,
   reason text,
+  earlier_source text,
+  earlier_reason text,
   CONSTRAINT suppressions_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text, 'whatsapp'::text]))),
   CONSTRAINT suppressions_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT suppressions_scope_check CHECK ((scope = ANY (ARRAY['marketing'::text, 'all'::text]))),

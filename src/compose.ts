@@ -26,6 +26,7 @@ import { Budgets } from './domain/accounts/budgets.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import { keepSignedHead } from './domain/audit/signed-head.ts';
+import type { SystemCaller } from './domain/caller.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { DryRuns } from './domain/dry-run.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
@@ -40,6 +41,7 @@ import type { CreateCache } from './domain/ports/changes.ts';
 import type { ContactImportJob } from './domain/ports/job-queue.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { measureWithBoth } from './domain/ports/measurements.ts';
+import type { InboundSink } from './domain/ports/provider.ts';
 import type { PasswordHasher } from './domain/ports/system.ts';
 import type { Tracing } from './domain/ports/tracing.ts';
 import { describeHold } from './domain/recovery/hold.ts';
@@ -95,6 +97,8 @@ import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 
 /** Time limit in ms for the preview of an import. During the preview, its contacts are locked. */
 const DRY_IMPORT_MS = 1_000;
+/** Acts for people who write to a number of the gateway. */
+const CARRIERS: SystemCaller = { kind: 'system', name: 'carrier' };
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
 /**
  * Greatest number of concurrent requests of one account to one origin (scheme, host and port). This is more than the 10
@@ -433,10 +437,14 @@ async function wire(
     { isFault: (error) => databaseFault(error) !== undefined, logger },
   );
 
+  const operations = createOperations(deps, sessions);
+  const takeInbound: InboundSink = (provider, message) =>
+    operations.messages.takeInboundSms.run(CARRIERS, { ...message, provider });
+
   return {
     migration,
     stores,
-    operations: createOperations(deps, sessions),
+    operations,
     dryRuns: new DryRuns(
       deps,
       sessions,
@@ -483,6 +491,7 @@ async function wire(
     whatsAppCallbacks: whatsApp.callbacks,
     readSmsCallback: sms.readCallback,
     takeReports: deps.takeReports,
+    takeInbound,
     takeKnownReports: reports.takeKnown.bind(reports),
     webhookHeaders: transport.headerNames,
     /** Gives the parts the URL of this process. Call it when the server listens. */
@@ -511,6 +520,7 @@ async function wire(
         queue,
         routing,
         reports,
+        takeInbound,
         authenticator,
         rateLimiter,
         points,

@@ -1,5 +1,6 @@
 import { type Measurements, UNMEASURED } from '../domain/ports/measurements.ts';
 import type {
+  InboundSink,
   Provider,
   ProviderHealth,
   ProviderProbe,
@@ -78,8 +79,8 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  start(onReports: ReportSink): void {
-    this.#provider.start(onReports);
+  start(onReports: ReportSink, onInbound: InboundSink): void {
+    this.#provider.start(onReports, onInbound);
   }
 
   async submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome> {

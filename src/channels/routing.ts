@@ -34,6 +34,9 @@ export function createRouting(
       route.providers.flatMap((provider) => breakers.get(provider) ?? []),
     ]),
   );
+  for (const [name, own] of Map.groupBy(breakers.values(), ({ name }) => name)) {
+    byName.set(routeThrough(name), own);
+  }
   /** Names of the routes, by channel and prefix. */
   const names = new Map(
     [...Map.groupBy(routes, ({ channel }) => channel)].map(([channel, own]) => [
@@ -54,6 +57,7 @@ export function createRouting(
       }
       return undefined;
     },
+    routeThrough,
     providers: (route) => byName.get(route) ?? [],
     health: () => providers.map((provider) => provider.health()),
     status: () =>
@@ -78,8 +82,8 @@ export function createRouting(
         return result.value ? [{ name, probe: result.value }] : [];
       });
     },
-    start(onReports) {
-      for (const provider of providers) provider.start(onReports);
+    start(onReports, onInbound) {
+      for (const provider of providers) provider.start(onReports, onInbound);
     },
     async stop() {
       await Promise.all(providers.map((provider) => provider.stop()));
@@ -100,6 +104,10 @@ function labelled(routes: readonly Route[]): [Provider<Submission>, string][] {
     times.set(provider.name, time);
     return [provider, time === 1 ? provider.name : `${provider.name}#${time}`];
   });
+}
+
+function routeThrough(provider: string): string {
+  return `through ${provider}`;
 }
 
 function nameOf({ channel, prefix }: Route): string {

@@ -1,4 +1,4 @@
-import type { ProviderHealth, ReportSink } from '../domain/ports/provider.ts';
+import type { InboundSink, ProviderHealth, ReportSink } from '../domain/ports/provider.ts';
 import type { ProbedProvider, Routing } from '../domain/ports/routing.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { describeHold, type Hold } from '../domain/recovery/hold.ts';
@@ -41,6 +41,7 @@ export interface Patient {
   checkLedgers(): Promise<number>;
   readonly routing: Pick<Routing, 'start' | 'stop' | 'health' | 'probe'>;
   readonly reports: { readonly take: ReportSink };
+  readonly takeInbound: InboundSink;
   readonly secrets: Pick<SecretBox, 'open'>;
   /** The DKIM key that signs emails. Undefined if emails are not signed. */
   readonly dkim: { readonly recordName: string; readonly record: string } | undefined;
@@ -178,10 +179,14 @@ function checkSending({ holdGate: { hold } }: Patient): string {
 }
 
 /** Adds a finding for each provider to `providers`. */
-async function checkCarriers({ routing, reports }: Patient, providers: Finding[]): Promise<string> {
+async function checkCarriers(
+  { routing, reports, takeInbound }: Patient,
+  providers: Finding[],
+): Promise<string> {
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
-  // Delivery reports may arrive as soon as a carrier is connected. They are acknowledged, so `doctor` must store them.
-  routing.start((provider, taken) => reports.take(provider, taken));
+  // Delivery reports and texts may arrive as soon as a carrier is connected. They are acknowledged, so `doctor` must
+  // handle them.
+  routing.start((provider, taken) => reports.take(provider, taken), takeInbound);
   // Some providers connect only when they have a message to send. They are `up` at once, although nothing has tried
   // their connection.
   const untried = new Set(routing.health().flatMap(({ name, state }) => (state === 'up' ? [name] : [])));

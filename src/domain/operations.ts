@@ -18,6 +18,7 @@ import { liveOperations } from './live/live-operations.ts';
 import { emailOperations } from './messages/email-operations.ts';
 import { explainOperations } from './messages/explain-operations.ts';
 import { exportOperations } from './messages/export-operations.ts';
+import { inboundSmsOperations } from './messages/inbound-sms.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
 import { providerOperations } from './messages/provider-health.ts';
@@ -67,6 +68,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
       ...emailOperations(context),
       ...pushOperations(deps, context),
       ...whatsAppOperations(deps, context),
+      ...inboundSmsOperations(deps, context),
       ...resendOperations(deps, context),
       ...explainOperations(deps, context),
     },

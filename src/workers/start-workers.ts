@@ -6,6 +6,7 @@ import type { CopyStore } from '../domain/ports/copy-store.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { Measurements } from '../domain/ports/measurements.ts';
+import type { InboundSink } from '../domain/ports/provider.ts';
 import type { PointBudget, RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { AgreedClock } from '../domain/ports/system.ts';
@@ -76,6 +77,7 @@ interface WorkParts {
   queue: JobQueue;
   routing: Routing;
   reports: DeliveryReports;
+  takeInbound: InboundSink;
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
   points: PointBudget;
@@ -177,7 +179,7 @@ async function workUnlessHeld(
 
 /** Starts everything that sends, delivers, expires and deletes. */
 async function startSending(parts: WorkParts): Promise<Workers> {
-  const { queue, routing, reports, authenticator, health, logger } = parts;
+  const { queue, routing, reports, takeInbound, authenticator, health, logger } = parts;
   /**
    * Makes a task fail while the clocks disagree (R222), because nobody then knows how old a row is. `repeat` logs the
    * failure and tries again.
@@ -186,7 +188,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
     if (!(await parts.clock.agrees())) throw new Error(parts.clock.fault());
     await task();
   };
-  routing.start((provider, taken) => reports.take(provider, taken));
+  routing.start((provider, taken) => reports.take(provider, taken), takeInbound);
   await queue.work('submit', SUBMIT, (job, signal) => parts.submit.handle(job, signal));
   await queue.work('webhook', WEBHOOK, (job, signal) => parts.webhooks.handle(job, signal));
   await queue.work('webhook-backlog', WEBHOOK_BACKLOG, (job, signal) => parts.webhooks.handle(job, signal));

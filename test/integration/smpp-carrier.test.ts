@@ -8,6 +8,7 @@ import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/s
 import type { Logger } from '../../src/domain/ports/logger.ts';
 import type {
   DeliveryReport,
+  InboundText,
   Provider,
   ReportSink,
   SmsSubmission,
@@ -35,6 +36,7 @@ const TLS = fileURLToPath(new URL('../fixtures/tls-test-only/', import.meta.url)
 
 const running: { stop(): Promise<void> }[] = [];
 let logged: { level: string; fields: object; message: string }[] = [];
+let inbound: InboundText[] = [];
 
 afterEach(async () => {
   for (const each of running.splice(0).reverse()) await each.stop();
@@ -42,6 +44,7 @@ afterEach(async () => {
   for (const secret of ['secret', 'wrong-password', '256700000001', 'hello'])
     expect(written).not.toContain(secret);
   logged = [];
+  inbound = [];
 });
 
 describe('submitting a message', () => {
@@ -794,16 +797,43 @@ describe('delivery reports', () => {
     expect(logged.filter(({ message }) => message.includes('faster than they are recorded'))).toHaveLength(1);
   }, 60_000);
 
-  it('without a final state, and messages from subscribers, are acknowledged and not reported', async () => {
+  it('without a final state are acknowledged and not reported', async () => {
     const { smsc, reports } = await pair();
     for (const stat of ['ENROUTE', 'ACCEPTD', 'UNKNOWN'])
       smsc.report('7', '256700000001', 'SERVICE', { form: 'text', stat });
-    const answers: number[] = [];
-    const mo = { source_addr: '256700000001', destination_addr: '8080', short_message: Buffer.from('hello') };
-    smsc.send('deliver_sm', mo, ({ command_status }) => answers.push(command_status));
-    await until(() => answers.length === 1 && smsc.reports.every((report) => report.answers[0] === 0));
+    await until(() => smsc.reports.every((report) => report.answers[0] === 0));
     expect(reports).toEqual([]);
-    expect(logged.some(({ message }) => message.startsWith('mobile-originated'))).toBe(true);
+  });
+});
+
+describe('messages from subscribers', () => {
+  const part = Buffer.concat([Buffer.from([5, 0, 3, 7, 2, 1]), Buffer.from('STOP')]);
+  it.each([
+    ['ASCII', { short_message: Buffer.from('STOP') }, 'STOP'],
+    ['GSM-7', { short_message: Buffer.from([0x44, 0x05, 0x1b, 0x65]) }, 'Dé€'],
+    ['Latin-1', { short_message: Buffer.from('D\xe9', 'latin1'), data_coding: 3 }, 'Dé'],
+    ['UCS-2', { short_message: Buffer.from('ARRÊT', 'utf16le').swap16(), data_coding: 8 }, 'ARRÊT'],
+    ['a payload', { short_message: Buffer.alloc(0), message_payload: Buffer.from('Help') }, 'Help'],
+    ['a part of a long text', { short_message: part, esm_class: 0x40 }, undefined],
+    ['a part by its TLV', { short_message: Buffer.from('STOP'), sar_total_segments: 2 }, undefined],
+  ])('are given on and acknowledged afterwards: %s (R380)', async (_, fields, text) => {
+    const { smsc } = await pair();
+    const answers: number[] = [];
+    const from = { source_addr_ton: 1, source_addr: '256700000001', destination_addr: '8080' };
+    smsc.send('deliver_sm', { ...from, ...fields }, ({ command_status }) => answers.push(command_status));
+    await until(() => answers.length === 1);
+    expect(answers).toEqual([0]);
+    expect(inbound).toEqual(text === undefined ? [] : [{ sender: '+256700000001', to: '8080', text }]);
+  });
+
+  it('are refused for now if they cannot be handled (R380)', async () => {
+    const { smsc } = await pair();
+    const answers: number[] = [];
+    const mo = { source_addr: '0700000001', destination_addr: '8080', short_message: Buffer.from('again') };
+    smsc.send('deliver_sm', mo, ({ command_status }) => answers.push(command_status));
+    await until(() => answers.length === 1);
+    expect(answers).toEqual([0x64]);
+    expect(inbound).toEqual([{ sender: '0700000001', to: '8080', text: 'again' }]);
   });
 });
 
@@ -856,7 +886,11 @@ async function simulator(options: SmscOptions = {}): Promise<Smsc> {
 function start(options: SmppCarrierOptions, sink: ReportSink = async () => {}): Provider<SmsSubmission> {
   const carrier = createSmppCarrier(options);
   running.push(carrier);
-  carrier.start(sink);
+  carrier.start(sink, async (name, message) => {
+    expect(name).toBe(carrier.name);
+    inbound.push(message);
+    if (message.text === 'again') throw new Error('not now');
+  });
   return carrier;
 }
 

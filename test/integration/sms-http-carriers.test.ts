@@ -304,6 +304,26 @@ describe.each<[string, Make, ApiReply]>([
   });
 });
 
+describe('texts from subscribers', () => {
+  it.each([
+    ['', '', undefined],
+    ['?callbackToken=t0ken', '?token=t0ken', { sid: '1', sender: '+256700123456', to: '8008', text: 'STOP' }],
+  ])('count only in callbacks that are proven (R380): %s', (parameters, query, inbound) => {
+    const { readCallback } = smsRoutes(
+      [{ prefix: '*', urls: [`africastalking://acme:key@api.example${parameters}`] }],
+      { logger: silentLogger, publicUrl: 'https://gateway.example' },
+    );
+    const reading = readCallback({
+      carrier: 'africastalking',
+      target: `/callbacks/sms/africastalking${query}`,
+      form: new URLSearchParams({ id: '1', from: '+256700123456', to: '8008', text: 'STOP' }),
+      header: () => undefined,
+    });
+    expect(reading).toMatchObject({ kind: 'reports', reports: [] });
+    expect('inbound' in reading && reading.inbound).toEqual(inbound);
+  });
+});
+
 describe('the URL of an HTTP carrier', () => {
   it.each([
     ['africastalking://acme@api.example', 'needs a user and a secret'],

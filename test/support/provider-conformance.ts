@@ -52,6 +52,7 @@ export function describeProvider<S extends Submission>(
   { treatments = ALL, isRepeatKnown = false, reports: doesReport = false }: Conformance = {},
 ): void {
   describe(`${name} does what every provider must`, () => {
+    const ignoreInbound = async () => {};
     const opened: (() => Promise<void>)[] = [];
     afterEach(async () => {
       for (const close of opened.splice(0).reverse()) await close();
@@ -68,7 +69,7 @@ export function describeProvider<S extends Submission>(
       const reports: { provider: string; report: DeliveryReport }[] = [];
       bench.provider.start(async (provider, taken) => {
         reports.push(...taken.map((report) => ({ provider, report })));
-      });
+      }, ignoreInbound);
       const submission = (members: Partial<S> | undefined = {}): S =>
         ({
           from: 'ACME',

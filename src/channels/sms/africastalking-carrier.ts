@@ -1,6 +1,11 @@
 /** SMS through Africa's Talking: its messaging API and its delivery reports. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { DeliveryReport, ProviderBalance, SmsSubmission } from '../../domain/ports/provider.ts';
+import type {
+  DeliveryReport,
+  InboundText,
+  ProviderBalance,
+  SmsSubmission,
+} from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
 import { sidOf } from '../sid-of.ts';
 import {
@@ -72,6 +77,7 @@ export function createAfricasTalkingCarrier({
       read: (body) => balanceOf(member(member(body, 'UserData'), 'balance')),
     },
     readCallback: (callback) => (isTold(callback, token) ? reportsOf(callback.form) : undefined),
+    readInbound,
   };
   return new HttpCarrier(api);
 }
@@ -122,6 +128,13 @@ function isTold({ target }: SmsCallback, token: string | undefined): boolean {
   const given = new URLSearchParams(target.split('?')[1] ?? '').get('token') ?? '';
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(token));
+}
+
+/** Returns the text in a callback for incoming messages. Callbacks with delivery reports have no `from`. */
+function readInbound(form: URLSearchParams): InboundText | undefined {
+  const [sender, to] = [field(form, 'from'), field(form, 'to')];
+  if (sender === undefined || to === undefined) return undefined;
+  return { sid: field(form, 'id'), sender, to, text: form.get('text') ?? '' };
 }
 
 /** Returns the reports in a callback. Reports without a final state (sent, submitted, buffered) are ignored. */

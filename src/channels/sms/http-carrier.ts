@@ -5,6 +5,7 @@
 
 import type {
   DeliveryReport,
+  InboundText,
   Provider,
   ProviderBalance,
   ProviderHealth,
@@ -12,7 +13,7 @@ import type {
   SmsSubmission,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
-import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import type { InboundAnswer, SmsCallback } from '../../domain/ports/sms-callbacks.ts';
 import { noAnswer, ProviderHttp, type ProviderRequest, REQUEST_TIMEOUT } from '../provider-http.ts';
 
 /** An answer of the carrier's API. */
@@ -58,6 +59,13 @@ export interface HttpCarrierApi {
   };
   /** Returns the reports in a callback. Undefined if the callback does not come from this carrier's account. */
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
+  /**
+   * Returns the text from a subscriber in a callback that `readCallback` accepted. Undefined if it has none. Not called
+   * for callbacks that anybody could send. Undefined if the carrier receives no texts.
+   */
+  readInbound?(form: URLSearchParams): InboundText | undefined;
+  /** The answer that the carrier wants to a text. Default: an empty JSON object. */
+  readonly inboundAnswer?: InboundAnswer;
 }
 
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;

@@ -72,8 +72,13 @@ function readCallbacks(overHttp: readonly HttpCarrier[]): ReadSmsCallback {
   return (callback) => {
     const asked = carriers.filter(({ api }) => api.kind === callback.carrier);
     for (const carrier of asked) {
-      const reports = carrier.api.readCallback(callback);
-      if (reports) return { kind: 'reports', provider: carrier.name, reports, isProven: !isOpen(carrier) };
+      const { api, name: provider } = carrier;
+      const reports = api.readCallback(callback);
+      if (!reports) continue;
+      // Without proof, anybody could stop the messages to any number.
+      const isProven = !isOpen(carrier);
+      const inbound = isProven ? api.readInbound?.(callback.form) : undefined;
+      return { kind: 'reports', provider, reports, inbound, inboundAnswer: api.inboundAnswer, isProven };
     }
     return { kind: asked.length > 0 ? 'refused' : 'unknown' };
   };

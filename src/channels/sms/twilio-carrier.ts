@@ -1,6 +1,11 @@
 /** SMS through Twilio: its messages resource and its status callbacks. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { DeliveryReport, ProviderBalance, SmsSubmission } from '../../domain/ports/provider.ts';
+import type {
+  DeliveryReport,
+  InboundText,
+  ProviderBalance,
+  SmsSubmission,
+} from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
 import { sidOf } from '../sid-of.ts';
 import {
@@ -69,6 +74,9 @@ export function createTwilioCarrier({
     },
     readCallback: (callback) =>
       isSigned(callback, publicUrl, authToken) ? reportsOf(callback.form) : undefined,
+    readInbound,
+    // Twilio sends the body of an answer as an SMS, unless it is TwiML. This TwiML does nothing.
+    inboundAnswer: { contentType: 'text/xml', body: '<Response/>' },
   };
   return new HttpCarrier(api);
 }
@@ -119,6 +127,13 @@ function isSigned({ target, form, header }: SmsCallback, publicUrl: string, auth
   const expected = createHmac('sha1', authToken).update(signed).digest();
   const given = Buffer.from(header('x-twilio-signature') ?? '', 'base64');
   return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/** Returns the text in a callback. Only texts to the gateway have the status `received`. */
+function readInbound(form: URLSearchParams): InboundText | undefined {
+  const [sender, to] = [field(form, 'From'), field(form, 'To')];
+  if (form.get('SmsStatus') !== 'received' || sender === undefined || to === undefined) return undefined;
+  return { sid: field(form, 'MessageSid'), sender, to, text: form.get('Body') ?? '' };
 }
 
 /** Returns the reports in a callback. Statuses that are not final (queued, sending, sent) are ignored. */

@@ -4,7 +4,8 @@ import { checkAll, DomainError, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp.ts';
-import { takeReply } from '../suppressions/take-reply.ts';
+import type { ReplyWord } from '../suppressions/reply-words.ts';
+import { ANSWERS, takeReply } from '../suppressions/take-reply.ts';
 import { truncate } from '../text.ts';
 import type { PricedMessage } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
@@ -117,18 +118,25 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         // All accounts share the gateway's number, so the message does not name its account. It belongs to the account
         // that wrote last to its sender (R205).
         const owners = await stores.inbound.lastWriters(messages.map(({ sender }) => sender));
-        await stores.inbound.add(
+        const stored = await stores.inbound.add(
           messages.map((message) => ({ ...message, accountId: owners.get(message.sender) ?? null })),
         );
         await deps.takeReports(provider, reports);
-        for (const { sender, sid, content, sentAt } of messages) {
-          const accountId = owners.get(sender);
-          if (accountId !== undefined)
-            await takeReply(deps, context, { accountId, sender, sid, content, sentAt });
+        for (const { sender, sid, content } of messages) {
+          const known = stored.get(sid);
+          if (!known?.accountId) continue;
+          const { accountId, sentAt } = known;
+          const answer = (word: ReplyWord) => whatsAppAnswer(context, word);
+          await takeReply(deps, context, { accountId, channel, sender, content, sentAt, answer });
         }
       },
     ),
   };
+}
+
+function whatsAppAnswer({ defaultSenderId }: SendContext, word: ReplyWord) {
+  const content = checkWhatsAppContent({ type: 'text', text: { body: ANSWERS[word] } });
+  return { from: defaultSenderId, content: whatsAppPreview(content), payload: { ...content } };
 }
 
 /** Parses `to`, which must hold exactly one number. Throws `invalid_phone_number`. */

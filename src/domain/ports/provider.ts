@@ -154,6 +154,20 @@ export type ReportSink = (provider: string, reports: readonly DeliveryReport[]) 
 /** Records the reports whose sids are known. Returns the number of reports whose sids are unknown. */
 export type KnownReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<number>;
 
+/** A text from a subscriber to a number of the gateway. */
+export interface InboundText {
+  /** The carrier's id of the text, the same in repeats. Undefined if the carrier gives none (SMPP). */
+  readonly sid?: string | undefined;
+  /** The sender as the carrier names it, in E.164 if the carrier says that it is international. */
+  readonly sender: string;
+  /** The number or short code that it was sent to. */
+  readonly to: string;
+  readonly text: string;
+}
+
+/** Handles an inbound text. Resolves when it has taken effect. Rejects if the carrier should send it again. */
+export type InboundSink = (provider: string, message: InboundText) => Promise<void>;
+
 export interface ProviderHealth {
   readonly name: string;
   readonly state: 'up' | 'down' | 'starting';
@@ -184,8 +198,11 @@ export interface Provider<S extends Submission> {
    * account share the name. Health and metrics distinguish them by a number (`#2`).
    */
   readonly name: string;
-  /** Returns at once and connects in the background, with growing pauses between attempts. */
-  start(onReports: ReportSink): void;
+  /**
+   * Returns at once and connects in the background, with growing pauses between attempts. Carriers that receive SMS
+   * over their own connection give them to `onInbound`.
+   */
+  start(onReports: ReportSink, onInbound: InboundSink): void;
   /**
    * Submits to the provider. Never rejects. It may wait for a connection or a slot in the window until `signal` aborts.
    * A submission that was not sent by then ends as `unavailable`.

@@ -1,5 +1,12 @@
 import type { Channel } from '../messages/message.ts';
-import type { Provider, ProviderHealth, ProviderProbe, ReportSink, Submission } from './provider.ts';
+import type {
+  InboundSink,
+  Provider,
+  ProviderHealth,
+  ProviderProbe,
+  ReportSink,
+  Submission,
+} from './provider.ts';
 
 /** Counts of a provider's submissions in the last five minutes. */
 export interface ProviderRecord {
@@ -44,6 +51,8 @@ export type ProbedProvider = { readonly name: string } & (
 export interface Routing {
   /** Returns the route for an address. Undefined if no provider is configured for it. */
   routeFor(channel: Channel, address: string): string | undefined;
+  /** Returns the route that leads through this provider alone, for an answer to a text that came from it (R380). */
+  routeThrough(provider: string): string;
   /** Returns the providers of a route in failover order. Empty if the route is no longer configured. */
   providers(route: string): readonly Provider<Submission>[];
   health(): readonly ProviderHealth[];
@@ -55,7 +64,7 @@ export interface Routing {
    */
   probe(which: 'all' | 'balances'): Promise<readonly ProbedProvider[]>;
   /** Starts every provider. */
-  start(onReports: ReportSink): void;
+  start(onReports: ReportSink, onInbound: InboundSink): void;
   stop(): Promise<void>;
 }
 

@@ -23,8 +23,16 @@ export interface SuppressionStore {
    * id. Returns the stored suppression.
    */
   set(suppression: Suppression): Promise<Suppression>;
-  /** Stores a suppression and returns its id. Undefined if the address is suppressed already: nothing changes then. */
+  /**
+   * Stores a suppression and returns its id. Undefined if the address is suppressed already: nothing changes then, but
+   * one of the scope `marketing` is remembered below a STOP, and holds again after START.
+   */
   add(suppression: Suppression): Promise<string | undefined>;
+  /**
+   * Stores a suppression that the recipient asked for with a reply (source `stop`), and returns its id. Replaces one of
+   * the scope `marketing` until `liftStop`. Undefined if the scope is `all` already: nothing changes then.
+   */
+  stop(suppression: Suppression): Promise<string | undefined>;
   find(visibility: Visibility, id: string): Promise<Suppression | undefined>;
   page(
     owner: AccountEnvironment,
@@ -39,8 +47,8 @@ export interface SuppressionStore {
   count(owner: AccountEnvironment, filter: SuppressionFilter): Promise<number>;
   remove(accountId: string, id: string): Promise<void>;
   /**
-   * Deletes the suppression that the recipient asked for with a reply (source `stop`). Returns its id. Undefined if
-   * there is none.
+   * Takes back the suppression that the recipient asked for with a reply (source `stop`): what held before holds again.
+   * Returns its id. Undefined if there is none.
    */
   liftStop(
     owner: AccountEnvironment,

@@ -1,8 +1,11 @@
 import type { DeliveryReport } from './provider.ts';
 
-/** A message to the gateway's own number. `sid` is the provider's id of the message. */
+/** Channels on which people write to the gateway. */
+export type InboundChannel = 'sms' | 'whatsapp';
+
+/** A message to a number of the gateway. `sid` is the provider's id of the message. */
 export interface InboundMessage {
-  readonly channel: 'whatsapp';
+  readonly channel: InboundChannel;
   readonly provider: string;
   readonly sid: string;
   /** Phone number of the sender in E.164. */
@@ -13,7 +16,7 @@ export interface InboundMessage {
   readonly sentAt: Date;
 }
 
-/** A stored inbound message. `accountId` is null if it belongs to no account (R205). */
+/** A stored inbound message. `accountId` is null if it belongs to no account (R205, R380). */
 export interface OwnedInboundMessage extends InboundMessage {
   readonly id: string;
   readonly accountId: string | null;
@@ -29,15 +32,25 @@ export interface WhatsAppWrite {
   readonly at: Date;
 }
 
+export type StoredInbound = Pick<OwnedInboundMessage, 'accountId' | 'sentAt'>;
+
 export interface InboundStore {
-  /** Stores messages. Skips messages that are stored already. */
-  add(messages: readonly OwnedInboundMessage[]): Promise<void>;
+  /**
+   * Stores messages. Skips messages that are stored already. Returns the stored owner and time of each, by its sid. All
+   * messages must be of one provider.
+   */
+  add(messages: readonly OwnedInboundMessage[]): Promise<ReadonlyMap<string, StoredInbound>>;
+  /**
+   * Returns the account of the last SMS to `number` that a carrier accepted. SMS from the sender `from` come first.
+   * Undefined if there is none.
+   */
+  smsOwner(number: string, from: string): Promise<string | undefined>;
   /** Returns the send time of the newest message from `sender` that belongs to the account. */
   lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined>;
   /** Returns the texts of the newest 50 messages from `sender` to the account that were sent after `sentAt`. */
   textsAfter(
     accountId: string,
-    channel: 'whatsapp',
+    channel: InboundChannel,
     sender: string,
     sentAt: Date,
   ): Promise<readonly (string | null)[]>;

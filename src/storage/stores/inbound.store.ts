@@ -1,4 +1,10 @@
-import type { InboundStore, OwnedInboundMessage, WhatsAppWrite } from '../../domain/ports/whatsapp.ts';
+import type {
+  InboundChannel,
+  InboundStore,
+  OwnedInboundMessage,
+  StoredInbound,
+  WhatsAppWrite,
+} from '../../domain/ports/whatsapp.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const LAST_FROM = statement(
@@ -10,6 +16,27 @@ const TEXTS_AFTER = statement(
   'inbound-texts-after',
   `SELECT content FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2 AND sent_at > $4
    ORDER BY sent_at DESC LIMIT 50`,
+);
+const STORED = statement(
+  'inbound-stored',
+  'SELECT sid, account_id, sent_at FROM inbound_messages WHERE provider = $1 AND sid = ANY ($2::text[])',
+);
+// Looks into the index recipients_to once for each account. Only an index over all recipients, or a write with each
+// SMS, could find the account sooner, and both would slow down sends. Replies such as STOP are rare. Confirmations of replies,
+// which have neither key nor person, do not count.
+const SMS_OWNER = statement(
+  'inbound-sms-owner',
+  `SELECT m.account_id FROM accounts a
+   CROSS JOIN LATERAL (
+     SELECT message_id, sent_at FROM recipients r
+     WHERE hashtextextended(r.address, uuid_hash_extended(r.account_id, 0))
+         = hashtextextended($1, uuid_hash_extended(a.id, 0))
+       AND r.account_id = a.id AND r.address = $1 AND r.sent_at IS NOT NULL
+     OFFSET 0
+   ) r
+   JOIN messages m ON m.id = r.message_id AND m.channel = 'sms' AND m.environment = 'production'
+     AND (m.api_key_id IS NOT NULL OR m.user_id IS NOT NULL)
+   ORDER BY m.sender = $2 DESC, r.sent_at DESC LIMIT 1`,
 );
 // Writes rows in the order of numbers, so that two transactions with the same numbers do not deadlock.
 const NOTE_WRITES = statement(
@@ -29,7 +56,7 @@ const LAST_WRITERS = statement(
 
 /**
  * Stores inbound messages. Also stores which account last wrote to a number, because a reply belongs to that account
- * (R205).
+ * (R205). The owner of an inbound SMS is found in the recipients (R380).
  */
 export class PgInboundStore implements InboundStore {
   readonly #sql: Sql;
@@ -38,8 +65,9 @@ export class PgInboundStore implements InboundStore {
     this.#sql = sql;
   }
 
-  async add(messages: readonly OwnedInboundMessage[]): Promise<void> {
-    if (messages.length === 0) return;
+  async add(messages: readonly OwnedInboundMessage[]): Promise<ReadonlyMap<string, StoredInbound>> {
+    const [first] = messages;
+    if (first === undefined) return new Map();
     await this.#sql
       .table('inbound_messages')
       .insert(
@@ -58,6 +86,16 @@ export class PgInboundStore implements InboundStore {
       )
       .onConflict(['provider', 'sid'])
       .ignore();
+    const rows = await this.#sql.query<{ sid: string; account_id: string | null; sent_at: Date }>(STORED, [
+      first.provider,
+      messages.map(({ sid }) => sid),
+    ]);
+    return new Map(rows.map((row) => [row.sid, { accountId: row.account_id, sentAt: row.sent_at }]));
+  }
+
+  async smsOwner(number: string, from: string): Promise<string | undefined> {
+    const [row] = await this.#sql.query<{ account_id: string }>(SMS_OWNER, [number, from]);
+    return row?.account_id;
   }
 
   async lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined> {
@@ -67,7 +105,7 @@ export class PgInboundStore implements InboundStore {
 
   async textsAfter(
     accountId: string,
-    channel: 'whatsapp',
+    channel: InboundChannel,
     sender: string,
     sentAt: Date,
   ): Promise<readonly (string | null)[]> {

@@ -74,12 +74,42 @@ const AMONG = statement(
    WHERE account_id = $1 AND environment = $2 AND channel = $3 AND address = ANY ($4::text[])`,
 );
 const INSERT = `INSERT INTO suppressions (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
-const ADD = statement('suppressions-add', `${INSERT} ON CONFLICT DO NOTHING RETURNING id`);
+const ON_CONFLICT = 'ON CONFLICT (account_id, environment, channel, address) DO UPDATE SET';
+// A STOP hides a narrower suppression instead of replacing it (R379).
+const ADD = statement(
+  'suppressions-add',
+  `${INSERT}
+   ${ON_CONFLICT} earlier_source = excluded.source, earlier_reason = excluded.reason
+   WHERE suppressions.source = 'stop' AND suppressions.earlier_source IS NULL AND excluded.scope = 'marketing'
+   RETURNING id`,
+);
+const STOP = statement(
+  'suppressions-stop',
+  `${INSERT}
+   ${ON_CONFLICT} scope = excluded.scope, source = excluded.source, reason = excluded.reason,
+     earlier_source = suppressions.source, earlier_reason = suppressions.reason
+   WHERE suppressions.scope = 'marketing'
+   RETURNING id`,
+);
+const LIFT_STOP = statement(
+  'suppressions-lift-stop',
+  `WITH stopped AS (
+     SELECT id FROM suppressions
+     WHERE account_id = $1 AND environment = $2 AND channel = $3 AND address = $4 AND source = 'stop' FOR UPDATE
+   ), restored AS (
+     UPDATE suppressions s SET scope = 'marketing', source = earlier_source, reason = earlier_reason,
+       earlier_source = NULL, earlier_reason = NULL
+     FROM stopped WHERE s.id = stopped.id AND earlier_source IS NOT NULL RETURNING s.id
+   ), removed AS (
+     DELETE FROM suppressions s USING stopped WHERE s.id = stopped.id AND earlier_source IS NULL RETURNING s.id
+   )
+   SELECT id FROM restored UNION ALL SELECT id FROM removed`,
+);
 const SET = statement(
   'suppressions-set',
   `${INSERT}
-   ON CONFLICT (account_id, environment, channel, address) DO UPDATE SET scope = excluded.scope,
-     source = excluded.source, reason = excluded.reason
+   ${ON_CONFLICT} scope = excluded.scope, source = excluded.source, reason = excluded.reason,
+     earlier_source = NULL, earlier_reason = NULL
    RETURNING ${COLUMNS.join(', ')}`,
 );
 
@@ -112,6 +142,11 @@ export class PgSuppressionStore implements SuppressionStore {
 
   async add(suppression: Suppression): Promise<string | undefined> {
     const [row] = await this.#sql.query<{ id: string }>(ADD, valuesOf(suppression));
+    return row?.id;
+  }
+
+  async stop(suppression: Suppression): Promise<string | undefined> {
+    const [row] = await this.#sql.query<{ id: string }>(STOP, valuesOf(suppression));
     return row?.id;
   }
 
@@ -157,15 +192,12 @@ export class PgSuppressionStore implements SuppressionStore {
   }
 
   async liftStop(
-    owner: AccountEnvironment,
+    { accountId, environment }: AccountEnvironment,
     channel: SuppressedChannel,
     address: string,
   ): Promise<string | undefined> {
-    const [row]: { id: string }[] = await this.#sql
-      .table('suppressions')
-      .where({ ...whereVisible(owner), channel, address, source: 'stop' })
-      .delete()
-      .returning('id');
+    const values = [accountId, environment, channel, address];
+    const [row] = await this.#sql.query<{ id: string }>(LIFT_STOP, values);
     return row?.id;
   }
 

@@ -5,7 +5,8 @@
  * like a receipt.
  */
 import type { PduFields } from 'smpp';
-import type { DeliveryReport } from '../../../domain/ports/provider.ts';
+import type { DeliveryReport, InboundText } from '../../../domain/ports/provider.ts';
+import { decodeGsm7 } from './gsm7.ts';
 
 export type Incoming =
   | { readonly kind: 'report'; readonly report: DeliveryReport }
@@ -13,13 +14,16 @@ export type Incoming =
   | { readonly kind: 'undecided'; readonly stat: string }
   /** A receipt without a message id or a state. */
   | { readonly kind: 'unreadable' }
-  | { readonly kind: 'mo' };
+  /** An MO. Without `message` if the PDU has only a part of the text. */
+  | { readonly kind: 'mo'; readonly message?: InboundText };
 
 const ESM_CLASS_TYPE = 0x3c;
 const ESM_CLASS_RECEIPT = 0x04;
 const ESM_CLASS_INTERMEDIATE = 0x20;
 const ESM_CLASS_UDH = 0x40;
+const DATA_CODING_DEFAULT = 0;
 const DATA_CODING_UCS2 = 8;
+const TON_INTERNATIONAL = 1;
 
 const STATES: Readonly<Record<number, string>> = {
   0: 'SCHEDULED',
@@ -58,7 +62,7 @@ export function readIncoming(pdu: PduFields): Incoming {
   const type = (pdu.esm_class ?? 0) & ESM_CLASS_TYPE;
   const isReceipt =
     type === ESM_CLASS_RECEIPT || type === ESM_CLASS_INTERMEDIATE || pdu.receipted_message_id !== undefined;
-  if (!isReceipt) return { kind: 'mo' };
+  if (!isReceipt) return isPart(pdu) ? { kind: 'mo' } : { kind: 'mo', message: inboundOf(pdu) };
 
   const text = readText(pdu);
   const sid = pdu.receipted_message_id || field(text, ID_FIELD);
@@ -77,14 +81,49 @@ export function readIncoming(pdu: PduFields): Incoming {
 }
 
 function readText(pdu: PduFields): string {
-  const short = pdu.short_message ?? Buffer.alloc(0);
-  const octets = short.length > 0 ? short : (pdu.message_payload ?? short);
-  const start = ((pdu.esm_class ?? 0) & ESM_CLASS_UDH) !== 0 && octets.length > 0 ? octets[0]! + 1 : 0;
-  const body = octets.subarray(start);
+  const body = bodyOf(pdu);
   if (pdu.data_coding !== DATA_CODING_UCS2) return body.toString('latin1').replaceAll('\0', ' ');
   return Buffer.from(body.subarray(0, body.length & ~1))
     .swap16()
     .toString('utf16le');
+}
+
+/** Returns the text octets, without the user data header (UDH). */
+function bodyOf(pdu: PduFields): Buffer {
+  const octets = octetsOf(pdu);
+  return octets.subarray(hasHeader(pdu) && octets.length > 0 ? octets[0]! + 1 : 0);
+}
+
+function octetsOf({ short_message: short = Buffer.alloc(0), message_payload: payload }: PduFields): Buffer {
+  return short.length > 0 ? short : (payload ?? short);
+}
+
+function hasHeader({ esm_class: esmClass = 0 }: PduFields): boolean {
+  return (esmClass & ESM_CLASS_UDH) !== 0;
+}
+
+/** True if the text continues in other PDUs: by a UDH for concatenation (0x00, 0x08), or by a TLV. */
+function isPart(pdu: PduFields): boolean {
+  if ((pdu.sar_total_segments ?? 1) > 1) return true;
+  if (!hasHeader(pdu)) return false;
+  const octets = octetsOf(pdu);
+  const end = Math.min((octets[0] ?? 0) + 1, octets.length);
+  for (let at = 1; at + 1 < end; at += 2 + octets[at + 1]!) {
+    if (octets[at] === 0x00 || octets[at] === 0x08) return true;
+  }
+  return false;
+}
+
+function inboundOf(pdu: PduFields): InboundText {
+  const sender = pdu.source_addr ?? '';
+  const isInternational = pdu.source_addr_ton === TON_INTERNATIONAL && /^\d/.test(sender);
+  const body = bodyOf(pdu);
+  const isGsm7 = (pdu.data_coding ?? 0) === DATA_CODING_DEFAULT && body.every((octet) => octet < 0x80);
+  return {
+    sender: isInternational ? `+${sender}` : sender,
+    to: pdu.destination_addr ?? '',
+    text: isGsm7 ? decodeGsm7(body) : readText(pdu),
+  };
 }
 
 function field(text: string, pattern: RegExp): string | undefined {

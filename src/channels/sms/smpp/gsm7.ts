@@ -24,6 +24,8 @@ const EXTENSION: ReadonlyArray<readonly [string, number]> = [
   ['€', 0x65],
 ];
 
+const EXTENDED = new Map(EXTENSION.map(([char, octet]) => [octet, char] as const));
+
 /** Maps a UTF-16 code unit to its octet. For extension characters, the high byte is ESC. */
 const OCTETS = new Map<number, number>([
   ...[...BASIC]
@@ -43,6 +45,17 @@ export function encodeGsm7(text: string): Buffer | undefined {
     octets[length++] = code & 0xff;
   }
   return octets.subarray(0, length);
+}
+
+/** Returns the text of octets below 0x80. An unknown extension character becomes the basic character of its octet. */
+export function decodeGsm7(octets: Buffer): string {
+  let text = '';
+  for (let index = 0; index < octets.length; index++) {
+    const extended = octets[index] === ESC ? EXTENDED.get(octets[index + 1] ?? ESC) : undefined;
+    if (extended !== undefined) index++;
+    text += extended ?? (octets[index] === ESC ? '' : (BASIC[octets[index] ?? ESC] ?? ''));
+  }
+  return text;
 }
 
 /**

@@ -10,6 +10,8 @@
 import type { Pdu } from 'smpp';
 import type { Logger } from '../../../domain/ports/logger.ts';
 import type {
+  InboundSink,
+  InboundText,
   Provider,
   ProviderHealth,
   ReportSink,
@@ -19,6 +21,7 @@ import type {
 import { sidOf } from '../../sid-of.ts';
 import {
   ESME_RINVBNDSTS,
+  ESME_RMSGQFUL,
   ESME_ROK,
   ESME_RX_T_APPN,
   refusalKind,
@@ -41,6 +44,8 @@ const LATER_PART_TRIES = 3;
  * place in the window for a long time, and other messages need the place.
  */
 const SKIPPED_PAUSE = 5;
+/** Number of mobile-originated messages that may be handled at the same time. */
+const MAX_INBOUND = 100;
 
 export interface SmppCarrierOptions {
   /** `smpp://systemId:password@host:2775?window=50`. See `parseSmppUrl`. */
@@ -88,6 +93,9 @@ class SmppCarrier implements Provider<SmsSubmission> {
   #inFlight = 0;
   #whenIdle: (() => void) | undefined;
   #moCount = 0;
+  #onInbound: InboundSink | undefined;
+  /** The MOs that are being handled. */
+  readonly #inbound = new Set<Promise<void>>();
 
   constructor(options: SmppCarrierOptions) {
     const random = options.random ?? Math.random;
@@ -110,8 +118,9 @@ class SmppCarrier implements Provider<SmsSubmission> {
     this.#links = [link(first), ...others.map(link)];
   }
 
-  start(onReports: ReportSink): void {
+  start(onReports: ReportSink, onInbound: InboundSink): void {
     if (this.#reports !== undefined || this.#stopped !== undefined) return;
+    this.#onInbound = onInbound;
     this.#reports = new ReportBatcher(this.name, onReports, this.#logger);
     for (const link of this.#links) link.start();
   }
@@ -185,6 +194,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
       });
     }
     await this.#reports?.idle();
+    await Promise.all(this.#inbound);
   }
 
   /** Sends a message. The caller must hold a place in the session's window. */
@@ -309,8 +319,30 @@ class SmppCarrier implements Provider<SmsSubmission> {
         break;
       case 'mo':
         this.#moCount++;
-        this.#logger.info({ moCount: this.#moCount }, 'mobile-originated message acknowledged and dropped');
+        if (incoming.message) {
+          this.#takeInbound(incoming.message, acknowledge);
+          return;
+        }
     }
     acknowledge(ESME_ROK);
+  }
+
+  /** Acknowledges an MO when it has taken effect. If that fails, most SMSCs send it again. */
+  #takeInbound(message: InboundText, acknowledge: (status: number) => void): void {
+    if (this.#inbound.size >= MAX_INBOUND) {
+      acknowledge(ESME_RMSGQFUL);
+      return;
+    }
+    const taken = (async () => {
+      try {
+        await this.#onInbound?.(this.name, message);
+        acknowledge(ESME_ROK);
+      } catch (error) {
+        this.#logger.warn({ err: error }, 'a mobile-originated message could not be handled');
+        acknowledge(ESME_RX_T_APPN);
+      }
+    })();
+    this.#inbound.add(taken);
+    void taken.then(() => this.#inbound.delete(taken));
   }
 }

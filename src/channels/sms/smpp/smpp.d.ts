@@ -30,6 +30,7 @@ declare module 'smpp' {
     message_state?: number;
     network_error_code?: Buffer;
     receipted_message_id?: string;
+    sar_total_segments?: number;
   }
 
   interface Pdu extends PduFields {
