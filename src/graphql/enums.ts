@@ -237,7 +237,7 @@ export const RoleEnum = enumOf(
     OWNER: 'Everything in the account.',
     ADMIN: 'Manages keys, webhooks and members, and sends.',
     DEVELOPER: 'Sends, manages contacts, webhooks and their own keys, but never a key with FULL_ACCESS.',
-    SUPPORT: 'Reads, and sends deliveries of webhooks again.',
+    SUPPORT: 'Reads, and resends messages and deliveries of webhooks.',
     VIEWER: 'Reads.',
     OPERATOR: 'Runs the platform and belongs to no account.',
     OPERATOR_READONLY: 'Reads what an operator reads.',

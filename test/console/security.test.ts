@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
-import { generateSync } from 'otplib';
 import type { Page } from 'playwright-core';
 import {
+  addAuthenticator,
   type ConsoleBrowser,
   expectAccessible,
   hasFocus,
@@ -17,27 +17,7 @@ import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 import { type MailServer, startMailServer, textOfMail } from '../support/mail-server.ts';
-
-const STEP_SECONDS = 30;
-/** Returns the code that an authenticator app shows `steps` × 30 seconds from now. */
-const codeOf = (secret: string, steps = 0) =>
-  generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
-
-/** Gives the page a virtual authenticator, whose person always agrees. */
-async function addAuthenticator(page: Page): Promise<void> {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send('WebAuthn.enable');
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
-}
+import { codeOf } from '../support/totp.ts';
 
 describe('security in the console', () => {
   let gateway: TestGateway;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { generateSync } from 'otplib';
 import { withKnex } from '../support/database.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+import { codeOf } from '../support/totp.ts';
 
 const SIGN_IN = `mutation ($e: String!, $p: String!, $code: String) {
   signIn(email: $e, password: $p, code: $code) { token user { email } }
@@ -17,11 +17,6 @@ const RESET = 'mutation ($id: ID!) { resetFactors(userId: $id) { id } }';
 const STEP_UP = 'mutation ($code: String, $password: String) { stepUp(code: $code, password: $password) }';
 const POLICY =
   'mutation ($on: Boolean!) { setSecurityPolicy(requireSecondFactor: $on) { id requireSecondFactor } }';
-
-const STEP_SECONDS = 30;
-/** Returns the code of an authenticator app. `steps` is the number of 30-second steps from now. */
-const codeOf = (secret: string, steps = 0) =>
-  generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
 
 describe('second factors', () => {
   let gateway: TestGateway;

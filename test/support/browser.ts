@@ -194,6 +194,22 @@ export async function typeHalfATime(field: Locator): Promise<void> {
   await field.page().keyboard.type('11232026');
 }
 
+/** Gives the page a virtual authenticator, whose person always agrees. */
+export async function addAuthenticator(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
+
 /**
  * Waits until the field with that name has the focus. The page moves the focus shortly after it has shown the error.
  */

@@ -15,7 +15,7 @@ export type Role =
   | 'OPERATOR_READONLY'
   /** Everything in the account. */
   | 'OWNER'
-  /** Reads, and sends deliveries of webhooks again. */
+  /** Reads, and resends messages and deliveries of webhooks. */
   | 'SUPPORT'
   /** Reads. */
   | 'VIEWER';

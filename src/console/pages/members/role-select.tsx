@@ -8,7 +8,7 @@ const MEANINGS: Readonly<Record<AccountRole, string>> = {
   OWNER: 'everything in the account',
   ADMIN: 'keys, webhooks and members; sends',
   DEVELOPER: 'sends; contacts, webhooks and their own keys',
-  SUPPORT: 'reads; sends deliveries of webhooks again',
+  SUPPORT: 'reads; resends messages and deliveries',
   VIEWER: 'reads',
 };
 
