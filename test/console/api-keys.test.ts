@@ -102,6 +102,20 @@ describe('API keys in the console', () => {
     await page.getByText('Saved; it holds from the next request on.').waitFor();
     const environments = await sql.query('SELECT environment FROM api_keys WHERE key_id = $1', [keyId]);
     expect(environments).toEqual([{ environment: 'production' }]);
+
+    // A scope that the key gets in addition is asked about too. A change that opens nothing is not.
+    await form.getByLabel('Read messages', { exact: true }).check();
+    await form.getByRole('button', { name: 'Save' }).click();
+    const more = page.getByRole('dialog', { name: /^Let “.*” do more in production\?$/ });
+    await more.getByText(/may then also do this in production: Read messages\./).waitFor();
+    await expectAccessible(page);
+    await more.getByRole('button', { name: 'Give these scopes' }).click();
+    await page.getByText('Send SMS, Read messages').waitFor();
+    await form.getByLabel('Read messages', { exact: true }).uncheck();
+    await form.getByRole('button', { name: 'Save' }).click();
+    const scopes = () => sql.query('SELECT scopes FROM api_keys WHERE key_id = $1', [keyId]);
+    await eventually(async () => JSON.stringify(await scopes()) === '[{"scopes":["SEND_SMS"]}]');
+    expect(await page.getByRole('dialog').count()).toBe(0);
     expect(faults).toEqual([]);
   });
 

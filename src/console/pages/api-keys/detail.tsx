@@ -18,6 +18,7 @@ import {
   type ApiKeyDetailQuery,
   ApiKeys,
   RevokeApiKey,
+  type Scope,
   UpdateApiKey,
 } from './api-keys.generated.ts';
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
@@ -132,7 +133,8 @@ function Edit({ of: key }: { of: Key }) {
         error={update.error}
         onSubmit={(values) => {
           const input = keyPropertiesOf(values, key);
-          if (input.environment === 'PRODUCTION' && key.environment !== 'PRODUCTION') setAsked(input);
+          const isOpened = key.environment !== 'PRODUCTION' || addedScopes(key, input).length > 0;
+          if (input.environment === 'PRODUCTION' && isOpened) setAsked(input);
           else void save(input);
         }}
       >
@@ -146,14 +148,23 @@ function Edit({ of: key }: { of: Key }) {
       {asked && (
         <ProductionDialog
           name={asked.name}
-          scopes={asked.scopes}
-          confirmLabel="Open production"
+          scopes={key.environment === 'PRODUCTION' ? addedScopes(key, asked) : asked.scopes}
+          isMore={key.environment === 'PRODUCTION'}
+          confirmLabel={key.environment === 'PRODUCTION' ? 'Give these scopes' : 'Open production'}
           onConfirm={async () => void save(asked)}
           onClose={() => setAsked(undefined)}
         />
       )}
     </section>
   );
+}
+
+/** Returns the scopes that an edit gives to the key. A key with FULL_ACCESS has all of them already. */
+function addedScopes(
+  { scopes }: Pick<Key, 'scopes'>,
+  edited: Pick<ReturnType<typeof keyPropertiesOf>, 'scopes'>,
+): readonly Scope[] {
+  return scopes.includes('FULL_ACCESS') ? [] : edited.scopes.filter((scope) => !scopes.includes(scope));
 }
 
 function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {

@@ -3,16 +3,20 @@ import { useViewer } from '../../lib/session.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import type { Scope } from './api-keys.generated.ts';
 
-/** Asks before a key works in production, and says what that opens. */
+/** Asks before a key works in production or may do more there, and says what that opens. */
 export function ProductionDialog({
   name,
   scopes,
+  isMore = false,
   confirmLabel,
   onConfirm,
   onClose,
 }: {
   name: string;
+  /** The scopes that the key gets. */
   scopes: readonly Scope[];
+  /** True if the key works in production already and gets these scopes in addition. */
+  isMore?: boolean;
   confirmLabel: string;
   onConfirm: () => Promise<unknown>;
   onClose: () => void;
@@ -20,11 +24,13 @@ export function ProductionDialog({
   const { account } = useViewer();
   return (
     <ConfirmDialog
-      title={`Open production to “${name}”?`}
+      title={isMore ? `Let “${name}” do more in production?` : `Open production to “${name}”?`}
       consequence={
         <>
-          Programs with this key then act in production: {scopes.map(formatName).join(', ')}. Messages reach
-          people and are charged
+          {isMore
+            ? 'Programs with this key may then also do this in production: '
+            : 'Programs with this key then act in production: '}
+          {scopes.map(formatName).join(', ')}. Messages reach people and are charged
           {account ? ` to the balance, ${formatMoney(account.balance, account.currency)} now.` : '.'}
         </>
       }
