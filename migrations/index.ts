@@ -26,6 +26,7 @@ import * as senders from './0140_senders.ts';
 import * as optOut from './0141_opt_out.ts';
 import * as previousWebhookSecret from './0170_previous_webhook_secret.ts';
 import * as stopBySms from './0180_stop_by_sms.ts';
+import * as bouncedAddresses from './0181_bounced_addresses.ts';
 import * as ledgerCredits from './0190_ledger_credits.ts';
 
 /** One change of the schema. A released migration never changes. */
@@ -85,6 +86,7 @@ export const migrations: readonly Migration[] = [
     down: previousWebhookSecret.down,
   },
   { name: '0180_stop_by_sms', up: stopBySms.up, down: stopBySms.down },
+  { name: '0181_bounced_addresses', up: bouncedAddresses.up, down: bouncedAddresses.down },
   {
     name: '0190_ledger_credits',
     up: ledgerCredits.up,

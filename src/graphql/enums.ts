@@ -123,6 +123,8 @@ export const SuppressionSourceEnum = enumOf(
     person: 'A member of the account.',
     stop: 'The recipient, with STOP.',
     link: 'The recipient, with the link of a message.',
+    bounce: 'A mail server that knows no such address.',
+    import: 'A file.',
   },
 );
 export const SenderChannelEnum = enumOf(

@@ -5,9 +5,14 @@ import { eventually } from './eventually.ts';
 
 /**
  * `accept`: accept the mail. `silent`: never answer. `drop`: close the connection instead of answering. A number:
- * refuse with this reply code.
+ * refuse with this reply code, or with a code and a text.
  */
-export type MailAnswer = 'accept' | 'silent' | 'drop' | number;
+export type MailAnswer =
+  | 'accept'
+  | 'silent'
+  | 'drop'
+  | number
+  | { readonly code: number; readonly text: string };
 
 export interface MailServerBehaviour {
   readonly rcpt: (to: string, count: number) => MailAnswer;
@@ -58,8 +63,13 @@ export async function startMailServer(
   let begun = 0;
   const answer = (what: MailAnswer, done: (error?: Error) => void) => {
     if (what === 'silent') return;
-    if (what === 'drop') for (const socket of [...sockets]) socket.destroy();
-    else done(what === 'accept' ? undefined : Object.assign(new Error('as told'), { responseCode: what }));
+    if (what === 'drop') {
+      for (const socket of [...sockets]) socket.destroy();
+      return;
+    }
+    if (what === 'accept') return done();
+    const { code, text } = typeof what === 'object' ? what : { code: what, text: 'as told' };
+    done(Object.assign(new Error(text), { responseCode: code }));
   };
   const server = new SMTPServer({
     authOptional: true,

@@ -980,10 +980,10 @@ interface components {
              */
             readonly scope: "marketing" | "all";
             /**
-             * @description `api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link.
+             * @description `api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link. `bounce`: a mail server that knows no such address. `import`: a file.
              * @enum {string}
              */
-            readonly source: "api" | "person" | "stop" | "link";
+            readonly source: "api" | "person" | "stop" | "link" | "bounce" | "import";
             readonly reason: string | null;
             /**
              * Format: date-time

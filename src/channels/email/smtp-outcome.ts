@@ -35,6 +35,11 @@ export interface ReadFailure {
 const LOGIN_WANTED = [530, 534, 535, 538];
 const SERVICE_CLOSING = 421;
 const BAD_SEQUENCE = 503;
+/**
+ * Enhanced status codes of an address that does not exist (RFC 3463, RFC 7505): no such mailbox, moved without a new
+ * address, a domain that accepts no mail. Not 5.1.2: a relay whose DNS fails may say it about every domain.
+ */
+const ADDRESS_UNKNOWN = /^5\d\d[ -]5\.1\.(1|6|10)(?!\d)/;
 const REASON_MAX_LENGTH = 300;
 /** nodemailer's codes for errors that happen before any part of a mail is sent. */
 const BEFORE_MAIL = ['EAUTH', 'EDNS', 'ETLS', 'ENOAUTH'];
@@ -62,7 +67,10 @@ function readAnswer(error: SmtpError): ReadFailure {
   }
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
-  if (isFinal) return { outcome: { kind: 'rejected', code: String(responseCode), reason }, fault: 'mail' };
+  if (isFinal) {
+    const known = isAddressUnknown(error) ? { addressUnknown: true as const } : {};
+    return { outcome: { kind: 'rejected', code: String(responseCode), reason, ...known }, fault: 'mail' };
+  }
   // A temporary refusal of the sender counts as a fault of the mail, and not of the server. Customers choose the
   // senders, and one customer's sender must not stop the mails of others.
   const isServerFault = responseCode >= 500 || responseCode === SERVICE_CLOSING;
@@ -70,6 +78,14 @@ function readAnswer(error: SmtpError): ReadFailure {
   return isServerFault
     ? { outcome: unavailable, fault: 'server' }
     : { outcome: { ...unavailable, onlyThis: true }, fault: 'mail' };
+}
+
+/**
+ * True if the server says about this recipient, in its answer to RCPT, that the address does not exist. An answer to
+ * DATA is about all recipients of the mail. A 550 without an enhanced status code may be a policy, as 5.7.x is.
+ */
+function isAddressUnknown({ command, response }: SmtpError): boolean {
+  return command === 'RCPT TO' && ADDRESS_UNKNOWN.test(response ?? '');
 }
 
 /**

@@ -104,7 +104,7 @@ export async function transitionRecipients(
   ]);
   announceMessages(tx, messages, moved);
   for (const [channel, own] of Map.groupBy(done, ([move]) => messages.get(move.messageId)?.channel)) {
-    if (channel) await rulesOf(channel).afterMoves?.(tx, messages, new Map(own));
+    if (channel) await rulesOf(channel).afterMoves?.(tx, messages, new Map(own), { ids, now });
   }
   return { messages, done: new Set(done.keys()), early };
 }

@@ -49,6 +49,8 @@ export interface RecipientMove {
    * (R218).
    */
   readonly possiblySent?: boolean;
+  /** Set on a failure if the provider knows no such address (R382). */
+  readonly addressUnknown?: true | undefined;
 }
 
 export interface RecipientKey {

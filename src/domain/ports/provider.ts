@@ -113,8 +113,17 @@ export type SubmitOutcome =
    * order.
    */
   | { readonly kind: 'accepted'; readonly sid: string; readonly partSids?: readonly string[] }
-  /** The provider refused the submission permanently. `code` is the provider's own code. */
-  | { readonly kind: 'rejected'; readonly code: string; readonly reason: string }
+  /**
+   * The provider refused the submission permanently. `code` is the provider's own code.
+   *
+   * `addressUnknown`: the recipient's address does not exist (R382).
+   */
+  | {
+      readonly kind: 'rejected';
+      readonly code: string;
+      readonly reason: string;
+      readonly addressUnknown?: true;
+    }
   /**
    * The provider was overloaded, unreachable or did not answer. Retry, but not before `retryAfterMs` if it is given.
    *

@@ -29,10 +29,10 @@ export interface SuppressionStore {
    */
   add(suppression: Suppression): Promise<string | undefined>;
   /**
-   * Stores a suppression that the recipient asked for with a reply (source `stop`), and returns its id. Replaces one of
-   * the scope `marketing` until `liftStop`. Undefined if the scope is `all` already: nothing changes then.
+   * Stores a suppression of the scope `all`, and returns its id. Replaces one of the scope `marketing`, for a STOP until
+   * `liftStop`. Undefined if the scope is `all` already: nothing changes then.
    */
-  stop(suppression: Suppression): Promise<string | undefined>;
+  widen(suppression: Suppression): Promise<string | undefined>;
   find(visibility: Visibility, id: string): Promise<Suppression | undefined>;
   page(
     owner: AccountEnvironment,

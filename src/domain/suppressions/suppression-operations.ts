@@ -24,6 +24,7 @@ import type { SuppressionFilter } from '../ports/suppression-store.ts';
 import { isUuid } from '../uuid.ts';
 import {
   checkAddress,
+  SUPPRESSION_REASON_MAX_LENGTH,
   type SuppressedChannel,
   type Suppression,
   type SuppressionScope,
@@ -32,7 +33,6 @@ import {
 
 const READ = { scopes: ['READ_CONTACTS', 'MANAGE_CONTACTS'], roles: ACCOUNT_ROLES } as const;
 const WRITE = { scopes: ['MANAGE_CONTACTS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
-const REASON_MAX_LENGTH = 200;
 
 export interface ListedSuppressions {
   readonly environment?: Environment | undefined;
@@ -90,8 +90,8 @@ export function suppressionOperations(deps: Dependencies) {
       const { address } = checkAll({
         address: () => checkAddress(input.channel, input.address),
         reason: () => {
-          if ((input.reason?.length ?? 0) <= REASON_MAX_LENGTH) return;
-          const message = `must have at most ${REASON_MAX_LENGTH} characters`;
+          if ((input.reason?.length ?? 0) <= SUPPRESSION_REASON_MAX_LENGTH) return;
+          const message = `must have at most ${SUPPRESSION_REASON_MAX_LENGTH} characters`;
           throw validationError([{ path: 'reason', message }]);
         },
       });

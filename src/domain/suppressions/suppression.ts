@@ -14,10 +14,14 @@ export const SUPPRESSION_SCOPES = ['marketing', 'all'] as const;
 export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number];
 /**
  * Who created a suppression. `api`: an API key. `person`: a person of the account. `stop`: the recipient, with a reply
- * such as STOP. `link`: the recipient, with the link of a message (R441).
+ * such as STOP. `link`: the recipient, with the link of a message (R441). `bounce`: a mail server, which knows no such
+ * address (R382). `import`: a file.
  */
-export const SUPPRESSION_SOURCES = ['api', 'person', 'stop', 'link'] as const;
+export const SUPPRESSION_SOURCES = ['api', 'person', 'stop', 'link', 'bounce', 'import'] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
+
+/** Longest reason, in UTF-16 code units. */
+export const SUPPRESSION_REASON_MAX_LENGTH = 200;
 
 export interface Suppression extends AccountEnvironment {
   readonly id: string;

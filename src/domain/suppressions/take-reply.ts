@@ -55,7 +55,7 @@ async function follow(
     const id =
       word === 'start'
         ? await tx.suppressions.liftStop(owner, channel, address)
-        : await tx.suppressions.stop({
+        : await tx.suppressions.widen({
             ...owner,
             id: deps.ids.uuid(),
             channel,

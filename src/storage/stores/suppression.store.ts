@@ -83,8 +83,8 @@ const ADD = statement(
    WHERE suppressions.source = 'stop' AND suppressions.earlier_source IS NULL AND excluded.scope = 'marketing'
    RETURNING id`,
 );
-const STOP = statement(
-  'suppressions-stop',
+const WIDEN = statement(
+  'suppressions-widen',
   `${INSERT}
    ${ON_CONFLICT} scope = excluded.scope, source = excluded.source, reason = excluded.reason,
      earlier_source = suppressions.source, earlier_reason = suppressions.reason
@@ -145,8 +145,8 @@ export class PgSuppressionStore implements SuppressionStore {
     return row?.id;
   }
 
-  async stop(suppression: Suppression): Promise<string | undefined> {
-    const [row] = await this.#sql.query<{ id: string }>(STOP, valuesOf(suppression));
+  async widen(suppression: Suppression): Promise<string | undefined> {
+    const [row] = await this.#sql.query<{ id: string }>(WIDEN, valuesOf(suppression));
     return row?.id;
   }
 

@@ -193,7 +193,7 @@ function stepAfter(result: SubmitResult): Step {
       return { kind: 'move', move: { ...moveFrom(result), to: 'sent', sids, error: null } };
     }
     case 'rejected':
-      return failure(result, outcome.code, outcome.reason);
+      return failure(result, outcome.code, outcome.reason, outcome.addressUnknown);
     case 'unavailable':
       return retryStep(result, outcome.reason, outcome);
   }
@@ -212,10 +212,13 @@ function retryStep(
   return failure(result, 'expired', `No carrier took it before its deadline. Last answer: ${reason}`);
 }
 
-function failure(result: SubmitResult, code: string, reason: string): Step {
+function failure(result: SubmitResult, code: string, reason: string, addressUnknown?: true): Step {
   const error = { code, message: reason };
   const { possiblySent } = result;
-  return { kind: 'move', move: { ...moveFrom(result), to: 'failed', sids: [], error, possiblySent } };
+  return {
+    kind: 'move',
+    move: { ...moveFrom(result), to: 'failed', sids: [], error, possiblySent, addressUnknown },
+  };
 }
 
 /**

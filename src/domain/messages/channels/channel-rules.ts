@@ -3,6 +3,7 @@ import type { MovedRecipient, RecipientMove } from '../../ports/message-stores.t
 import type { OptOutTokens } from '../../ports/opt-out-tokens.ts';
 import type { Submission } from '../../ports/provider.ts';
 import type { Tx } from '../../ports/stores.ts';
+import type { Ids } from '../../ports/system.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
 import type { Message, OutgoingMessage, OutgoingRecipient, Recipient } from '../message.ts';
 
@@ -49,6 +50,7 @@ export interface ChannelRules {
     tx: Tx,
     messages: ReadonlyMap<string, Message>,
     moved: ReadonlyMap<RecipientMove, MovedRecipient>,
+    system: { readonly ids: Ids; readonly now: Date },
   ): Promise<void>;
   /** Set if the channel has no delivery reports, so that `sent` is final (R14). */
   readonly hasNoReports?: true;

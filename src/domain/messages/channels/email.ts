@@ -1,4 +1,6 @@
 import type { EmailBody, EmailSubmission } from '../../ports/provider.ts';
+import { suppressibleAddress } from '../../suppressions/suppression.ts';
+import { truncate } from '../../text.ts';
 import { emailPayload } from '../email-content.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import { linkWriter } from '../opt-out.ts';
@@ -51,5 +53,37 @@ export const emailRules: ChannelRules = {
     }
     const failure = failureData(move);
     return failure && messageEvent('email.failed', message, moved, at, { ...base, ...failure });
+  },
+
+  /**
+   * Suppresses the addresses that a mail server does not know (R382). Each further mail to them would harm the
+   * reputation of the sender. It is not audited, because the message shows it, and entries would slow down a campaign.
+   */
+  async afterMoves(tx, messages, moved, { ids, now: createdAt }) {
+    const unknown = [...moved]
+      .filter(([{ to, addressUnknown }]) => to === 'failed' && addressUnknown)
+      .flatMap(([{ messageId, error }, { address }]) => {
+        const message = messages.get(messageId);
+        const stored = suppressibleAddress('email', address);
+        if (message?.environment !== 'production' || stored === undefined) return [];
+        const reason = error && truncate(error.message);
+        return [{ accountId: message.accountId, address: stored, reason }];
+      })
+      // In the order of addresses, so that two transactions with the same addresses do not deadlock.
+      .sort((one, two) => (one.address < two.address ? -1 : 1));
+    for (const { accountId, address, reason } of unknown) {
+      const id = await tx.suppressions.widen({
+        id: ids.uuid(),
+        accountId,
+        environment: 'production',
+        channel: 'email',
+        address,
+        scope: 'all',
+        source: 'bounce',
+        reason,
+        createdAt,
+      });
+      if (id !== undefined) tx.announce('suppressions', accountId);
+    }
   },
 };
