@@ -31,6 +31,7 @@ const OWNER_PAGES = [
   '/requests',
   '/usage',
   '/ledger',
+  '/statement',
   '/prices',
   '/account',
   '/members',

@@ -1,4 +1,4 @@
-import { Check, ChevronDown, KeyRound, LogOut } from 'lucide-react';
+import { Check, ChevronDown, Keyboard, KeyRound, LogOut } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import { useLocation } from 'wouter';
 import { formatName } from '../lib/format.ts';
@@ -10,8 +10,8 @@ import './account-menu.css';
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
 
-/** The menu of the signed-in person: theme, password and sign-out. */
-export function AccountMenu() {
+/** The menu of the signed-in person: theme, list of shortcuts, password and sign-out. */
+export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
   const { email, role, account } = useViewer();
   const { theme, choose } = useTheme();
   const [, navigate] = useLocation();
@@ -58,6 +58,10 @@ export function AccountMenu() {
             ))}
           </DropdownMenu.RadioGroup>
           <DropdownMenu.Separator className="menu-line" />
+          <DropdownMenu.Item className="menu-item" onSelect={onShortcuts}>
+            <Keyboard className="icon" aria-hidden="true" />
+            Keyboard shortcuts
+          </DropdownMenu.Item>
           <DropdownMenu.Item className="menu-item" onSelect={() => navigate('/password')}>
             <KeyRound className="icon" aria-hidden="true" />
             Change password

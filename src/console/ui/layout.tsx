@@ -1,8 +1,12 @@
-import { Menu, Search, X } from 'lucide-react';
-import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from 'react';
+import { Menu, PanelLeftClose, PanelLeftOpen, Search, X } from 'lucide-react';
+import { Tooltip } from 'radix-ui';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { brand } from '../lib/brand.ts';
 import { useInEnvironment } from '../lib/environment.ts';
 import { useHold, usePermission, useViewer } from '../lib/session.tsx';
+import { MOD, useShortcuts } from '../lib/shortcuts.ts';
+import { useStored } from '../lib/stored.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Brand } from './brand.tsx';
 import { EnvironmentSwitch, SandboxStrip } from './environment-switch.tsx';
@@ -12,6 +16,11 @@ import { Money } from './values.tsx';
 import './layout.css';
 
 const Palette = lazy(() => import('./palette/palette.tsx'));
+const ShortcutList = lazy(() => import('./shortcut-list.tsx'));
+
+/** Width up to which the menu is a drawer (layout.css). It cannot be collapsed there. */
+const AS_DRAWER = '(max-width: 56rem)';
+const TOOLTIP_DELAY_MS = 200;
 
 /** The frame of every page: the navigation menu, the bar with search and the signed-in person, and the page itself. */
 export function Layout({ items, children }: { items: readonly NavItem[]; children: ReactNode }) {
@@ -21,6 +30,15 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
   const shownPath = useRef(path);
   const { mustChangePassword, account } = useViewer();
   const hold = useHold();
+  const [isCollapsed, setIsCollapsed] = useStored('console-menu-collapsed', (stored) => stored === true);
+  const [showsShortcuts, setShowsShortcuts] = useState(false);
+  const collapse = () => setIsCollapsed(!isCollapsed);
+  useShortcuts({
+    '?': () => setShowsShortcuts(true),
+    '[': () => {
+      if (!matchMedia(AS_DRAWER).matches) collapse();
+    },
+  });
   useEffect(() => {
     if (shownPath.current === path) return;
     shownPath.current = path;
@@ -30,12 +48,12 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
     main.current?.focus();
   }, [path]);
   return (
-    <div className="shell">
+    <div className="shell" data-collapsed={isCollapsed}>
       <a className="skip-link" href="#main">
         Skip to the content
       </a>
       <aside className="side" data-open={isOpen}>
-        <Link href="/" className="brand">
+        <Link href="/" className="brand" title={isCollapsed ? brand.name : undefined}>
           <Brand />
         </Link>
         <nav
@@ -44,8 +62,11 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           aria-label="Pages"
           onKeyDown={({ key }) => key === 'Escape' && setIsOpen(false)}
         >
-          <Navigation items={items} path={path} />
+          <Tooltip.Provider delayDuration={TOOLTIP_DELAY_MS}>
+            <Navigation items={items} path={path} isCollapsed={isCollapsed} />
+          </Tooltip.Provider>
         </nav>
+        <CollapseButton isCollapsed={isCollapsed} onClick={collapse} />
       </aside>
       {isOpen && (
         <button
@@ -80,7 +101,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
                 <Money amount={account.balance} currency={account.currency} />
               </span>
             )}
-            <AccountMenu />
+            <AccountMenu onShortcuts={() => setShowsShortcuts(true)} />
           </div>
         </header>
         <SandboxStrip />
@@ -94,7 +115,32 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           {children}
         </main>
       </div>
+      {showsShortcuts && (
+        <Suspense>
+          <ShortcutList onClose={() => setShowsShortcuts(false)} />
+        </Suspense>
+      )}
     </div>
+  );
+}
+
+function CollapseButton({ isCollapsed, onClick }: { isCollapsed: boolean; onClick: () => void }) {
+  const label = isCollapsed ? 'Expand the menu' : 'Collapse the menu';
+  const Icon = isCollapsed ? PanelLeftOpen : PanelLeftClose;
+  return (
+    <button
+      type="button"
+      className="side-toggle"
+      aria-label={label}
+      aria-keyshortcuts="["
+      title={`${label} ([)`}
+      onClick={onClick}
+    >
+      <Icon className="icon" aria-hidden="true" />
+      <span className="nav-label" aria-hidden="true">
+        Collapse
+      </span>
+    </button>
   );
 }
 
@@ -102,17 +148,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
 function SearchButton({ items }: { items: readonly NavItem[] }) {
   const [isOpen, setIsOpen] = useState(false);
   const maySearch = usePermission('search.find');
-  const onKey = useEffectEvent((event: KeyboardEvent) => {
-    if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return;
-    event.preventDefault();
-    setIsOpen(true);
-  });
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => onKey(event);
-    document.addEventListener('keydown', listen);
-    return () => document.removeEventListener('keydown', listen);
-  }, []);
-  const isMac = navigator.userAgent.includes('Mac');
+  useShortcuts({ 'mod+k': () => setIsOpen(true) });
   return (
     <>
       <button type="button" className="search-button" onClick={() => setIsOpen(true)}>
@@ -121,7 +157,7 @@ function SearchButton({ items }: { items: readonly NavItem[] }) {
           {maySearch ? 'Find a number, id, person or text' : 'Go to a page'}
         </span>
         <span className="keys" aria-hidden="true">
-          {isMac ? '⌘K' : 'Ctrl K'}
+          {MOD === '⌘' ? '⌘K' : 'Ctrl K'}
         </span>
       </button>
       {isOpen && (
@@ -133,24 +169,60 @@ function SearchButton({ items }: { items: readonly NavItem[] }) {
   );
 }
 
-function Navigation({ items, path }: { items: readonly NavItem[]; path: string }) {
-  const inEnvironment = useInEnvironment();
+function Navigation({
+  items,
+  path,
+  isCollapsed,
+}: {
+  items: readonly NavItem[];
+  path: string;
+  isCollapsed: boolean;
+}) {
   const isHere = (item: NavItem) => path === item.path || path.startsWith(`${item.path}/`);
   return [...Map.groupBy(items, ({ group }) => group)].map(([group, members]) => (
     <section key={group} aria-label={group}>
-      <h2>{group}</h2>
+      <h2>
+        <span className="nav-label">{group}</span>
+      </h2>
       <ul>
         {members.map((item) => (
           <li key={item.path}>
-            <Link href={inEnvironment(item.path)} aria-current={isHere(item) ? 'page' : undefined}>
-              <NavIcon path={item.path} />
-              {item.title}
-            </Link>
+            <NavLink item={item} isHere={isHere(item)} isCollapsed={isCollapsed} />
           </li>
         ))}
       </ul>
     </section>
   ));
+}
+
+/** A page in the menu. Collapsed, it is an icon, and its name is in a tooltip. */
+function NavLink({
+  item: { path, title },
+  isHere,
+  isCollapsed,
+}: {
+  item: NavItem;
+  isHere: boolean;
+  isCollapsed: boolean;
+}) {
+  const inEnvironment = useInEnvironment();
+  const link = (
+    <Link href={inEnvironment(path)} aria-current={isHere ? 'page' : undefined}>
+      <NavIcon path={path} />
+      <span className="nav-label">{title}</span>
+    </Link>
+  );
+  if (!isCollapsed) return link;
+  return (
+    <Tooltip.Root>
+      <Tooltip.Trigger asChild>{link}</Tooltip.Trigger>
+      <Tooltip.Portal>
+        <Tooltip.Content className="nav-tooltip" side="right" sideOffset={8}>
+          {title}
+        </Tooltip.Content>
+      </Tooltip.Portal>
+    </Tooltip.Root>
+  );
 }
 
 /** The title of a page, with its action buttons as children. */

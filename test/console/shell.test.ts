@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+const FOCUSED = 'document.activeElement.textContent';
+
+describe('the frame of the console', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  inBrowser('the menu collapses to icons with tooltips, by key and by button, and stays so', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    const menu = page.getByRole('navigation', { name: 'Pages' });
+    const width = async () => (await menu.boundingBox())?.width ?? 0;
+    const label = menu.getByText('Messages', { exact: true });
+    expect(await width()).toBeGreaterThan(200);
+    await page.keyboard.press('[');
+    await page.getByRole('button', { name: 'Expand the menu' }).waitFor();
+    expect(await width()).toBeLessThan(60);
+    expect((await label.boundingBox())?.width).toBe(1);
+    await expectAccessible(page);
+
+    // With the keyboard alone: the tooltip names the focused page, Escape hides it, Enter opens the page.
+    await page.getByRole('heading', { name: 'Messages', exact: true }).waitFor();
+    await menu.getByRole('link', { name: 'Messages' }).focus();
+    const tooltip = page.getByRole('tooltip', { name: 'Messages' });
+    await tooltip.waitFor({ state: 'attached' });
+    await page.keyboard.press('Escape');
+    await tooltip.waitFor({ state: 'detached' });
+    await page.keyboard.press('Tab');
+    await page.getByRole('tooltip', { name: 'Contacts' }).waitFor({ state: 'attached' });
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Contacts', exact: true }).waitFor();
+    await menu.getByRole('link', { name: 'Webhooks' }).hover();
+    await page.getByRole('tooltip', { name: 'Webhooks' }).waitFor({ state: 'attached' });
+    await expectAccessible(page);
+
+    await page.reload();
+    await page.getByRole('button', { name: 'Expand the menu' }).focus();
+    expect(await width()).toBeLessThan(60);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Collapse the menu' }).waitFor();
+    expect(await width()).toBeGreaterThan(200);
+    expect(await page.getByRole('tooltip').count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a letter that somebody types is no shortcut', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    const search = page.getByLabel('Search', { exact: true });
+    await search.focus();
+    await page.keyboard.type('[?');
+    expect(await search.inputValue()).toBe('[?');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await page.getByRole('button', { name: 'Collapse the menu' }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('? lists the shortcuts, and each of them works', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    await page.getByRole('heading', { name: 'Messages' }).waitFor();
+    await page.keyboard.press('?');
+    const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await list.waitFor();
+    expect(
+      (await list.locator('dl > div').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ')),
+    ).toEqual([
+      'Search Ctrl K',
+      'Collapse or expand the menu [',
+      'Show this list ?',
+      'Close a dialog, a menu or the drawer of a message Esc',
+    ]);
+    await expectAccessible(page);
+    // Behind an open dialog, the menu stays as it is.
+    await page.keyboard.press('[');
+    await page.keyboard.press('Escape');
+    await list.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Collapse the menu' }).waitFor();
+    await page.keyboard.press('Control+k');
+    const palette = page.getByRole('dialog', { name: 'Search' });
+    await palette.waitFor();
+    await page.keyboard.press('Escape');
+    await palette.waitFor({ state: 'detached' });
+
+    // The menu of the account leads to the list too, and the focus does not get lost.
+    await page.getByRole('button', { name: new RegExp(account.email) }).click();
+    await page.getByRole('menuitem', { name: 'Keyboard shortcuts' }).click();
+    await list.waitFor();
+    await list.getByRole('button', { name: 'Close' }).click();
+    await list.waitFor({ state: 'detached' });
+    await eventually(async () => String(await page.evaluate(FOCUSED)) !== '');
+    expect(await page.evaluate('document.activeElement !== document.body')).toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('on a phone the menu is a drawer, whatever is remembered', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    await page.getByRole('heading', { name: 'Messages' }).waitFor();
+    await page.keyboard.press('[');
+    await page.getByRole('button', { name: 'Expand the menu' }).waitFor();
+    await page.setViewportSize({ width: 360, height: 800 });
+    await page.getByRole('button', { name: 'Menu', exact: true }).click();
+    const label = page.getByRole('navigation', { name: 'Pages' }).getByText('Messages', { exact: true });
+    expect((await label.boundingBox())?.width).toBeGreaterThan(40);
+    expect(await page.getByRole('button', { name: 'Expand the menu' }).count()).toBe(0);
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+});
