@@ -23,8 +23,8 @@ import { Ledger, LedgerMoved, type LedgerQuery } from './ledger.generated.ts';
 const SLICE_MAX = 100;
 const LIVE = [Ledger];
 /** The periods that have a button. Others are typed. */
-const OFFERED: readonly string[] = ['today', 'month', 'last-month', '30d'];
-const PERIODS = PRESETS.filter(({ value }) => OFFERED.includes(value));
+const OFFERED = ['today', 'month', 'last-month', '30d'];
+const PERIODS = OFFERED.flatMap((offered) => PRESETS.filter(({ value }) => value === offered));
 
 type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
 

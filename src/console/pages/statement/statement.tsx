@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { brand } from '../../lib/brand.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { useFilter } from '../../ui/filters.tsx';
@@ -52,6 +53,7 @@ function Sheet({ of }: { of: Shown }) {
     <article className="card stack statement">
       <KeyValues
         items={[
+          ['From', brand.name],
           ['Account', of.account.name],
           ...(of.account.name === of.account.email ? [] : [['Email', of.account.email] as const]),
           ['Period', `${dayOf(new Date(of.from))} to ${dayOf(last)} (UTC)`],
@@ -64,35 +66,31 @@ function Sheet({ of }: { of: Shown }) {
           operator.
         </Notice>
       )}
-      <div className="table-frame">
-        <table className="table">
-          <caption>Opening balance and sums give the closing balance</caption>
-          <thead>
-            <tr>
-              <th scope="col">What</th>
-              <th scope="col">Number</th>
-              <th scope="col" className="is-number">
-                Amount
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            <Line name="Opening balance" amount={of.opening} isBalance />
-            <Line name="Top-ups" note={counted(of.topUpCount, 'top-up')} amount={of.topUps} />
-            {of.charges.map(({ channel, messages, amount }) => (
-              <Line
-                key={channel}
-                name={CHANNEL_NAMES[channel]}
-                note={counted(messages, 'message')}
-                amount={amount}
-                isCharge
-              />
-            ))}
-            <Line name="Refunds" note={counted(of.refundCount, 'recipient')} amount={of.refunds} />
-            <Line name="Closing balance" amount={of.closing} isBalance />
-          </tbody>
-        </table>
-      </div>
+      <table className="statement-lines">
+        <caption>Opening balance and sums give the closing balance</caption>
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col">Number</th>
+            <th scope="col">Amount</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Line name="Opening balance" amount={of.opening} isBalance />
+          <Line name="Top-ups" note={counted(of.topUpCount, 'top-up')} amount={of.topUps} />
+          {of.charges.map(({ channel, messages, amount }) => (
+            <Line
+              key={channel}
+              name={CHANNEL_NAMES[channel]}
+              note={counted(messages, 'message')}
+              amount={amount}
+              isCharge
+            />
+          ))}
+          <Line name="Refunds" note={counted(of.refundCount, 'recipient')} amount={of.refunds} />
+          <Line name="Closing balance" amount={of.closing} isBalance />
+        </tbody>
+      </table>
     </article>
   );
 }
@@ -113,8 +111,8 @@ function Line({
   return (
     <tr className={isBalance ? 'statement-balance' : undefined}>
       <th scope="row">{name}</th>
-      <td data-label="Number">{note ?? ''}</td>
-      <td data-label="Amount" className="is-number">
+      <td>{note ?? ''}</td>
+      <td>
         <Amount of={amount} isCharge={isCharge} />
       </td>
     </tr>
