@@ -40,7 +40,7 @@ export class RecipientType {
 
   @Field(() => String, {
     nullable: true,
-    description: 'The carrier or provider that accepted or refused it. Null until one answers.',
+    description: 'The carrier or provider that accepted or rejected it. Null until one answers.',
   })
   provider!: string | null;
 

@@ -35,7 +35,7 @@ describe('the console when the session has used up its requests', () => {
     expect(spent).toBeGreaterThan(FEW / 2);
     await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
     const banner = page.getByText(
-      /takes no more requests of this session for now\. More than 60 requests in 60 s/,
+      /This session has used up its requests for now\. More than 60 requests in 60 s/,
     );
     await banner.waitFor();
     await page.getByRole('heading', { name: 'This could not be loaded' }).waitFor();

@@ -46,7 +46,7 @@ describe('what people come to the console for', () => {
       if (spelling === SPELLINGS[0]) await expectAccessible(page);
       await result.click(); // 2
       const reason = page.getByRole('region', { name: 'Why it is so' });
-      await reason.getByText('The carrier refused it, so it was refunded.').waitFor();
+      await reason.getByText('The carrier rejected it, so it was refunded.').waitFor();
       await reason.getByText('Check the address and the sender against the reason.').waitFor();
       await page.goBack();
       await page.getByRole('heading', { name: 'Contacts', exact: true }).waitFor();

@@ -57,7 +57,7 @@ describe('looking up a message (R20)', () => {
       return body.status === 'delivered' && body;
     });
     const notes = found.timeline.filter((entry: { detail?: string }) =>
-      entry.detail?.startsWith('Not taken yet'),
+      entry.detail?.startsWith('Unavailable: '),
     );
     expect(notes).toHaveLength(2);
   });

@@ -231,7 +231,7 @@ describe('push through the simulator (R24)', () => {
     expect(hook.body).toMatchObject({ event: 'push.sent', data: { devicesReached: 2 } });
     const { timeline } = await settled(sent.body.id);
     const retries = timeline.filter((entry: { detail?: string }) =>
-      entry.detail?.startsWith('Not taken yet'),
+      entry.detail?.startsWith('Unavailable: '),
     );
     expect(retries).toHaveLength(2);
   });

@@ -227,8 +227,8 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
         eventually(async () => {
           const { timeline } = await get(id, other, owner.key);
           return (
-            timeline.filter((entry: { detail?: string }) => entry.detail?.startsWith('Not taken')).length >=
-            times
+            timeline.filter((entry: { detail?: string }) => entry.detail?.startsWith('Unavailable: '))
+              .length >= times
           );
         });
       const { body: refused } = await send({}, owner.key, other);

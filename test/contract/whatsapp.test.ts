@@ -578,7 +578,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     });
     const found = await becomes(sent.body.id, 'sent');
     const notes = found.timeline.filter((entry: { detail?: string }) =>
-      entry.detail?.startsWith('Not taken yet'),
+      entry.detail?.startsWith('Unavailable: '),
     );
     expect(notes).toHaveLength(3);
     expect(gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'))?.state).toBe('up');

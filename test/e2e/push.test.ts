@@ -106,7 +106,7 @@ describe('one push message to Android, iOS and a browser, over real protocols (R
     await receiver.waitFor((hook) => hook.body.messageId === sent.body.id);
     const found = await gateway.call('GET', `/developers/messages/${sent.body.id}`, { key: account.key });
     const note = found.body.timeline.find((entry: { detail?: string }) =>
-      entry.detail?.includes('Not taken yet'),
+      entry.detail?.includes('Unavailable: '),
     );
     const [, next = ''] = /Next try at (\S+)\.$/.exec(note.detail) ?? [];
     expect(Date.parse(next) - Date.parse(note.at)).toBe(2_000);

@@ -112,14 +112,14 @@ const CASES: readonly Case[] = [
   ],
   [
     'expired',
-    { recipient: failed('expired', 'No carrier took it before its deadline. Last answer: throttled') },
+    { recipient: failed('expired', 'No carrier accepted it before its deadline. Last answer: throttled') },
     { says: 'Last answer: throttled.', actions: ['ask_operator', 'send_again'], isSentAgain: true },
   ],
   [
     'rejected',
     { recipient: failed('ESME_RINVDSTADR', 'Invalid destination') },
     {
-      says: 'The carrier refused it, so it was refunded. The reason: Invalid destination.',
+      says: 'The carrier rejected it, so it was refunded. The reason: Invalid destination.',
       actions: ['check_recipient', 'send_again'],
       isSentAgain: true,
     },
@@ -190,12 +190,12 @@ describe('the explanation of a message (R274)', () => {
       ['awaiting_report', 1],
       ['undeliverable', 1],
     ]);
-    expect(explained.summary).toMatch(/^2 of 4 recipients: The carrier refused it.* 1 of 4 recipients: /);
+    expect(explained.summary).toMatch(/^2 of 4 recipients: The carrier rejected it.* 1 of 4 recipients: /);
     expect(explained.actions.map(({ action }) => action)).toEqual(['check_recipient', 'send_again', 'wait']);
   });
 
   it('shows attempts, answers, reports and webhook deliveries by time', () => {
-    const detail = 'Not taken yet: throttled. Next try at 2026-03-01T11:51:30.000Z.';
+    const detail = 'Unavailable: throttled. Next try at 2026-03-01T11:51:30.000Z.';
     const about = known(
       { recipient: { ...accepted, ...failed('UNDELIV', 'Absent') } },
       {

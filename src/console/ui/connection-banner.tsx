@@ -15,8 +15,7 @@ export function ConnectionBanner() {
       )}
       {whyRefused !== undefined && (
         <Notice tone="warn">
-          The gateway takes no more requests of this session for now. {whyRefused} This page then goes on by
-          itself.
+          This session has used up its requests for now. {whyRefused} This page then goes on by itself.
         </Notice>
       )}
     </div>

@@ -177,7 +177,7 @@ function textOf(cause: MessageCause, message: Message, [first]: readonly Recipie
     case 'queued':
       return `It waits for its turn. No ${provider} was asked yet.`;
     case 'retrying':
-      return `No ${provider} has taken it yet. It is tried again until ${message.expiresAt.toISOString()}, and is refunded if it fails.`;
+      return `No ${provider} has accepted it yet. It is tried again until ${message.expiresAt.toISOString()}, and is refunded if it fails.`;
     case 'awaiting_report':
       return `The ${provider} accepted it. No delivery report has come yet; reports are waited for ${REPORT_DEADLINE_MS / HOUR_MS} hours.`;
     case 'delivery_unconfirmed':
@@ -187,9 +187,9 @@ function textOf(cause: MessageCause, message: Message, [first]: readonly Recipie
     case 'canceled':
       return 'It was canceled before it left, and refunded.';
     case 'expired':
-      return `No ${provider} took it before its deadline, so it failed and was refunded.${reason}`;
+      return `No ${provider} accepted it before its deadline, so it failed and was refunded.${reason}`;
     case 'rejected':
-      return `The ${provider} refused it, so it was refunded.${reason}`;
+      return `The ${provider} rejected it, so it was refunded.${reason}`;
     case 'recipient_gone':
       return 'The device was removed before the message could leave, so it was refunded.';
     case 'undeliverable':
@@ -242,7 +242,7 @@ function adviceFor(
     case 'canceled':
       return [SEND_AGAIN];
     case 'expired':
-      return [operator(`Ask the operator why no ${provider} took it.`), SEND_AGAIN];
+      return [operator(`Ask the operator why no ${provider} accepted it.`), SEND_AGAIN];
     case 'rejected':
       return [check('Check the address and the sender against the reason.'), SEND_AGAIN];
     case 'recipient_gone':

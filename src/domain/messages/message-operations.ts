@@ -154,7 +154,7 @@ function notCancelable({ status }: Message): DomainError {
   return new DomainError(
     'message_not_cancelable',
     status === 'pending'
-      ? 'The message is being handed over to its carrier and cannot be canceled any more.'
+      ? 'The message is being submitted to its carrier and cannot be canceled any more.'
       : `The message is ${status} already and cannot be canceled.`,
     { status },
   );

@@ -31,7 +31,7 @@ const whatsapp = {
   message: 'order_shipped',
   sid: 'wamid.HBgMMjU2NzAwMTIzNDU2',
 };
-const failure = { error: 'Not taken', errorCode: 'rejected', stage: 'submission', permanent: true };
+const failure = { error: 'Rejected', errorCode: 'rejected', stage: 'submission', permanent: true };
 
 const DOCUMENTATION: Readonly<Record<EventType, EventDocumentation>> = {
   'sms.sent': {
@@ -42,7 +42,7 @@ const DOCUMENTATION: Readonly<Record<EventType, EventDocumentation>> = {
   'sms.failed': {
     channel: 'sms',
     description: 'An SMS could not be sent, or the carrier reported that it could not be delivered.',
-    data: { ...sms, ...failure, error: 'The carrier refused the number', errorCode: 'invalid_number' },
+    data: { ...sms, ...failure, error: 'The carrier rejected the number', errorCode: 'invalid_number' },
   },
   'email.sent': {
     channel: 'email',

@@ -106,7 +106,7 @@ export class ExpireMessages {
           at: now,
           provider: null,
           sids: [],
-          error: { code: 'expired', message: 'No carrier took it before its deadline.' },
+          error: { code: 'expired', message: 'No carrier accepted it before its deadline.' },
           // The last attempt may have sent the message. If it had certainly sent nothing, the recipient would not be
           // claimed.
           possiblySent: recipient.attempts > 0 && recipient.isClaimed,

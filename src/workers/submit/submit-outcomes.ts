@@ -209,7 +209,7 @@ function retryStep(
   const delayMs = Math.max(retryAfterMs, retryDelayMs(message.channel, attempt, !definitelyNotSent));
   const next = new Date(at.getTime() + delayMs);
   if (next < message.expiresAt) return { kind: 'retry', result, reason, at: next };
-  return failure(result, 'expired', `No carrier took it before its deadline. Last answer: ${reason}`);
+  return failure(result, 'expired', `No carrier accepted it before its deadline. Last answer: ${reason}`);
 }
 
 function failure(result: SubmitResult, code: string, reason: string, addressUnknown?: true): Step {
@@ -264,7 +264,7 @@ function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): Timeli
   const messageId = retry.result.message.id;
   const message = messages.get(messageId);
   if (!message) return [];
-  const detail = `Not taken yet: ${retry.reason}. Next try at ${retry.at.toISOString()}.`;
+  const detail = `Unavailable: ${retry.reason}. Next try at ${retry.at.toISOString()}.`;
   return [{ accountId: message.accountId, messageId, position, at, status: 'pending', detail }];
 }
 

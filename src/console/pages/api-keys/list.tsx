@@ -73,7 +73,7 @@ export default function ApiKeysPage() {
             </EmptyState>
           ) : (
             <DataTable
-              caption="The newest first; revoked and expired ones too. A rotated key stands below the one that replaced it"
+              caption="The newest first; revoked and expired ones too. A rotated key is listed below its replacement"
               columns={COLUMNS}
               rows={groupedKeys(apiKeys)}
               keyOf={({ keyId }) => keyId}

@@ -29,7 +29,7 @@ export function ReceiveStep({
       isDone={isReceived}
       commands={
         id === undefined ? (
-          <p className="quiet">The commands stand here once a webhook is registered.</p>
+          <p className="quiet">The commands appear here once a webhook is registered.</p>
         ) : (
           <>
             <CodeBlock

@@ -52,7 +52,7 @@ export function WebhookStep({
       )}
       {webhook ? (
         <p>
-          <Link href={`/webhooks/${webhook.id}`}>{webhook.url}</Link> is told of {webhook.events.join(', ')}.
+          <Link href={`/webhooks/${webhook.id}`}>{webhook.url}</Link> receives {webhook.events.join(', ')}.
         </p>
       ) : (
         <Form label="Register a webhook" error={register.error} onSubmit={() => register.mutate({ input })}>

@@ -114,7 +114,7 @@ export default function LedgerPage() {
             keyOf={({ seq }) => String(seq)}
             empty={
               <EmptyState title="Nothing has moved the balance yet">
-                <p>Top-ups, charges for messages and refunds stand here.</p>
+                <p>Top-ups, charges for messages and refunds appear here.</p>
               </EmptyState>
             }
           />

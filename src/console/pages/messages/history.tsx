@@ -57,7 +57,7 @@ export function Events({ id }: { id: string }) {
       <Loaded query={query}>
         {({ message: { events } }) =>
           events.length === 0 ? (
-            <p className="quiet">None yet. Webhooks are told of events as the message moves on.</p>
+            <p className="quiet">None yet. Webhooks receive events as the message progresses.</p>
           ) : (
             <LocalPages
               label="Events"
@@ -66,7 +66,7 @@ export function Events({ id }: { id: string }) {
             >
               {(page) => (
                 <DataTable
-                  caption="What webhooks that listen are told, in order"
+                  caption="Events for subscribed webhooks, in order"
                   rows={page}
                   keyOf={({ index }) => String(index)}
                   columns={[

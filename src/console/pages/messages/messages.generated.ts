@@ -66,7 +66,7 @@ export type MessageCause =
   | 'DELIVERED'
   /** The provider accepted it; no delivery report came within 72 hours. */
   | 'DELIVERY_UNCONFIRMED'
-  /** No provider took it before its deadline. */
+  /** No provider accepted it before its deadline. */
   | 'EXPIRED'
   /** It failed, but an earlier attempt got no answer and may have arrived. */
   | 'POSSIBLY_SENT'
@@ -74,9 +74,9 @@ export type MessageCause =
   | 'QUEUED'
   /** The device was removed before the message could leave. */
   | 'RECIPIENT_GONE'
-  /** The provider refused it. */
+  /** The provider rejected it. */
   | 'REJECTED'
-  /** Attempts found no provider that took it; it is tried again. */
+  /** Attempts found no provider that accepted it; it is tried again. */
   | 'RETRYING'
   /** A sandbox message is checked and recorded, and never sent. */
   | 'SANDBOX'

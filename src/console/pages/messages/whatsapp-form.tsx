@@ -73,7 +73,7 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
             ? 'One phone number.'
             : number
               ? `Understood as ${number}.`
-              : 'This is no number yet.'
+              : 'This number is not valid yet.'
         }
       />
       <Select

@@ -38,7 +38,7 @@ export default function PlansPage() {
           <div className="columns">
             {plans.length === 0 ? (
               <EmptyState title="No plans yet">
-                <p>Without one the limits of the platform hold for every key.</p>
+                <p>Without a plan, the default limits apply to every key.</p>
               </EmptyState>
             ) : (
               <DataTable

@@ -28,7 +28,7 @@ import {
 const ANY = { value: '', label: 'Any' };
 const OUTCOMES: Readonly<Record<StatusClass, string>> = {
   SUCCESS: 'Succeeded',
-  CLIENT_ERROR: 'Refused (4xx)',
+  CLIENT_ERROR: 'Rejected (4xx)',
   SERVER_ERROR: 'Failed here (5xx)',
 };
 const ENVIRONMENTS = { PRODUCTION: 'Production', SANDBOX: 'Sandbox' } as const;

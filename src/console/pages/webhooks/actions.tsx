@@ -24,7 +24,7 @@ export function PauseButton({ of: webhook }: { of: WebhookRowFragment }) {
       consequence={
         <>
           Nothing is posted to it until you resume it, and {deliveriesText(webhook.stats.pending)} still
-          pending will fail. Events are recorded meanwhile: after resuming, retry what it missed.
+          pending will fail. Events are recorded meanwhile: after resuming, retry the missed events.
         </>
       }
       confirmLabel="Pause it"
@@ -40,7 +40,7 @@ export function ResumeButton({ of: webhook }: { of: WebhookRowFragment }) {
   const toast = useToast();
   const update = useApiMutation(UpdateWebhook, {
     refetches: SHOWN,
-    onDone: () => toast({ text: 'Resumed. It is told of what happens from now on; retry what it missed.' }),
+    onDone: () => toast({ text: 'Resumed. It receives events from now on; retry the missed ones.' }),
   });
   return (
     <Button

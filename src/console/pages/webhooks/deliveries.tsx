@@ -72,7 +72,7 @@ export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
               hrefOf={({ id }) => `/webhooks/deliveries/${id}`}
               empty={
                 <EmptyState title="No deliveries yet">
-                  <p>Send a test event, or a message whose events it is told of.</p>
+                  <p>Send a test event, or a message whose events it receives.</p>
                 </EmptyState>
               }
               selection={

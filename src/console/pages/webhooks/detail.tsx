@@ -54,7 +54,8 @@ function Detail({ of: webhook }: { of: WebhookRowFragment }) {
       )}
       {status === 'PAUSED' && (
         <Notice tone="warn">
-          It is paused: nothing is posted. Events are recorded meanwhile; resume it and retry what it missed.
+          It is paused: nothing is posted. Events are recorded meanwhile; resume it and retry the missed
+          events.
         </Notice>
       )}
       <Tabs

@@ -35,14 +35,14 @@ export function RecoverForm({ of: webhook }: { of: WebhookRowFragment }) {
   const queued = recover.data?.redeliverFailed.queued;
   return (
     <section className="card stack" aria-labelledby="recover">
-      <h2 id="recover">Retry what it missed</h2>
+      <h2 id="recover">Retry missed events</h2>
       <p>
         Deliveries that failed, and events recorded while it was paused, are queued again. They keep their
         ids, so a receiver knows what it has already seen.
       </p>
       {webhook.isActive ? (
         <Form
-          label="Retry what it missed"
+          label="Retry missed events"
           error={fault ?? recover.error}
           onSubmit={(values) => submit(timeOf(values, 'since'))}
         >

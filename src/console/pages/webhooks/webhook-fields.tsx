@@ -44,7 +44,7 @@ export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; even
       <CheckboxGroup
         name="events"
         label="Events"
-        hint="What it is told of."
+        hint="The events that it receives."
         options={eventTypes.map(({ event, description }) => ({
           value: event,
           label: event,
