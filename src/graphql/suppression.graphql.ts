@@ -1,10 +1,11 @@
-import { Args, Ctx, ID, InputType, ObjectType, Resolver } from 'type-graphql';
+import { Args, Ctx, ID, InputType, Int, ObjectType, Resolver } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type {
   SuppressedChannel,
   SuppressionScope,
   SuppressionSource,
 } from '../domain/suppressions/suppression.ts';
+import { SUPPRESSION_FILE_MAX_ROWS } from '../domain/suppressions/suppression-file.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import {
@@ -66,6 +67,33 @@ class SuppressInput {
   environment?: Environment | null;
 }
 
+@ObjectType('SuppressionImport', {
+  description: 'What an import of suppressions changed.',
+  simpleResolvers: true,
+})
+class SuppressionImportType {
+  @Field(() => Int, { description: 'Rows of the file.' })
+  rows!: number;
+
+  @Field(() => Int, { description: 'Addresses that are suppressed now, or more widely than before.' })
+  changed!: number;
+
+  @Field(() => Int, { description: 'Addresses that were suppressed at least as widely before.' })
+  unchanged!: number;
+}
+
+@ObjectType('SuppressionExport', {
+  description: 'A part of an export of suppressions. The parts one after the other are the file.',
+  simpleResolvers: true,
+})
+class SuppressionExportType {
+  @Field(() => String, { description: 'Lines of the file. Only the first part names the columns.' })
+  csv!: string;
+
+  @Field(() => String, { nullable: true, description: 'Where the next part begins. Null in the last part.' })
+  nextAfter!: string | null;
+}
+
 const SuppressionConnection = connectionOf('Suppression', () => SuppressionType);
 
 /** Addresses that must be left alone (R377). */
@@ -100,6 +128,43 @@ export class SuppressionResolver {
   ) {
     const { reason, environment } = given(input);
     return run(operations.suppressions.add, { ...input, reason, environment });
+  }
+
+  @Mutation(() => SuppressionImportType, {
+    description: `Suppresses the addresses in a CSV file with the columns channel, address, scope and reason: all rows or none. At most ${SUPPRESSION_FILE_MAX_ROWS} rows.`,
+    canDryRun: true,
+    errors: [],
+  })
+  importSuppressions(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('csv', () => String, { description: 'Text of the file. The first line names the columns.' })
+    csv: string,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'Environment. Default: PRODUCTION.',
+    })
+    environment?: Environment | null,
+  ) {
+    return run(operations.suppressions.importFile, { csv, environment: environment ?? undefined });
+  }
+
+  @Mutation(() => SuppressionExportType, {
+    description:
+      'Returns a part of all suppressions as CSV, newest first. The first part is recorded in the audit log.',
+    errors: ['step_up_required'],
+  })
+  exportSuppressions(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('after', () => String, { nullable: true, description: 'The `nextAfter` of the part before.' })
+    after?: string | null,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'Environment. Default: PRODUCTION.',
+    })
+    environment?: Environment | null,
+  ) {
+    const input = { after: after ?? undefined, environment: environment ?? undefined };
+    return run(operations.suppressions.exportFile, input);
   }
 
   @Mutation(() => Boolean, {

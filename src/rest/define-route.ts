@@ -59,6 +59,10 @@ export interface RouteDefinition<
   /** Schema of the body. Undefined for routes that read no body. */
   readonly body?: Body;
   readonly maxBodyBytes?: number;
+  /** True if the body may also be `text/csv`. The text is then the member `csv` of the body. */
+  readonly takesCsv?: true;
+  /** Set if the route answers `text/csv` unless the client accepts only JSON. Returns the text from the JSON answer. */
+  readonly csvOf?: (body: z.input<Response>) => string;
   /** Schema of the answer. The OpenAPI document shows it, and tests check answers against it. */
   readonly response: Response;
   readonly successStatus?: 200 | 201;

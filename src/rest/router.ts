@@ -22,14 +22,14 @@ import type { Route, RouteAnswer } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
 import type { RouteCallContext } from './mcp/call-route.ts';
 import { Admission, type Seen } from './middleware/admission.ts';
-import { bufferedBody, parseJsonBody, readBody } from './middleware/body.ts';
+import { bufferedBody, csvBody, parseJsonBody, readBody } from './middleware/body.ts';
 import { ExactRoutes } from './middleware/exact-routes.ts';
 import { LoadShedder } from './middleware/load-shedder.ts';
 import { answerMalformed, statusOfParserError } from './middleware/malformed-request.ts';
 import { parse } from './middleware/parse.ts';
 import { replayIfRefused } from './middleware/replay-if-refused.ts';
 import { findTextFault, headerOf, requestIdOf } from './middleware/request.ts';
-import { type AnswerHeaders, sendJson } from './middleware/send-json.ts';
+import { type AnswerHeaders, sendJson, sendText } from './middleware/send-json.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { routes } from './routes/all.ts';
 
@@ -308,22 +308,22 @@ async function answer(
       operations,
       params: route.params && parse(route.params, request.params),
       query: route.query && parse(route.query, request.query),
-      body: route.body && raw && parseBody(route.body, request, raw),
+      body: route.body && raw && parseBody(route, route.body, request, raw),
       idempotencyKey,
     });
   } catch (error) {
     const sources = { header: idempotencyKey, rawBody: raw };
     result = await replayIfRefused(route, { caller, operations }, sources, error);
   }
+  const status = result.status ?? route.successStatus ?? 200;
+  const sent = result.headers ? { ...headers, ...result.headers } : headers;
+  if (route.csvOf && 'body' in result && !acceptsOnlyJson(request)) {
+    sendText(request, response, status, route.csvOf(result.body), sent, 'text/csv; charset=utf-8');
+    return;
+  }
   const json = 'json' in result ? result.json : JSON.stringify(result.body);
   exchange.json = json;
-  sendJson(
-    request,
-    response,
-    result.status ?? route.successStatus ?? 200,
-    json,
-    result.headers ? { ...headers, ...result.headers } : headers,
-  );
+  sendJson(request, response, status, json, sent);
 }
 
 /**
@@ -417,8 +417,16 @@ function refuseAddress(request: Request): never {
   throw notFound(`${request.method} ${path}`);
 }
 
+/** True if `Accept` names JSON and not CSV. The SDKs do so. */
+function acceptsOnlyJson(request: Request): boolean {
+  const accept = headerOf(request, 'accept') ?? '';
+  return /application\/json/i.test(accept) && !/text\/csv/i.test(accept);
+}
+
 /** Parses the body. If the body is empty and the route's body is optional, the route gets `undefined` (R5). */
-function parseBody(schema: z.ZodType, request: Request, raw: Buffer): unknown {
+function parseBody(route: Route, schema: z.ZodType, request: Request, raw: Buffer): unknown {
+  const csv = route.takesCsv && csvBody(request, raw);
+  if (csv !== undefined) return parse(schema, { csv });
   if (raw.length === 0 && schema.safeParse(undefined).success) return parse(schema, undefined);
   return parse(schema, parseJsonBody(request, raw));
 }

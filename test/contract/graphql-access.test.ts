@@ -128,6 +128,14 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'suppression.add',
     document: 'mutation { suppress(input: { channel: SMS, address: "x", scope: ALL }) { id } }',
   },
+  importSuppressions: {
+    by: 'suppression.import',
+    document: 'mutation { importSuppressions(csv: "x") { rows } }',
+  },
+  exportSuppressions: {
+    by: 'suppression.export',
+    document: 'mutation { exportSuppressions(after: "x") { csv } }',
+  },
   removeSuppression: {
     by: 'suppression.remove',
     document: `mutation { removeSuppression(id: "${NOBODY}") }`,

@@ -78,7 +78,11 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     // Examples have an endpoint with a public host name. Replace it by the test's receiver.
     const body = JSON.stringify(example.body)?.replaceAll(/https:\/\/example\.com[^"]*/g, receiver.url);
     const method = route.method.toUpperCase();
-    const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };
+    // The examples show the JSON form of routes that also have another one.
+    const headers: Record<string, string> = {
+      Accept: 'application/json',
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    };
     return gateway.call(method, path + query, {
       key: account.key,
       headers,

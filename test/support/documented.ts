@@ -76,8 +76,12 @@ export function createDocumentCheck(openApi: object): DocumentCheck {
         .filter(([name, header]) => (header.$ref ? document.components.headers[name] : header)?.required)
         .map(([name]) => name)
         .filter((name) => !headers.has(name));
-      const schema = { $ref: `document#/${pointer}/content/application~1json/schema` };
-      return [...missing.map((name) => `there is no ${name} header`), ...faultsOfBody(pointer, schema, body)];
+      const media = headers.get('content-type')?.startsWith('text/csv') ? 'text~1csv' : 'application~1json';
+      const schema = { $ref: `document#/${pointer}/content/${media}/schema` };
+      return [
+        ...missing.map((name) => `there is no ${name} header`),
+        ...faultsOfBody(`${pointer} ${media}`, schema, body),
+      ];
     },
   };
 }

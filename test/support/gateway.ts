@@ -15,6 +15,8 @@ import { TEST_VAPID } from './vapid.ts';
 const TEST_CALLER: SystemCaller = { kind: 'system', name: 'test' };
 const TEST_MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 
+const isCsv = (response: Response) => response.headers.get('content-type')?.startsWith('text/csv') === true;
+
 /** Hashes the passwords of all test gateways, at the least cost. Each test account has one. */
 export const testPasswords = createPasswordHasher({ memory: 8, passes: 1 });
 
@@ -144,7 +146,7 @@ export async function startTestGateway(
       const answer = {
         status: response.status,
         headers: response.headers,
-        body: text ? JSON.parse(text) : undefined,
+        body: isCsv(response) ? text : text ? JSON.parse(text) : undefined,
         text,
       };
       documentCheck ??= createDocumentCheck(openApiDocument(parts.operations));

@@ -44,7 +44,7 @@ export function rawRequest(
             status: response.statusCode ?? 0,
             headers: response.headers,
             text,
-            body: text && JSON.parse(text),
+            body: response.headers['content-type']?.startsWith('text/csv') ? text : text && JSON.parse(text),
           });
           // The server has stopped reading the upload.
           request.destroy();

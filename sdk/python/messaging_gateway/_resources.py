@@ -669,6 +669,39 @@ class SuppressionsResource:
         }
         return self._transport.call(operation, body=given)
 
+    def import_csv(self, *, csv: str) -> types.SuppressionImport:
+        """Suppress the addresses in a CSV file; all rows or none.
+
+        Scope: "MANAGE_CONTACTS" or "FULL_ACCESS".
+
+        csv: The columns "channel", "address", "scope" and, if you like, "reason", named by the first line. At most 10000 rows. As "text/csv", the body is this text.
+        """
+        operation = Operation("POST", "/developers/suppressions/import", "always")
+        given = {
+            "csv": csv,
+        }
+        return self._transport.call(operation, body=given)
+
+    def export_csv(
+        self,
+        *,
+        after: Union[str, Absent] = ABSENT,
+        environment: Union[str, Absent] = ABSENT,
+    ) -> types.SuppressionExport:
+        """All suppressed addresses as CSV, in parts, the newest first.
+
+        Scope: "READ_CONTACTS" or "MANAGE_CONTACTS" or "FULL_ACCESS".
+
+        after: The "nextAfter" of the part before. The header "Link" has the whole path of the next part.
+        environment: The environment to list. Default: the key's own. A sandbox key finds nothing in production.
+        """
+        operation = Operation("GET", "/developers/suppressions/export", "always")
+        given = {
+            "after": after,
+            "environment": environment,
+        }
+        return self._transport.call(operation, query=given)
+
     def remove(self, id: str) -> types.Deleted:
         """Remove a suppression; the address gets messages again.
 

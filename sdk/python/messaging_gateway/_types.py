@@ -676,6 +676,42 @@ SuppressionAnswer = TypedDict(
     total=False,
 )
 
+SuppressionExport = TypedDict(
+    "SuppressionExport",
+    {
+        "csv": "str",
+        "nextAfter": "Optional[str]",
+    },
+    total=False,
+)
+
+SuppressionExportQuery = TypedDict(
+    "SuppressionExportQuery",
+    {
+        "after": "str",
+        "environment": "str",
+    },
+    total=False,
+)
+
+SuppressionFile = TypedDict(
+    "SuppressionFile",
+    {
+        "csv": "str",
+    },
+    total=False,
+)
+
+SuppressionImport = TypedDict(
+    "SuppressionImport",
+    {
+        "rows": "int",
+        "changed": "int",
+        "unchanged": "int",
+    },
+    total=False,
+)
+
 SuppressionQuery = TypedDict(
     "SuppressionQuery",
     {

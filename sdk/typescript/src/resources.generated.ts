@@ -50,6 +50,10 @@ import type {
   SmsToSend,
   Suppression,
   SuppressionAnswer,
+  SuppressionExport,
+  SuppressionExportQuery,
+  SuppressionFile,
+  SuppressionImport,
   SuppressionQuery,
   WebPushKey,
   Webhook,
@@ -405,6 +409,24 @@ export class SuppressionsResource {
    */
   add(body: AddressToSuppress, options?: CallOptions): Promise<SuppressionAnswer> {
     return this.#transport.call<SuppressionAnswer>({ method: 'POST', path: '/developers/suppressions', repeat: 'always' }, { body }, options);
+  }
+
+  /**
+   * Suppress the addresses in a CSV file; all rows or none.
+   *
+   * Scope: `MANAGE_CONTACTS` or `FULL_ACCESS`.
+   */
+  importCsv(body: SuppressionFile, options?: CallOptions): Promise<SuppressionImport> {
+    return this.#transport.call<SuppressionImport>({ method: 'POST', path: '/developers/suppressions/import', repeat: 'always' }, { body }, options);
+  }
+
+  /**
+   * All suppressed addresses as CSV, in parts, the newest first.
+   *
+   * Scope: `READ_CONTACTS` or `MANAGE_CONTACTS` or `FULL_ACCESS`.
+   */
+  exportCsv(query: SuppressionExportQuery = {}, options?: CallOptions): Promise<SuppressionExport> {
+    return this.#transport.call<SuppressionExport>({ method: 'GET', path: '/developers/suppressions/export', repeat: 'always' }, { query }, options);
   }
 
   /**

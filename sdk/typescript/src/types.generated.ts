@@ -994,6 +994,32 @@ interface components {
         readonly SuppressionAnswer: {
             readonly suppression: components["schemas"]["Suppression"];
         };
+        readonly SuppressionExport: {
+            /** @description Only the first part has a line with the names of the columns. */
+            readonly csv: string;
+            /** @description Where the next part begins. Null in the last part. */
+            readonly nextAfter: string | null;
+        };
+        readonly SuppressionExportQuery: {
+            /** @description The `nextAfter` of the part before. The header `Link` has the whole path of the next part. */
+            readonly after?: string;
+            /**
+             * @description The environment to list. Default: the key's own. A sandbox key finds nothing in production.
+             * @enum {string}
+             */
+            readonly environment?: "production" | "sandbox";
+        };
+        readonly SuppressionFile: {
+            /** @description The columns `channel`, `address`, `scope` and, if you like, `reason`, named by the first line. At most 10000 rows. As `text/csv`, the body is this text. */
+            readonly csv: string;
+        };
+        readonly SuppressionImport: {
+            readonly rows: number;
+            /** @description Addresses that are suppressed now, or more widely than before. */
+            readonly changed: number;
+            /** @description Addresses that were suppressed at least as widely before. */
+            readonly unchanged: number;
+        };
         readonly SuppressionQuery: {
             /** @description Which page, from 1. */
             readonly page?: number;
@@ -1276,6 +1302,10 @@ export type SmsQuote = components['schemas']['SmsQuote'];
 export type SmsToSend = components['schemas']['SmsToSend'];
 export type Suppression = components['schemas']['Suppression'];
 export type SuppressionAnswer = components['schemas']['SuppressionAnswer'];
+export type SuppressionExport = components['schemas']['SuppressionExport'];
+export type SuppressionExportQuery = components['schemas']['SuppressionExportQuery'];
+export type SuppressionFile = components['schemas']['SuppressionFile'];
+export type SuppressionImport = components['schemas']['SuppressionImport'];
 export type SuppressionQuery = components['schemas']['SuppressionQuery'];
 export type WebPushKey = components['schemas']['WebPushKey'];
 export type Webhook = components['schemas']['Webhook'];

@@ -3,6 +3,7 @@
  * before it. So one line can be checked without the others, and an export can be checked for missing or moved lines
  * (R303).
  */
+import { csvCell } from '../csv-cell.ts';
 import { type AuditLink, CHAIN_START, type ChainedEntry, nextLink } from './audit-chain.ts';
 import type { AuditEntry } from './audit-entry.ts';
 
@@ -35,20 +36,10 @@ export const EXPORT_COLUMNS = [
   ...['previousHash', 'hash'],
 ] as const;
 
-/**
- * Converts an exported line to CSV (RFC 4180). A text that a spreadsheet would run as a formula gets an apostrophe
- * before it.
- */
+/** Converts an exported line to CSV. */
 export function exportCsv(line: string): string {
   const values: Record<string, unknown> = JSON.parse(line);
   return EXPORT_COLUMNS.map((name) => csvCell(values[name])).join(',');
-}
-
-function csvCell(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  const shown = /^[=@+\-\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;
 }
 
 /** The result of a check of an export. */

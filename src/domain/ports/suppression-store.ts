@@ -33,6 +33,11 @@ export interface SuppressionStore {
    * `liftStop`. Undefined if the scope is `all` already: nothing changes then.
    */
   widen(suppression: Suppression): Promise<string | undefined>;
+  /**
+   * Stores suppressions of different addresses of one account, those of the scope `all` like `widen`, the others like
+   * `add`. Returns the number of those that changed something.
+   */
+  addAll(suppressions: readonly Suppression[]): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Suppression | undefined>;
   page(
     owner: AccountEnvironment,

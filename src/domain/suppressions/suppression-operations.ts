@@ -30,6 +30,7 @@ import {
   type SuppressionScope,
   suppressibleAddress,
 } from './suppression.ts';
+import { readSuppressionFile, suppressionLines } from './suppression-file.ts';
 
 const READ = { scopes: ['READ_CONTACTS', 'MANAGE_CONTACTS'], roles: ACCOUNT_ROLES } as const;
 const WRITE = { scopes: ['MANAGE_CONTACTS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
@@ -48,9 +49,27 @@ export interface SuppressInput {
   readonly environment?: Environment | undefined;
 }
 
+/** Number of suppressions in one part of an export. */
+const EXPORT_PART = 5_000;
+
+export interface SuppressionImport {
+  readonly rows: number;
+  /** Number of addresses that are suppressed now, or more widely than before. */
+  readonly changed: number;
+  /** Number of addresses that were suppressed at least as widely before. */
+  readonly unchanged: number;
+}
+
+/** A part of an export. The parts one after the other are the file. */
+export interface SuppressionExport {
+  readonly csv: string;
+  /** Where the next part begins. Null if there is none. */
+  readonly nextAfter: string | null;
+}
+
 /** Operations on the addresses to which an account must not send (R377). */
 export function suppressionOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids } = deps;
+  const { stores, uow, clock, ids, csv } = deps;
   return {
     /** Returns one page, newest first. */
     list: operation(
@@ -117,6 +136,73 @@ export function suppressionOperations(deps: Dependencies) {
         return stored;
       });
     }),
+
+    /**
+     * Suppresses the addresses in a file (suppression-file.ts). An address that is suppressed at least as widely does
+     * not change, so that a repeat changes nothing. All or nothing: throws `validation_error` for any faulty row.
+     */
+    importFile: operation(
+      'suppression.import',
+      WRITE,
+      async (
+        caller,
+        input: { readonly csv: string; readonly environment?: Environment | undefined },
+      ): Promise<SuppressionImport> => {
+        const owner = accountEnvironmentOf(caller, input.environment);
+        const { accountId } = owner;
+        const { rows, entries } = await readSuppressionFile(csv, input.csv);
+        const createdAt = clock.now();
+        const suppressions = entries.map(
+          (entry): Suppression => ({ ...owner, ...entry, id: ids.uuid(), source: 'import', createdAt }),
+        );
+        return uow.run(async (tx) => {
+          const changed = await tx.suppressions.addAll(suppressions);
+          if (changed > 0) tx.announce('suppressions', accountId);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'account.importSuppressions',
+            target: accountId,
+            after: { rows, changed },
+          });
+          return { rows, changed, unchanged: entries.length - changed };
+        });
+      },
+    ),
+
+    /**
+     * Returns a part of all suppressions as a file, newest first. Only the first part has the header. Records in the
+     * audit log that an export begins. Throws `step_up_required` for people.
+     */
+    exportFile: operation(
+      'suppression.export',
+      { ...READ, stepUp: true },
+      async (
+        caller,
+        input: { readonly after?: string | undefined; readonly environment?: Environment | undefined },
+      ): Promise<SuppressionExport> => {
+        const { after } = input;
+        if (after !== undefined && !isUuid(after)) {
+          throw validationError([{ path: 'after', message: 'must be the nextAfter of the part before' }]);
+        }
+        const owner = listedEnvironment(caller, input.environment);
+        if (!owner) return { csv: suppressionLines([], after === undefined), nextAfter: null };
+        const found = await stores.suppressions.slice(owner, {}, { limit: EXPORT_PART + 1, after });
+        const { accountId } = owner;
+        if (after === undefined) {
+          await uow.run((tx) =>
+            recordChange(tx, deps, caller, {
+              accountId,
+              action: 'account.startExport',
+              target: accountId,
+              after: { list: 'suppressions', filters: [] },
+            }),
+          );
+        }
+        const part = found.slice(0, EXPORT_PART);
+        const nextAfter = found.length > EXPORT_PART ? (part.at(-1)?.id ?? null) : null;
+        return { csv: suppressionLines(part, after === undefined), nextAfter };
+      },
+    ),
 
     /** Removes a suppression, so that the account may send to the address again. */
     remove: operation('suppression.remove', WRITE, async (caller, input: { readonly id: string }) => {

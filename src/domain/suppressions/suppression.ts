@@ -15,7 +15,7 @@ export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number];
 /**
  * Who created a suppression. `api`: an API key. `person`: a person of the account. `stop`: the recipient, with a reply
  * such as STOP. `link`: the recipient, with the link of a message (R441). `bounce`: a mail server, which knows no such
- * address (R382). `import`: a file.
+ * address (R382). `import`: a file (R383).
  */
 export const SUPPRESSION_SOURCES = ['api', 'person', 'stop', 'link', 'bounce', 'import'] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
@@ -51,8 +51,12 @@ export function suppressibleAddress(channel: SuppressedChannel, raw: string): st
 export function checkAddress(channel: SuppressedChannel, raw: string): string {
   const address = suppressibleAddress(channel, raw);
   if (address !== undefined) return address;
-  const right = channel === 'email' ? 'an email address such as ann@example.com' : 'a phone number in E.164';
-  throw validationError([{ path: 'address', message: `must be ${right}` }]);
+  throw validationError([{ path: 'address', message: addressRule(channel) }]);
+}
+
+/** Returns what the address of a channel must be. */
+export function addressRule(channel: SuppressedChannel): string {
+  return `must be ${channel === 'email' ? 'an email address such as ann@example.com' : 'a phone number in E.164'}`;
 }
 
 export function isSuppressedChannel(channel: Channel): channel is SuppressedChannel {

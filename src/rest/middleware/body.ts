@@ -51,21 +51,13 @@ export function bufferedBody(request: IncomingMessage, maxBytes: number): Buffer
 
 /** Parses a JSON body (R35). Throws `unsupported_media_type` or `invalid_json`. The messages never quote the body. */
 export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
-  if (!isJson(request.headers['content-type'])) {
+  if (!isMedia('application/json', request.headers['content-type'])) {
     const message = 'Send the body as JSON in UTF-8 with Content-Type: application/json.';
     throw new DomainError('unsupported_media_type', message);
   }
-  const encoding = request.headers['content-encoding']?.trim().toLowerCase();
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') {
-    throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
-  }
+  refuseEncoded(request);
   if (raw.length === 0) throw invalidJson('is empty; a JSON object is expected');
-  let text: string;
-  try {
-    text = utf8.decode(raw);
-  } catch {
-    throw invalidJson('is not valid UTF-8');
-  }
+  const text = textOf(raw);
   if (isTooDeep(text)) throw invalidJson(`is nested deeper than ${MAX_DEPTH} levels`);
   try {
     return JSON.parse(text);
@@ -75,14 +67,35 @@ export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
   }
 }
 
+/** Returns the text of a CSV body. Undefined if the body is of another media type. Throws like `parseJsonBody`. */
+export function csvBody(request: IncomingMessage, raw: Buffer): string | undefined {
+  if (!isMedia('text/csv', request.headers['content-type'])) return undefined;
+  refuseEncoded(request);
+  return textOf(raw);
+}
+
+function refuseEncoded(request: IncomingMessage): void {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase();
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return;
+  throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+}
+
+function textOf(raw: Buffer): string {
+  try {
+    return utf8.decode(raw);
+  } catch {
+    throw invalidJson('is not valid UTF-8');
+  }
+}
+
 const invalidJson = (fault: string) => new DomainError('invalid_json', `The body ${fault}.`);
 
-/** True if the content type is JSON. The only charset that it may name is UTF-8. */
-function isJson(contentType = ''): boolean {
-  if (contentType === 'application/json') return true;
+/** True if the content type is `media`. The only charset that it may name is UTF-8. */
+function isMedia(media: string, contentType = ''): boolean {
+  if (contentType === media) return true;
   const [type, ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
-  return type === 'application/json' && (charset === undefined || /^(utf-?8|"utf-?8")$/.test(charset));
+  return type === media && (charset === undefined || /^(utf-?8|"utf-?8")$/.test(charset));
 }
 
 function isTooDeep(text: string): boolean {

@@ -20,14 +20,26 @@ export function sendJson(
   json: string,
   headers: Readonly<AnswerHeaders> = {},
 ): void {
+  sendText(request, response, status, json, headers, 'application/json; charset=utf-8');
+}
+
+/** Sends an answer of another media type, like `sendJson`. */
+export function sendText(
+  request: Request,
+  response: Response,
+  status: number,
+  text: string,
+  headers: Readonly<AnswerHeaders>,
+  contentType: string,
+): void {
   response
     .writeHead(status, {
       ...headers,
-      'Content-Type': 'application/json; charset=utf-8',
-      'Content-Length': Buffer.byteLength(json),
+      'Content-Type': contentType,
+      'Content-Length': Buffer.byteLength(text),
     })
     // Send a string: Node writes it together with the headers. For a buffer it would write to the socket a second time.
-    .end(json);
+    .end(text);
   if (request.complete || request.destroyed) return;
   // Do not close at once. That would reset the connection before the client has read the answer.
   const cut = setTimeout(() => request.socket.destroy(), UPLOAD_GRACE_MS).unref();

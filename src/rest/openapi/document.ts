@@ -73,6 +73,8 @@ function pathsOf(operations: Operations): ZodOpenApiPathsObject {
   return paths;
 }
 
+const CSV = { 'text/csv': { schema: { type: 'string' } } } as const;
+
 function operationOf(route: Route, operations: Operations): ZodOpenApiOperationObject {
   const examples = Object.entries(route.examples ?? {});
   return {
@@ -99,6 +101,7 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
                   ]),
                 ),
               },
+              ...(route.takesCsv ? CSV : {}),
             },
           },
         }
@@ -107,7 +110,10 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
       [route.successStatus ?? 200]: {
         description: 'Done.',
         headers: responseHeaders(route.isIdempotent ? ['Idempotency-Replayed'] : []),
-        content: { 'application/json': { schema: route.response as z.ZodObject } },
+        content: {
+          'application/json': { schema: route.response as z.ZodObject },
+          ...(route.csvOf ? CSV : {}),
+        },
       },
       ...errorResponsesOf(route),
     },

@@ -5,6 +5,7 @@ import {
   SUPPRESSION_SOURCES,
   type Suppression,
 } from '../../domain/suppressions/suppression.ts';
+import { SUPPRESSION_FILE_MAX_ROWS } from '../../domain/suppressions/suppression-file.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import {
   envelope,
@@ -87,6 +88,68 @@ export const suppressionRoutes: readonly Route[] = [
     },
     async handle({ caller, operations, body }) {
       return { body: { suppression: resource(await operations.suppressions.add.run(caller, body)) } };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/developers/suppressions/import',
+    summary: 'Suppress the addresses in a CSV file; all rows or none',
+    tag: TAG,
+    operation: (operations) => operations.suppressions.importFile,
+    takesCsv: true,
+    body: z.object({
+      csv: z
+        .string()
+        .describe(
+          'The columns `channel`, `address`, `scope` and, if you like, `reason`, named by the first line. ' +
+            `At most ${SUPPRESSION_FILE_MAX_ROWS} rows. As \`text/csv\`, the body is this text.`,
+        ),
+    }),
+    response: z.object({
+      rows: z.int(),
+      changed: z.int().describe('Addresses that are suppressed now, or more widely than before.'),
+      unchanged: z.int().describe('Addresses that were suppressed at least as widely before.'),
+    }),
+    examples: {
+      file: {
+        body: { csv: 'channel,address,scope,reason\nemail,ann@example.com,marketing,Asked on the phone\n' },
+      },
+    },
+    async handle({ caller, operations, body }) {
+      return { body: await operations.suppressions.importFile.run(caller, body) };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/developers/suppressions/export',
+    summary: 'All suppressed addresses as CSV, in parts, the newest first',
+    tag: TAG,
+    operation: (operations) => operations.suppressions.exportFile,
+    query: z.object({
+      after: z
+        .string()
+        .optional()
+        .describe(
+          'The `nextAfter` of the part before. The header `Link` has the whole path of the next part.',
+        ),
+      environment: environmentQuery,
+    }),
+    response: z.object({
+      csv: z.string().describe('Only the first part has a line with the names of the columns.'),
+      nextAfter: z.string().nullable().describe('Where the next part begins. Null in the last part.'),
+    }),
+    csvOf: ({ csv }) => csv,
+    async handle({ caller, operations, query }) {
+      const part = await operations.suppressions.exportFile.run(caller, query);
+      const { csv, nextAfter } = part;
+      if (nextAfter === null) return { body: { csv, nextAfter } };
+      const { environment: of } = query;
+      const next = new URLSearchParams({
+        after: nextAfter,
+        ...(of === undefined ? {} : { environment: of }),
+      });
+      const headers = { Link: `</api/v1/developers/suppressions/export?${next}>; rel="next"` };
+      return { body: { csv, nextAfter }, headers };
     },
   }),
   defineRoute({

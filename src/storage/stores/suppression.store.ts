@@ -64,6 +64,19 @@ function valuesOf(suppression: Suppression): readonly unknown[] {
   ];
 }
 
+/** Returns the values of suppressions, one array for each of `COLUMNS`. */
+function arraysOf(suppressions: readonly Suppression[]): readonly (readonly unknown[])[] {
+  const rows = suppressions.map(valuesOf);
+  return COLUMNS.map((_, index) => rows.map((row) => row[index]));
+}
+
+function keyOf({ channel, address }: Suppression): string {
+  return `${channel} ${address}`;
+}
+
+/** Number of suppressions in one statement of `addAll`. */
+const ROWS_AT_ONCE = 1_000;
+
 const ANY = statement(
   'suppressions-any',
   'SELECT EXISTS (SELECT FROM suppressions WHERE account_id = $1) AS is_any',
@@ -74,18 +87,21 @@ const AMONG = statement(
    WHERE account_id = $1 AND environment = $2 AND channel = $3 AND address = ANY ($4::text[])`,
 );
 const INSERT = `INSERT INTO suppressions (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+const INSERT_ALL = `INSERT INTO suppressions (${COLUMNS.join(', ')})
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[],
+    $8::text[], $9::text[])`;
 const ON_CONFLICT = 'ON CONFLICT (account_id, environment, channel, address) DO UPDATE SET';
 // A STOP hides a narrower suppression instead of replacing it (R379).
 const ADD = statement(
   'suppressions-add',
-  `${INSERT}
+  `${INSERT_ALL}
    ${ON_CONFLICT} earlier_source = excluded.source, earlier_reason = excluded.reason
    WHERE suppressions.source = 'stop' AND suppressions.earlier_source IS NULL AND excluded.scope = 'marketing'
    RETURNING id`,
 );
 const WIDEN = statement(
   'suppressions-widen',
-  `${INSERT}
+  `${INSERT_ALL}
    ${ON_CONFLICT} scope = excluded.scope, source = excluded.source, reason = excluded.reason,
      earlier_source = suppressions.source, earlier_reason = suppressions.reason
    WHERE suppressions.scope = 'marketing'
@@ -141,13 +157,27 @@ export class PgSuppressionStore implements SuppressionStore {
   }
 
   async add(suppression: Suppression): Promise<string | undefined> {
-    const [row] = await this.#sql.query<{ id: string }>(ADD, valuesOf(suppression));
+    const [row] = await this.#sql.query<{ id: string }>(ADD, arraysOf([suppression]));
     return row?.id;
   }
 
   async widen(suppression: Suppression): Promise<string | undefined> {
-    const [row] = await this.#sql.query<{ id: string }>(WIDEN, valuesOf(suppression));
+    const [row] = await this.#sql.query<{ id: string }>(WIDEN, arraysOf([suppression]));
     return row?.id;
+  }
+
+  async addAll(suppressions: readonly Suppression[]): Promise<number> {
+    let changed = 0;
+    // In the order of addresses, so that two transactions with the same addresses do not deadlock.
+    const sorted = suppressions.toSorted((one, two) => (keyOf(one) < keyOf(two) ? -1 : 1));
+    for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) {
+      const part = sorted.slice(start, start + ROWS_AT_ONCE);
+      const isWide = ({ scope }: Suppression) => scope === 'all';
+      const wide = await this.#sql.query(WIDEN, arraysOf(part.filter(isWide)));
+      const narrow = await this.#sql.query(ADD, arraysOf(part.filter((each) => !isWide(each))));
+      changed += wide.length + narrow.length;
+    }
+    return changed;
   }
 
   async find(visibility: Visibility, id: string): Promise<Suppression | undefined> {

@@ -79,6 +79,8 @@ export function sentenceOf({ action, before, after }: Told): {
       return after?.fullBodies === true
         ? { verb: 'turned on the logging of whole bodies of requests for a day in account' }
         : { verb: 'ended the logging of whole bodies of requests in account' };
+    case 'account.importSuppressions':
+      return { verb: `suppressed ${textOf(after?.changed)} addresses from a file in account` };
     case 'account.startExport':
       return { verb: `exported ${textOf(after?.list)} of account` };
     case 'account.setSecurityPolicy':
