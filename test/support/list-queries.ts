@@ -263,6 +263,10 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     paged('devices', (page) => operations.devices.list.run(key, { page: { page, limit: 20 } })),
     sliced('devices (GraphQL)', () => operations.devices.slice.run(member, {})),
     sliced('ledger', () => operations.accounts.ledger.run(member, {})),
+    plain('statement', async () => {
+      const month = new Date().toISOString().slice(0, 7);
+      return (await operations.accounts.statement.run(member, { month })).charges.length;
+    }),
     audit('', {}),
     audit('action', { action: 'action.7' }),
     audit('actor', { actor: 'user:7' }),
