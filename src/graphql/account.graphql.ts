@@ -99,7 +99,7 @@ export class LedgerEntryType {
 }
 
 /** A ledger entry with the currency of its account. */
-type ShownEntry = LedgerEntry & { readonly currency: string };
+export type ShownEntry = LedgerEntry & { readonly currency: string };
 
 @InputType({ description: 'A new account.' })
 class CreateAccountInput {

@@ -7,13 +7,14 @@ import type { ApiKey } from '../domain/api-keys/api-key.ts';
 import type { AuditEntry } from '../domain/audit/audit-entry.ts';
 import type { ContactImport } from '../domain/contacts/contact-import.ts';
 import type { Message } from '../domain/messages/message.ts';
-import { LedgerEntryType } from './account.graphql.ts';
+import { LedgerEntryType, type ShownEntry } from './account.graphql.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import { AuditEntryType } from './audit.graphql.ts';
 import { ContactImportType } from './contact-import.graphql.ts';
 import type { GraphqlContext } from './context.ts';
 import { UserType } from './member.graphql.ts';
 import { MessageType } from './message.graphql.ts';
+import { type PricedRecipient, RecipientType } from './recipient.graphql.ts';
 import { Field, FieldResolver, type Tagged, unionOf } from './typed.ts';
 
 @ObjectType({
@@ -106,6 +107,19 @@ export class LedgerActorResolver {
   })
   message(@Root() { messageId }: LedgerEntry, @Ctx() { loaders }: GraphqlContext) {
     return messageId === null ? null : loaders.message.load(messageId);
+  }
+
+  @FieldResolver(() => RecipientType, {
+    nullable: true,
+    description: 'The recipient that was refunded. Null for other entries, and if it is no longer kept.',
+  })
+  async recipient(
+    @Root() { messageId, position, currency }: ShownEntry,
+    @Ctx() { loaders }: GraphqlContext,
+  ): Promise<PricedRecipient | null> {
+    if (messageId === null || position === null) return null;
+    const recipient = await loaders.recipientAt.load({ messageId, position });
+    return recipient && { ...recipient, currency };
   }
 
   @FieldResolver(() => Actor, {

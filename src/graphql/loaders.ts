@@ -11,6 +11,7 @@ import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Slice, TwoWaySliceInput } from '../domain/paging.ts';
 import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
+import type { RecipientKey } from '../domain/ports/message-stores.ts';
 import type { ApiRequest } from '../domain/requests/api-request.ts';
 import type {
   DeliveryAnalyticsInput,
@@ -41,6 +42,8 @@ interface KeyUsageKey {
   readonly to: Date;
 }
 const spanOf = ({ from, to }: KeyUsageKey) => `${from.toISOString()} ${to.toISOString()}`;
+
+const placeOf = ({ messageId, position }: RecipientKey) => `${messageId} ${position}`;
 
 /** Reads all webhooks of an account at once, because an account has few (R29). */
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
@@ -123,6 +126,14 @@ export function createLoaders(
       const groups = Map.groupBy(rows, (row) => row.messageId);
       return (message) => groups.get(message.id) ?? [];
     }),
+    recipientAt: new DataLoader<RecipientKey, Recipient | null, string>(
+      async (keys) => {
+        const rows = await run(messageLists.recipientsAt, { keys });
+        const found = new Map(rows.map((row) => [placeOf(row), row]));
+        return keys.map((key) => found.get(placeOf(key)) ?? null);
+      },
+      { cacheKeyFn: placeOf },
+    ),
     events: byMessage<readonly RecordedEvent[]>(async (messages) => {
       const groups = Map.groupBy(await run(messageLists.eventsOf, { messages }), (row) => row.messageId);
       return (message) => groups.get(message.id) ?? [];

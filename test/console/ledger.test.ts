@@ -182,6 +182,17 @@ describe('the ledger and the audit log in the console', () => {
     const body = { to: '+256700123456', message: 'Hello' };
     await gateway.call('POST', '/developers/sms', { key: other.key, body });
     await page.getByRole('row', { name: /Charge/ }).waitFor();
+    // The simulator rejects the second number (R226). Its refund names it alone.
+    const several = { to: '+256700123456,+256700000001', message: 'Hello' };
+    await gateway.call('POST', '/developers/sms', { key: other.key, body: several });
+    await page
+      .getByRole('row', { name: /Charge/ })
+      .getByText('SMS to +256700123456 and 1 more')
+      .waitFor();
+    await page
+      .getByRole('row', { name: /Refund/ })
+      .getByText('SMS to +256700000001')
+      .waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -35,6 +35,15 @@ describe('the statement of a month (R460)', () => {
     const email = { to: 'amina@example.com', subject: 'Hello', text: 'Hello' };
     await gateway.call('POST', '/developers/email', { key, body: email });
     await eventually(async () => (await balanceOf(account)) === 1_500 - 90 + 30);
+    const ledger = '{ ledger { nodes { kind message { channel to } recipient { to status cost } } } }';
+    const { nodes } = (await graphql(gateway, ledger, { token })).body.data.ledger;
+    const whole = { channel: 'SMS', to: ['+256700000001', '+256700123456', '+256700123457'] };
+    expect(nodes).toEqual([
+      { kind: 'REFUND', message: whole, recipient: { to: '+256700000001', status: 'FAILED', cost: 30 } },
+      { kind: 'CHARGE', message: whole, recipient: null },
+      { kind: 'TOPUP', message: null, recipient: null },
+      { kind: 'OPENING', message: null, recipient: null },
+    ]);
     const month = new Date().toISOString().slice(0, 7);
     const from = new Date(`${month}-01T00:00:00Z`);
     expect(await read(token, month)).toEqual({

@@ -12,6 +12,7 @@ import {
   twoWaySliceOf,
 } from '../paging.ts';
 import type { ChannelCounter, MessageKey, MessageListFilter } from '../ports/list-stores.ts';
+import type { RecipientKey } from '../ports/message-stores.ts';
 import type { Stores } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
@@ -143,6 +144,14 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       READ,
       async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly Recipient[]> =>
         stores.messageLists.recipients(accountIdOf(caller), ownIds(caller, input.messages)),
+    ),
+
+    /** Returns single recipients of messages, for ledger entries that refund them. */
+    recipientsAt: operation(
+      'message.recipientsAt',
+      READ,
+      async (caller, input: { readonly keys: readonly RecipientKey[] }): Promise<readonly Recipient[]> =>
+        stores.messageLists.recipientsAt(accountIdOf(caller), input.keys),
     ),
 
     eventsOf: operation(

@@ -2,6 +2,7 @@ import type { Environment } from '../caller.ts';
 import type { Channel, Message, MessageStatus, Recipient, TimelineEntry } from '../messages/message.ts';
 import type { TwoWayRange } from '../paging.ts';
 import type { DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
+import type { RecipientKey } from './message-stores.ts';
 
 /** Number of messages per channel that a text search reads: the newest in the time span of the filter. */
 export const SEARCH_REACH = 100_000;
@@ -124,6 +125,8 @@ export interface MessageListStore {
     filter?: MessageListFilter,
   ): Promise<readonly Message[]>;
   recipients(accountId: string, messageIds: readonly string[]): Promise<readonly Recipient[]>;
+  /** Returns single recipients, in any order. */
+  recipientsAt(accountId: string, keys: readonly RecipientKey[]): Promise<readonly Recipient[]>;
   timelineNotes(
     accountId: string,
     messageIds: readonly string[],

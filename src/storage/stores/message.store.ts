@@ -666,6 +666,12 @@ const LISTED_RECIPIENTS = statement(
    ORDER BY message_id, position`,
 );
 
+const RECIPIENTS_AT = statement(
+  'list-recipients-at',
+  `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE account_id = $1
+     AND (message_id, position) IN (SELECT * FROM unnest($2::uuid[], $3::smallint[]))`,
+);
+
 /** Reads lists of messages, and the recipients and timeline notes of many messages. */
 export class PgMessageListStore implements MessageListStore {
   readonly #sql: Sql;
@@ -776,6 +782,12 @@ export class PgMessageListStore implements MessageListStore {
     return (await this.#sql.queryOnDisk<RecipientRow>(LISTED_RECIPIENTS, [accountId, messageIds])).map(
       mapRecipient,
     );
+  }
+
+  async recipientsAt(accountId: string, keys: readonly RecipientKey[]): Promise<readonly Recipient[]> {
+    const columns = [keys.map(({ messageId }) => messageId), keys.map(({ position }) => position)];
+    const rows = await this.#sql.queryOnDisk<RecipientRow>(RECIPIENTS_AT, [accountId, ...columns]);
+    return rows.map(mapRecipient);
   }
 
   async timelineNotes(accountId: string, messageIds: readonly string[]) {

@@ -45,7 +45,7 @@ export type LedgerQueryVariables = Exact<{
 }>;
 
 
-export type LedgerQuery = { readonly ledger: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly seq: number, readonly kind: LedgerEntryKind, readonly amount: number, readonly balanceAfter: number, readonly messageId: string | null, readonly reference: string | null, readonly createdAt: string, readonly message: { readonly channel: Channel, readonly to: ReadonlyArray<string> } | null, readonly actor:
+export type LedgerQuery = { readonly ledger: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly seq: number, readonly kind: LedgerEntryKind, readonly amount: number, readonly balanceAfter: number, readonly messageId: string | null, readonly reference: string | null, readonly createdAt: string, readonly message: { readonly channel: Channel, readonly to: ReadonlyArray<string> } | null, readonly recipient: { readonly to: string } | null, readonly actor:
         | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
         | { readonly __typename: 'System', readonly name: string }
         | { readonly __typename: 'User', readonly email: string }
@@ -58,7 +58,7 @@ export type LedgerMovedSubscription = { readonly usageTick: { readonly at: strin
 
 export const Ledger: Document<LedgerQuery, LedgerQueryVariables> = {
   name: 'Ledger',
-  text: "fragment LedgerActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}query Ledger($first:Int!$after:String$from:DateTime$to:DateTime){ledger(first:$first after:$after from:$from to:$to){nodes{seq kind amount balanceAfter messageId message{channel to}reference actor{...LedgerActor}createdAt}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment LedgerActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}query Ledger($first:Int!$after:String$from:DateTime$to:DateTime){ledger(first:$first after:$after from:$from to:$to){nodes{seq kind amount balanceAfter messageId message{channel to}recipient{to}reference actor{...LedgerActor}createdAt}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const LedgerMoved: Document<LedgerMovedSubscription, LedgerMovedSubscriptionVariables> = {

@@ -141,7 +141,11 @@ function Cause({ of: entry }: { of: Entry }) {
   return entry.messageId === null ? text : <span className="quiet">{text}</span>;
 }
 
-function causeText({ messageId, message, reference }: Entry): string | null {
-  if (message) return `${CHANNEL_NAMES[message.channel]} to ${whom(message.to)}`;
+function causeText({ messageId, message, recipient, reference }: Entry): string | null {
+  if (message) {
+    // The recipients of a push message are devices, which people do not know.
+    const to = recipient && message.channel !== 'PUSH' ? recipient.to : whom(message.to);
+    return `${CHANNEL_NAMES[message.channel]} to ${to}`;
+  }
   return messageId === null ? reference : 'a message that is no longer kept';
 }
