@@ -11,34 +11,11 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { launchChromium } from '../support/chromium.ts';
 import { signIn } from '../support/graphql-request.ts';
+import { pathsOf } from './routes.ts';
 import { createAccount, fillShownAccount } from './shown-account.ts';
 
 const INTO = 'docs/screenshots';
 const SHEET = 'dist/contact-sheet';
-const OWNER_PAGES = [
-  '/',
-  '/start',
-  '/messages',
-  '/messages/send',
-  '/contacts',
-  '/contacts/new',
-  '/contacts/import',
-  '/devices',
-  '/api-keys',
-  '/api-keys/new',
-  '/webhooks',
-  '/webhooks/new',
-  '/requests',
-  '/usage',
-  '/ledger',
-  '/statement',
-  '/prices',
-  '/account',
-  '/members',
-  '/security',
-  '/audit',
-];
-const OPERATOR_PAGES = ['/', '/accounts', '/plans', '/providers', '/key-limits', '/prices'];
 const WIDTHS = [360, 768, 1440];
 const WIDTH = 1440;
 const HEIGHT = 900;
@@ -123,10 +100,10 @@ async function takeAll(): Promise<void> {
   const ofOwner = await signedIn(shown.owner);
   const rows: string[] = [];
   const paths = [
-    ...OWNER_PAGES.map((path) => [ofOwner, path] as const),
+    ...pathsOf('everybody').map((path) => [ofOwner, path] as const),
     [ofOwner, `/messages/${shown.messageId}`] as const,
     [ofOwner, `/messages?message=${shown.messageId}`] as const,
-    ...OPERATOR_PAGES.map((path) => [ofOperator, path] as const),
+    ...['/', ...pathsOf('operators'), '/prices'].map((path) => [ofOperator, path] as const),
   ];
   for (const [of, path] of paths) {
     const cells: string[] = [];

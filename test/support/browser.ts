@@ -228,13 +228,16 @@ async function loadAxe(page: Page): Promise<void> {
 }
 
 /**
- * Fails on any serious or critical finding of axe, in light and dark, wide and narrow windows. Also fails if the narrow
- * page scrolls sideways. Leaves the page wide and light.
+ * Fails on any serious or critical finding of axe, in light and dark, wide and narrow windows. Also fails if the
+ * page scrolls sideways. Leaves the page light, with the last of the widths.
  */
-export async function expectAccessible(page: Page): Promise<void> {
+export async function expectAccessible(
+  page: Page,
+  widths: readonly number[] = [NARROW, WIDE],
+): Promise<void> {
   const findings: string[] = [];
   await loadAxe(page);
-  for (const width of [NARROW, WIDE]) {
+  for (const width of widths) {
     await page.setViewportSize({ width, height: HEIGHT });
     for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme });

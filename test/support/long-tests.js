@@ -4,7 +4,7 @@
  * test:long` runs them; do so before a release, and after a change to what they are about.
  */
 const NAMES = [
-  'console/(api-keys|contacts|ledger|members|messages|messages-list|operator|overview|personas|requests)',
+  'console/(api-keys|contacts|every-page|ledger|members|messages|messages-list|operator|overview|personas|requests)',
   'console/(security|send|single-sign-on|webhooks)',
   'contract/hostile-texts',
   'e2e/(backup|clocks|database-outage|failover|kept-reports|readiness|reads-on-disk|replica|start-stop)',

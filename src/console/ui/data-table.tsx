@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
-import './data-table.css';
+import { TableFrame } from './table-frame.tsx';
 
 export interface Column<Row> {
   readonly header: string;
@@ -40,54 +40,51 @@ export function DataTable<Row>({
 }) {
   const inEnvironment = useInEnvironment();
   return (
-    <div className="table-frame">
-      <table className="table">
-        <caption>{caption}</caption>
-        <thead>
-          <tr>
+    <TableFrame caption={caption}>
+      <thead>
+        <tr>
+          {selection && (
+            <th scope="col" className="table-select">
+              <span className="visually-hidden">Select</span>
+            </th>
+          )}
+          {columns.map(({ header, ...column }) => (
+            <th key={header} scope="col" className={classOf(column)}>
+              {header}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)}>
             {selection && (
-              <th scope="col" className="table-select">
-                <span className="visually-hidden">Select</span>
-              </th>
+              <td className="table-select" data-label="Select">
+                <label>
+                  <input
+                    type="checkbox"
+                    aria-label={selection.labelOf(row)}
+                    checked={selection.chosen.has(keyOf(row))}
+                    onChange={() => selection.onChange(toggled(selection.chosen, keyOf(row)))}
+                  />
+                </label>
+              </td>
             )}
-            {columns.map(({ header, ...column }) => (
-              <th key={header} scope="col" className={classOf(column)}>
-                {header}
-              </th>
+            {columns.map(({ header, cell, ...column }, index) => (
+              <td key={header} data-label={header} className={classOf(column)}>
+                {index === 0 && hrefOf ? (
+                  <Link href={inEnvironment(hrefOf(row))} className="table-link">
+                    {cell(row)}
+                  </Link>
+                ) : (
+                  <div>{cell(row)}</div>
+                )}
+              </td>
             ))}
           </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {selection && (
-                <td className="table-select" data-label="Select">
-                  <label>
-                    <input
-                      type="checkbox"
-                      aria-label={selection.labelOf(row)}
-                      checked={selection.chosen.has(keyOf(row))}
-                      onChange={() => selection.onChange(toggled(selection.chosen, keyOf(row)))}
-                    />
-                  </label>
-                </td>
-              )}
-              {columns.map(({ header, cell, ...column }, index) => (
-                <td key={header} data-label={header} className={classOf(column)}>
-                  {index === 0 && hrefOf ? (
-                    <Link href={inEnvironment(hrefOf(row))} className="table-link">
-                      {cell(row)}
-                    </Link>
-                  ) : (
-                    <div>{cell(row)}</div>
-                  )}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </TableFrame>
   );
 }
 
