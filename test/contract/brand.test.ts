@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readBrandLogo } from '../../src/config/brand-logo.ts';
 import { ConfigError } from '../../src/config/config.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { graphql, signIn } from '../support/graphql.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>top.isRun = true</script></svg>';
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -12,6 +15,7 @@ const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 describe('the brand of the operator (R461)', () => {
   let folder: string;
   let gateway: TestGateway;
+  let mails: MailServer;
   const fileOf = async (name: string, content: string | Buffer) => {
     const path = join(folder, name);
     await writeFile(path, content);
@@ -19,14 +23,17 @@ describe('the brand of the operator (R461)', () => {
   };
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'brand-'));
+    mails = await startMailServer();
     gateway = await startTestGateway({
       BRAND_NAME: 'Tom & "Ada" <b>',
       BRAND_LOGO: await fileOf('logo.svg', SVG),
       BRAND_ACCENT: '7A1FA2',
+      EMAIL_URL: mails.url,
     });
   });
   afterAll(async () => {
     await gateway?.stop();
+    await mails?.stop();
     await rm(folder, { recursive: true });
   });
   const get = (path: string) => fetch(`${gateway.url}${path}`);
@@ -51,6 +58,17 @@ describe('the brand of the operator (R461)', () => {
     const css = await get(styles!);
     expect(css.headers.get('content-type')).toMatch(/^text\/css/);
     expect(await css.text()).toContain('--accent: light-dark(#7a1fa2, ');
+  });
+
+  it('names the product in mails to people and in authenticator apps', async () => {
+    const account = await gateway.createAccount();
+    const token = await signIn(gateway, account);
+    const invite = 'mutation { inviteMember(email: "ada@test.example", role: VIEWER) { mailed } }';
+    await graphql(gateway, invite, { token });
+    const mail = await eventually(() => mails.received.find(({ to }) => to.includes('ada@test.example')));
+    expect(mail.header('Subject')).toBe('Your invitation to Tom & "Ada" <b>');
+    const { uri } = (await graphql(gateway, 'mutation { startTotp { uri } }', { token })).body.data.startTotp;
+    expect(new URL(uri).searchParams.get('issuer')).toBe('Tom & "Ada" <b>');
   });
 
   it('is not there by default', async () => {
