@@ -14,6 +14,7 @@ import { MESSAGES_PER_IDEMPOTENCY_KEY } from './load.ts';
 import * as pipeline from './pipeline.ts';
 import * as plans from './plans.ts';
 import * as processes from './processes.ts';
+import * as scale from './scale.ts';
 import * as soak from './soak.ts';
 import * as fairness from './webhook-fairness.ts';
 
@@ -30,10 +31,11 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   fairness,
   dashboards,
   growth,
+  scale,
   soak,
 };
 /** Benchmarks that run only when named, because they take long. The soak takes ten minutes, or SOAK_SECONDS. */
-const ONLY_NAMED: ReadonlySet<string> = new Set(['dashboards', 'growth', 'soak']);
+const ONLY_NAMED: ReadonlySet<string> = new Set(['dashboards', 'growth', 'scale', 'soak']);
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !(name in benches));
@@ -43,6 +45,7 @@ if (unknown !== undefined) {
 
 Without a name: ${usual.join(', ')}, in less than ten minutes.
 Only by name:   dashboards, accepting beside two viewers' dearest queries, four minutes;
+                scale, what one message takes of the server and of PostgreSQL, two minutes;
                 soak, ten minutes at twice the capacity (SOAK_SECONDS);
                 growth, retention and partitions, and the rate of 5 million messages a day, or
                 GROWTH_TIMES as much, for GROWTH_SECONDS.
