@@ -69,7 +69,7 @@ describe('the frame of the console', () => {
 
   inBrowser('? lists the shortcuts, and each of them works', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/messages' });
-    await page.getByRole('heading', { name: 'Messages' }).waitFor();
+    await page.getByRole('heading', { name: 'Messages', exact: true }).waitFor();
     await page.keyboard.press('?');
     const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await list.waitFor();
@@ -106,7 +106,7 @@ describe('the frame of the console', () => {
 
   inBrowser('on a phone the menu is a drawer, whatever is remembered', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/messages' });
-    await page.getByRole('heading', { name: 'Messages' }).waitFor();
+    await page.getByRole('heading', { name: 'Messages', exact: true }).waitFor();
     await page.keyboard.press('[');
     await page.getByRole('button', { name: 'Expand the menu' }).waitFor();
     await page.setViewportSize({ width: 360, height: 800 });

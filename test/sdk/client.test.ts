@@ -110,7 +110,10 @@ describe('the TypeScript SDK', () => {
       scope: 'all',
     });
     expect((await gateway.suppressions.list({ channel: 'sms' })).data).toEqual([suppression]);
+    const { csv, nextAfter } = await gateway.suppressions.exportCsv();
+    expect([csv.split('\r\n').length, nextAfter]).toEqual([3, null]);
     expect((await gateway.suppressions.remove(suppression.id)).deleted).toBe(true);
+    expect(await gateway.suppressions.importCsv({ csv })).toEqual({ rows: 1, changed: 1, unchanged: 0 });
   });
 
   it('asks for a sender, shows it, verifies it and gives it up', async () => {

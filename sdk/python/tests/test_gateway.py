@@ -174,7 +174,11 @@ class Operations(unittest.TestCase):
         gateway = client()
         added = gateway.suppressions.add(channel="sms", address="0700000999", scope="all")["suppression"]
         self.assertEqual([one["id"] for one in gateway.suppressions.list(channel="sms")], [added["id"]])
+        part = gateway.suppressions.export_csv()
+        self.assertIsNone(part["nextAfter"])
         self.assertTrue(gateway.suppressions.remove(added["id"])["deleted"])
+        imported = gateway.suppressions.import_csv(csv=part["csv"])
+        self.assertEqual(imported, {"rows": 1, "changed": 1, "unchanged": 0})
 
     def test_asks_for_a_sender_verifies_it_and_gives_it_up(self):
         gateway = client()
