@@ -188,4 +188,25 @@ describe('files of suppressions', () => {
     });
     expect(codesOf(await exporting('(after: "x")'))).toEqual(['BAD_USER_INPUT']);
   });
+
+  it('are given to a person only after a step-up, in every part (R253, R384)', async () => {
+    const someone = await gateway.createAccount();
+    const session = { token: await signIn(gateway, someone) };
+    await using sql = await openSql(gateway.database);
+    await sql.query(
+      `UPDATE sessions SET verified_at = now() - interval '11 minutes'
+       WHERE user_id = (SELECT id FROM users WHERE email = $1)`,
+      [someone.email],
+    );
+    await sql.query(`SELECT pg_notify('gateway_changes', 'session *')`);
+    const exporting = (after = '') =>
+      graphql(gateway, `mutation { exportSuppressions${after} { csv nextAfter } }`, session);
+    await eventually(async () => String(codesOf(await exporting())) === 'STEP_UP_REQUIRED');
+    const later = `(after: "${crypto.randomUUID()}")`;
+    expect(codesOf(await exporting(later))).toEqual(['STEP_UP_REQUIRED']);
+    const stepUp = 'mutation ($password: String) { stepUp(password: $password) }';
+    await graphql(gateway, stepUp, { ...session, variables: { password: someone.password } });
+    expect((await exporting()).body.data.exportSuppressions.nextAfter).toBeNull();
+    expect((await exporting(later)).body.data.exportSuppressions.csv).toBe('');
+  });
 });

@@ -1,3 +1,5 @@
+/** Byte order mark. Without it, spreadsheets do not read a file as UTF-8. */
+export const BOM = '\uFEFF';
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
 /** Matches text that a spreadsheet would run as a formula. Numbers and phone numbers, such as `+256…`, do not match. */
 const FORMULA = /^(?:[=@\t\r]|[+-](?![\d\s().,-]*$))/;

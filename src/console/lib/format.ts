@@ -17,6 +17,14 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en');
 }
 
+/** Formats a size, such as `12 MB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} bytes`;
+  return bytes < 1_048_576
+    ? `${formatNumber(Math.round(bytes / 1024))} kB`
+    : `${formatNumber(Math.round(bytes / 104_857.6) / 10)} MB`;
+}
+
 /** Formats the time between `at` and `now`, such as `3 minutes ago`. Below one minute: `just now` or `in a moment`. */
 export function formatRelative(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1000;

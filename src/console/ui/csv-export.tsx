@@ -1,12 +1,9 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { type Cell, csvLine, download } from '../lib/csv.ts';
+import { BOM, type Cell, csvLine, download } from '../lib/csv.ts';
 import { formatNumber } from '../lib/format.ts';
 import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
 import './csv-export.css';
-
-/** Byte order mark. Without it, spreadsheets do not read the file as UTF-8. */
-const BOM = '\uFEFF';
 
 interface Slice<Row> {
   readonly nodes: readonly Row[];

@@ -1,4 +1,5 @@
 import {
+  BellOff,
   BookUser,
   Building2,
   ChartColumn,
@@ -34,6 +35,7 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/start': Rocket,
   '/messages': MessageSquare,
   '/contacts': BookUser,
+  '/suppressions': BellOff,
   '/devices': Smartphone,
   '/api-keys': KeyRound,
   '/webhooks': Webhook,

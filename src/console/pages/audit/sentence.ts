@@ -79,6 +79,10 @@ export function sentenceOf({ action, before, after }: Told): {
       return after?.fullBodies === true
         ? { verb: 'turned on the logging of whole bodies of requests for a day in account' }
         : { verb: 'ended the logging of whole bodies of requests in account' };
+    case 'suppression.add':
+      return { verb: 'added opt-out', ending: `on ${formatName(textOf(after?.channel))}` };
+    case 'suppression.remove':
+      return { verb: 'removed opt-out', ending: `on ${formatName(textOf(before?.channel))}` };
     case 'account.importSuppressions':
       return { verb: `suppressed ${textOf(after?.changed)} addresses from a file in account` };
     case 'account.startExport':

@@ -2,43 +2,28 @@ import { useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { IMPORT_MAX_BYTES, IMPORT_MAX_ROWS } from '../../../domain/contacts/contact-import.ts';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
-import { formatNumber } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
-import { TextArea } from '../../ui/field.tsx';
-import { FileDrop } from '../../ui/file-drop.tsx';
+import { CsvInput } from '../../ui/csv-input.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { previewOf } from './csv-preview.ts';
 import { ImportPreview } from './import-preview.tsx';
 import { ContactImports, ImportContacts } from './imports.generated.ts';
-import { type ReadFile, readTextFile } from './read-text-file.ts';
 
 /** Starts an import of a file or a pasted text. Before that, it shows a preview of the columns. */
 export default function ImportContactsPage() {
   const [, navigate] = useLocation();
   const environment = useEnvironment();
   const inEnvironment = useInEnvironment();
-  const [file, setFile] = useState<ReadFile>();
-  const [pasted, setPasted] = useState('');
+  const [csv, setCsv] = useState('');
   const [fault, setFault] = useState<string>();
   const start = useApiMutation(ImportContacts, {
     refetches: [ContactImports],
     onDone: ({ importContacts: { id } }) => navigate(inEnvironment(`/contacts/imports/${id}`)),
   });
-  const csv = file?.text ?? pasted;
   const preview = useMemo(() => previewOf(csv), [csv]);
-
-  const take = async (chosen: File) => {
-    start.reset();
-    setFault(undefined);
-    if (chosen.size > IMPORT_MAX_BYTES) {
-      setFault(`${chosen.name} has ${sizeOf(chosen.size)}; ${sizeOf(IMPORT_MAX_BYTES)} is the most.`);
-      return;
-    }
-    setFile(await readTextFile(chosen));
-  };
 
   const submit = () => {
     setFault(preview ? undefined : 'Choose a file or paste its rows first.');
@@ -56,38 +41,16 @@ export default function ImportContactsPage() {
       </p>
       <Form label="Import contacts" error={start.error} onSubmit={submit}>
         {fault && <Notice tone="bad">{fault}</Notice>}
-        {file ? (
-          <div className="card row spread">
-            <span>
-              <strong>{file.name}</strong> <span className="quiet">{sizeOf(file.bytes)}</span>
-            </span>
-            <Button onClick={() => setFile(undefined)}>Choose another file</Button>
-          </div>
-        ) : (
-          <>
-            <FileDrop
-              label="CSV file"
-              accept=".csv,.txt,text/csv,text/plain"
-              hint={`Choose it or drop it here. Up to ${formatNumber(IMPORT_MAX_ROWS)} rows and ${sizeOf(IMPORT_MAX_BYTES)}; commas, semicolons or tabs.`}
-              onFile={(chosen) => void take(chosen)}
-            />
-            <TextArea
-              name="csv"
-              label="Or paste it"
-              rows={6}
-              spellCheck={false}
-              placeholder={'name,phone,tags,city\nAmina Nakato,+256772000001,vip;north,Gulu'}
-              value={pasted}
-              onChange={({ currentTarget }) => setPasted(currentTarget.value)}
-            />
-          </>
-        )}
-        {file?.isGuessed && (
-          <Notice tone="warn">
-            The file is not UTF-8; it was read as Windows-1252. If letters look wrong below, save it as “CSV
-            UTF-8”.
-          </Notice>
-        )}
+        <CsvInput
+          maxRows={IMPORT_MAX_ROWS}
+          maxBytes={IMPORT_MAX_BYTES}
+          example={'name,phone,tags,city\nAmina Nakato,+256772000001,vip;north,Gulu'}
+          onText={setCsv}
+          onFile={() => {
+            start.reset();
+            setFault(undefined);
+          }}
+        />
         {preview && <ImportPreview of={preview} />}
         <div className="row">
           <Button type="submit" look="primary" isBusy={start.isPending}>
@@ -98,11 +61,4 @@ export default function ImportContactsPage() {
       </Form>
     </>
   );
-}
-
-function sizeOf(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
-  return bytes < 1_048_576
-    ? `${formatNumber(Math.round(bytes / 1024))} kB`
-    : `${formatNumber(Math.round(bytes / 104_857.6) / 10)} MB`;
 }

@@ -1,11 +1,12 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { inEnvironment } from '../../lib/environment.ts';
 import { formatAbsolute, formatName, formatNumber } from '../../lib/format.ts';
 import { usePermission } from '../../lib/session.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
-import { CHANNEL_NAMES, ENVIRONMENT_NAMES, type Message } from './message-text.ts';
+import { CHANNEL_NAMES, counted, ENVIRONMENT_NAMES, type Message } from './message-text.ts';
 
-type Figure = Exclude<keyof Message['metadata'], 'costPerSms'>;
+type Figure = Exclude<keyof Message['metadata'], 'costPerSms' | 'suppressedSkipped'>;
 
 const FIGURES: Readonly<Record<Figure, string>> = {
   recipientsProcessed: 'Recipients accepted',
@@ -46,6 +47,7 @@ export function Facts({ of: message }: { of: Message }) {
           ['Reason', message.statusReason && formatName(message.statusReason)],
           ['Provider id', message.sid && <code key="sid">{message.sid}</code>],
           ...figures,
+          ['Left out', message.metadata.suppressedSkipped ? <LeftOut key="left-out" of={message} /> : null],
         ])}
       />
     </section>
@@ -72,6 +74,14 @@ function RequestLink({ to: { id, method, path } }: { to: NonNullable<Message['re
       <code>{`${method} ${path}`}</code>
     </Link>
   );
+}
+
+/** How many recipients were left out because they opted out, with a link to the list of opt-outs. */
+function LeftOut({ of: { channel, environment, metadata } }: { of: Message }) {
+  const mayOpen = usePermission('suppression.slice');
+  const text = `${counted(metadata.suppressedSkipped ?? 0, 'recipient')} who opted out`;
+  if (!mayOpen) return text;
+  return <Link href={inEnvironment(`/suppressions?channel=${channel}`, environment)}>{text}</Link>;
 }
 
 function SentWith({ apiKey }: { apiKey: Message['apiKey'] }) {

@@ -1,5 +1,5 @@
 import { Link, useSearchParams } from 'wouter';
-import { csvLine, download } from '../../lib/csv.ts';
+import { BOM, csvLine, download } from '../../lib/csv.ts';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { formatMoney, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
@@ -28,7 +28,6 @@ import {
 } from './usage-groups.ts';
 import './usage.css';
 
-const BOM = '\uFEFF';
 const CUSTOM = 'custom';
 const PERIODS = [...PRESETS, { value: CUSTOM, label: 'From … to' }];
 /** Figures are counted in whole hours here, so that the query stays the same for an hour. */
