@@ -124,6 +124,9 @@ export const ROUTES: readonly PageRoute[] = [
   page('/prices', 'Prices', 'price.list', () => import('./pages/operator/prices.tsx'), 'Billing'),
   page('/account', 'Account', 'account.get', () => import('./pages/account/settings.tsx'), 'Settings'),
   page('/members', 'Members', 'member.list', () => import('./pages/members/list.tsx'), 'Settings'),
+  page('/senders', 'Senders', 'sender.slice', () => import('./pages/senders/list.tsx'), 'Settings'),
+  page('/senders/new', 'Request a sender', 'sender.request', () => import('./pages/senders/request.tsx')),
+  page('/senders/:id', 'Sender', 'sender.get', () => import('./pages/senders/detail.tsx')),
   page('/audit', 'Audit log', 'audit.list', () => import('./pages/audit/audit.tsx'), 'Settings'),
   page(
     '/security',

@@ -43,7 +43,7 @@ export function formatName(name: string): string {
   const text = name
     .toLowerCase()
     .replaceAll('_', ' ')
-    .replace(/\b(sms|api|csv)\b/g, (word) => word.toUpperCase())
+    .replace(/\b(sms|api|csv|otp)\b/g, (word) => word.toUpperCase())
     .replace('whatsapp', 'WhatsApp');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

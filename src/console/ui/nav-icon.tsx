@@ -1,4 +1,5 @@
 import {
+  BadgeCheck,
   BellOff,
   BookUser,
   Building2,
@@ -45,6 +46,7 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/prices': Tag,
   '/account': Settings,
   '/members': Users,
+  '/senders': BadgeCheck,
   '/security': ShieldCheck,
   '/audit': FileClock,
   '/accounts': Building2,

@@ -29,6 +29,9 @@ const ACTIONS = [
   ...['account.create', 'account.topUp', 'account.setPlan', 'account.setRetention'],
 ];
 
+/** Actions after which the target has no page any more. */
+const GONE = ['webhook.delete', 'sender.remove'];
+
 /** The audit log of the account. Operators see the log of all accounts. */
 export default function AuditLogPage() {
   const filter: AuditLogFilter = {
@@ -142,9 +145,12 @@ function RawEntry({ of: { action, target, before, after } }: { of: Entry }) {
 
 function Target({ of: { action, target } }: { of: Pick<Entry, 'action' | 'target'> }) {
   const isOperator = useIsOperator();
-  const pages: Record<string, string> = isOperator ? {} : { apiKey: '/api-keys', webhook: '/webhooks' };
+  const pages: Record<string, string> = {
+    sender: '/senders',
+    ...(isOperator ? {} : { apiKey: '/api-keys', webhook: '/webhooks' }),
+  };
   const page = pages[action.split('.')[0] ?? ''];
   if (target.node?.__typename === 'User') return target.node.email;
   const text = nameOf(target);
-  return page && action !== 'webhook.delete' ? <Link href={`${page}/${target.id}`}>{text}</Link> : text;
+  return page && !GONE.includes(action) ? <Link href={`${page}/${target.id}`}>{text}</Link> : text;
 }

@@ -109,6 +109,16 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: 'revoked an access token of' };
     case 'session.end':
       return { verb: 'ended a session of' };
+    case 'sender.request':
+      return { verb: 'requested sender', ending: `(${nameIn(after)})` };
+    case 'sender.verify':
+      return { verb: 'verified by DNS the domain of sender', ending: `(${nameIn(after)})` };
+    case 'sender.review':
+      return { verb: `${textOf(after?.status)} sender`, ending: `(${nameIn(after)})` };
+    case 'sender.setRegistrations':
+      return { verb: 'changed the registrations at networks of sender' };
+    case 'sender.remove':
+      return { verb: 'removed sender', ending: `(${nameIn(before)})` };
     case 'price.set':
       return { verb: 'changed the price' };
     default:
@@ -127,5 +137,8 @@ function changedKey(before: Told['before'], after: Told['after']) {
   }
   return { verb: 'changed key' };
 }
+
+/** Returns the sender ID or the domain of a sender. */
+const nameIn = (sender: Told['after']): string => String(sender?.name ?? sender?.domain ?? '');
 
 const textOf = (value: unknown): string => String(value ?? '').toLowerCase();

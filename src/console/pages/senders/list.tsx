@@ -1,0 +1,124 @@
+import { useEnvironment } from '../../lib/environment.ts';
+import { formatName } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Can, useIsOperator } from '../../lib/session.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
+import type { Column } from '../../ui/data-table.tsx';
+import { Select } from '../../ui/field.tsx';
+import { Filters, useFilter } from '../../ui/filters.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
+import { useAfter } from '../../ui/pager.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { CHANNEL_NAMES, nameOf, nextStepOf } from './sender-text.ts';
+import {
+  type SenderChannel,
+  type SenderRowFragment,
+  type SenderStatus,
+  Senders,
+} from './senders.generated.ts';
+import { WaitingSenders } from './waiting.tsx';
+
+const CHANNELS: readonly SenderChannel[] = ['SMS', 'EMAIL'];
+const STATUSES: readonly SenderStatus[] = ['PENDING', 'APPROVED', 'REJECTED'];
+
+const NAME: Column<SenderRowFragment> = { header: 'Sender', cell: nameOf };
+const STATE: readonly Column<SenderRowFragment>[] = [
+  { header: 'Kind', cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
+  { header: 'Status', cell: ({ status }) => <Badge status={status} /> },
+];
+const REQUESTED: Column<SenderRowFragment> = {
+  header: 'Requested',
+  cell: ({ createdAt }) => <Time at={createdAt} />,
+  isWhole: true,
+};
+const OWN_COLUMNS = [NAME, ...STATE, { header: 'What to do next', cell: nextStepOf }, REQUESTED];
+const OPERATOR_COLUMNS = [
+  NAME,
+  ...STATE,
+  {
+    header: 'Company',
+    cell: ({ company }: SenderRowFragment) => company ?? <span className="quiet">not said</span>,
+  },
+  REQUESTED,
+];
+
+/** The sender IDs and email domains of the account. Operators see those of all accounts, and what waits for them. */
+export default function SendersPage() {
+  const isOperator = useIsOperator();
+  const [askedChannel, askedStatus] = [useFilter('channel'), useFilter('status')];
+  const variables = {
+    first: PAGE_SIZE,
+    after: useAfter(),
+    channel: CHANNELS.find((each) => each === askedChannel) ?? null,
+    status: STATUSES.find((each) => each === askedStatus) ?? null,
+    environment: useEnvironment(),
+  };
+  const query = useApiQuery(Senders, variables, { keepsLast: true });
+  return (
+    <>
+      <PageHeader title="Senders">
+        {!isOperator && (
+          <Can
+            run="sender.request"
+            otherwise={<span className="quiet">Your role can read senders, not request them.</span>}
+          >
+            <ButtonLink href="/senders/new" look="primary">
+              Request a sender
+            </ButtonLink>
+          </Can>
+        )}
+      </PageHeader>
+      {isOperator && <WaitingSenders />}
+      <section className="stack" aria-label="All senders">
+        <Filters label="Filter the senders">
+          <Select
+            name="channel"
+            label="Kind"
+            options={[
+              { value: '', label: 'Any' },
+              ...CHANNELS.map((each) => ({ value: each, label: CHANNEL_NAMES[each] })),
+            ]}
+          />
+          <Select
+            name="status"
+            label="Status"
+            options={[
+              { value: '', label: 'Any' },
+              ...STATUSES.map((each) => ({ value: each, label: formatName(each) })),
+            ]}
+          />
+        </Filters>
+        <Loaded query={query}>
+          {({ senders }) => (
+            <PagedTable
+              of={senders}
+              caption={isOperator ? 'Of all accounts, the newest first' : 'The newest first'}
+              columns={isOperator ? OPERATOR_COLUMNS : OWN_COLUMNS}
+              keyOf={({ id }) => id}
+              hrefOf={({ id }) => `/senders/${id}`}
+              empty={<NoSenders isOperator={isOperator} />}
+            />
+          )}
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+function NoSenders({ isOperator }: { isOperator: boolean }) {
+  if (isOperator) return <EmptyState title="No account has requested a sender" />;
+  return (
+    <EmptyState title="No senders yet">
+      <p>
+        A sender is the name under which your messages arrive: a sender ID of SMS such as MANGOES, or the
+        domain of your email addresses. Without one, messages leave under the name of the gateway.
+      </p>
+      <Can run="sender.request">
+        <ButtonLink href="/senders/new">Request the first</ButtonLink>
+      </Can>
+    </EmptyState>
+  );
+}
