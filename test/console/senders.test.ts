@@ -226,7 +226,9 @@ describe('the senders in the console', () => {
     await page.getByText('the domain is not verified by its DNS record').waitFor();
     await hasFocus(page, 'status');
 
-    await page.goto(`${gateway.url}/console/senders`);
+    await page.goto(`${gateway.url}/console/`);
+    await page.getByText('A sender ID waits for review').waitFor();
+    await follow(page, 'open the senders');
     await waiting(page).getByRole('link', { name: 'KIOSK' }).press('Enter');
     for (const answer of ['Approve', 'Reject']) {
       await page.getByLabel('Answer', { exact: true }).selectOption(answer);

@@ -1,9 +1,11 @@
+import { Link } from 'wouter';
 import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Money, Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
@@ -48,7 +50,7 @@ const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
   },
 ];
 
-/** The overview for operators: health of the carriers, and the newest accounts. */
+/** The overview for operators: what waits for review, the health of the carriers, and the newest accounts. */
 export function OperatorOverview() {
   const query = useApiQuery(OverviewPlatform, {}, { refetchEveryMs: PROVIDERS_EVERY_MS });
   return (
@@ -58,8 +60,14 @@ export function OperatorOverview() {
         <ButtonLink href="/accounts">All accounts</ButtonLink>
       </PageHeader>
       <Loaded query={query}>
-        {({ accounts, providers }) => (
+        {({ accounts, providers, senders: { totalCount: waiting } }) => (
           <>
+            {waiting > 0 && (
+              <Notice tone="warn">
+                {waiting === 1 ? 'A sender ID waits' : `${formatNumber(waiting)} sender IDs wait`} for review:{' '}
+                <Link href="/senders">open the senders</Link>.
+              </Notice>
+            )}
             <DataTable
               caption="Carriers and providers on each worker process; counts of the last five minutes"
               columns={PROVIDER_COLUMNS}

@@ -105,7 +105,7 @@ export type OverviewDeliveryChangedSubscription = { readonly deliveryUpdated: { 
 export type OverviewPlatformQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewPlatformQuery = { readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly balance: number, readonly currency: string, readonly createdAt: string }> } | null, readonly providers: ReadonlyArray<{ readonly name: string, readonly channel: Channel, readonly process: string, readonly state: ProviderState, readonly detail: string | null, readonly submitted: number, readonly rejected: number, readonly failed: number, readonly lastError: string | null, readonly lastErrorAt: string | null }> | null };
+export type OverviewPlatformQuery = { readonly senders: { readonly totalCount: number } | null, readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly balance: number, readonly currency: string, readonly createdAt: string }> } | null, readonly providers: ReadonlyArray<{ readonly name: string, readonly channel: Channel, readonly process: string, readonly state: ProviderState, readonly detail: string | null, readonly submitted: number, readonly rejected: number, readonly failed: number, readonly lastError: string | null, readonly lastErrorAt: string | null }> | null };
 
 export const OverviewUsage: Document<OverviewUsageQuery, OverviewUsageQueryVariables> = {
   name: 'OverviewUsage',
@@ -139,5 +139,5 @@ export const OverviewDeliveryChanged: Document<OverviewDeliveryChangedSubscripti
 
 export const OverviewPlatform: Document<OverviewPlatformQuery, OverviewPlatformQueryVariables> = {
   name: 'OverviewPlatform',
-  text: "query OverviewPlatform{accounts(first:8){totalCount nodes{id name email balance currency createdAt}}providers{name channel process state detail submitted rejected failed lastError lastErrorAt}}",
+  text: "query OverviewPlatform{senders(first:1 channel:SMS status:PENDING){totalCount}accounts(first:8){totalCount nodes{id name email balance currency createdAt}}providers{name channel process state detail submitted rejected failed lastError lastErrorAt}}",
 };

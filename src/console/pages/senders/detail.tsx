@@ -85,7 +85,8 @@ function factsOf(sender: SenderRowFragment, isOperator: boolean): readonly (read
 /** The name of the account that requested the sender, as a link to its page. Only operators see it. */
 function AccountName({ id }: { id: string }) {
   const { data } = useApiQuery(AccountOfSender, { id });
-  return <Link href={`/accounts/${id}`}>{data ? `${data.account.name} (${data.account.email})` : id}</Link>;
+  const names = new Set(data && [data.account.name, data.account.email]);
+  return <Link href={`/accounts/${id}`}>{[...names].join(', ') || id}</Link>;
 }
 
 function Remove({ of }: { of: SenderRowFragment }) {

@@ -20,6 +20,7 @@ import {
   Senders,
 } from './senders.generated.ts';
 import { WaitingSenders } from './waiting.tsx';
+import './senders.css';
 
 const CHANNELS: readonly SenderChannel[] = ['SMS', 'EMAIL'];
 const STATUSES: readonly SenderStatus[] = ['PENDING', 'APPROVED', 'REJECTED'];
@@ -34,7 +35,11 @@ const REQUESTED: Column<SenderRowFragment> = {
   cell: ({ createdAt }) => <Time at={createdAt} />,
   isWhole: true,
 };
-const OWN_COLUMNS = [NAME, ...STATE, { header: 'What to do next', cell: nextStepOf }, REQUESTED];
+const NEXT: Column<SenderRowFragment> = {
+  header: 'What to do next',
+  cell: (sender) => <div className="sender-next">{nextStepOf(sender)}</div>,
+};
+const OWN_COLUMNS = [NAME, ...STATE, NEXT, REQUESTED];
 const OPERATOR_COLUMNS = [
   NAME,
   ...STATE,

@@ -13,7 +13,7 @@ import {
   Senders,
   SetSenderRegistrations,
 } from './senders.generated.ts';
-import './registrations.css';
+import './senders.css';
 
 type Registration = SenderRowFragment['registrations'][number];
 
