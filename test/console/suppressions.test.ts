@@ -107,6 +107,21 @@ describe('opt-outs in the console', () => {
     await page.getByRole('group', { name: 'Environment' }).getByRole('button', { name: 'Sandbox' }).click();
     await row(page, '+256700000603').waitFor();
     expect(await addresses(page)).toEqual(['+256700000603']);
+    await page.getByRole('button', { name: 'Add an opt-out' }).press('Enter');
+    await page.getByRole('dialog').getByLabel('Address').fill('+256700000604');
+    await page.keyboard.press('Enter');
+    await row(page, '+256700000604').waitFor();
+    expect(await suppressed(account, '?address=0700000604')).toEqual([]);
+    await page.getByRole('link', { name: 'Import CSV' }).press('Enter');
+    await page.getByLabel('Or paste it').fill('channel,address,scope\nsms,0700000605,all');
+    await page.getByRole('button', { name: 'Import', exact: true }).press('Enter');
+    await page.getByRole('link', { name: 'See the opt-outs' }).press('Enter');
+    await row(page, '+256700000605').waitFor();
+    expect(await suppressed(account, '?address=0700000605')).toEqual([]);
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export all as CSV' }).press('Enter');
+    const text = await readFile(await (await downloading).path(), 'utf8');
+    expect(text.match(/\+\d+/g)).toEqual(['+256700000605', '+256700000604', '+256700000603']);
     expect(faults).toEqual([]);
   });
 
@@ -233,6 +248,27 @@ describe('opt-outs in the console', () => {
       expect(faults).toEqual([]);
     },
   );
+
+  inBrowser('are imported from a file with the most rows, and not from one that is too large', async () => {
+    const owner = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: owner, path: '/suppressions/import' });
+    const input = page.getByLabel('CSV file');
+    await input.setInputFiles(file('x'.repeat(901 * 1024)));
+    await page.getByText('no.csv has 901 kB; 900 kB is the most.').waitFor();
+    await expectAccessible(page);
+    const rows = Array.from(
+      { length: 10_000 },
+      (_, index) => `"sms","+25670${1_000_000 + index}","all","${'x'.repeat(60)}"\r\n`,
+    );
+    const largest = `"channel","address","scope","reason"\r\n${rows.join('')}`;
+    expect(largest.length).toBeGreaterThan(895 * 1024);
+    await input.setInputFiles(file(largest));
+    await page.getByRole('button', { name: 'Choose another file' }).waitFor();
+    expect(await page.getByText('is the most').count()).toBe(0);
+    await page.getByRole('button', { name: 'Import', exact: true }).press('Enter');
+    await page.getByText('10,000 rows read: 10,000 addresses opted out now').waitFor();
+    expect(faults).toEqual([]);
+  });
 
   inBrowser('are exported after a confirmation, as a file that can be imported (R253, R384)', async () => {
     const owner = await gateway.createAccount();
