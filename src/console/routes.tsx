@@ -87,6 +87,7 @@ export const ROUTES: readonly PageRoute[] = [
     () => import('./pages/webhooks/delivery.tsx'),
   ),
   page('/webhooks/:webhookId', 'Webhook', 'webhook.get', () => import('./pages/webhooks/detail.tsx')),
+  page('/events', 'Events', 'delivery.list', () => import('./pages/events/list.tsx'), 'Developers'),
   page('/requests', 'Requests', 'request.list', () => import('./pages/requests/list.tsx'), 'Developers'),
   page('/members/invite', 'Invite a person', 'member.invite', () => import('./pages/members/invite.tsx')),
   page('/usage', 'Usage', 'analytics.query', () => import('./pages/usage/usage.tsx'), 'Billing'),

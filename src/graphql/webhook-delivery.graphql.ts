@@ -29,6 +29,30 @@ class DeliveryAttemptType {
   errorMessage!: string | null;
 }
 
+@ObjectType('DeliveryHeader', {
+  description: 'A header that the gateway sets on the attempts of a delivery.',
+  simpleResolvers: true,
+})
+class DeliveryHeaderType {
+  @Field(() => String, { description: 'Name.' })
+  name!: string;
+
+  @Field(() => String, {
+    nullable: true,
+    description: 'The value on every attempt. Null if each attempt has one of its own.',
+  })
+  value!: string | null;
+
+  @Field(() => Boolean, { description: 'Whether every attempt has it.' })
+  isAlwaysSent!: boolean;
+
+  @Field(() => String, {
+    nullable: true,
+    description: 'Why `value` is null, and when the header is sent. Null for a header with a value.',
+  })
+  note!: string | null;
+}
+
 @ObjectType('WebhookDelivery', {
   implements: Node,
   description: 'The delivery of one event to one webhook.',
@@ -88,6 +112,18 @@ class WebhookDeliveryFilter {
     description: 'The environment. Default: both.',
   })
   environment?: Environment | null;
+
+  @InputField(() => DateTime, {
+    nullable: true,
+    description: 'Earliest time at which the delivery was queued first, inclusive.',
+  })
+  since?: Date | null;
+
+  @InputField(() => DateTime, {
+    nullable: true,
+    description: 'Latest time at which the delivery was queued first, exclusive.',
+  })
+  until?: Date | null;
 }
 
 const DeliveryConnection = connectionOf('WebhookDelivery', () => WebhookDeliveryType);
@@ -142,7 +178,10 @@ export class WebhookDeliveryResolver {
   @Query(() => DeliveryConnection, {
     nullable: true,
     description: 'Deliveries to all webhooks, newest first.',
-    cost: { each: weighingFilter(['event'], 20, 0), total: weighingFilter(['event', 'status'], 50, 10) },
+    cost: {
+      each: weighingFilter(['event'], 20, 0),
+      total: weighingFilter(['event', 'status', 'since', 'until'], 50, 10),
+    },
   })
   async webhookDeliveries(
     @Ctx() { run, operations }: GraphqlContext,
@@ -179,6 +218,14 @@ export class WebhookDeliveryResolver {
   async payload(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
     const event = await loaders.event.load(delivery.eventSeq);
     return event && JSON.parse(event.body);
+  }
+
+  @FieldResolver(() => [DeliveryHeaderType], {
+    description:
+      'The headers that the gateway sets on each attempt. HTTP itself adds others, such as `Host` and `Content-Length`.',
+  })
+  requestHeaders(@Root() delivery: WebhookDelivery, @Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.deliveries.headersOf, delivery);
   }
 
   @FieldResolver(() => [DeliveryAttemptType], { description: 'The attempts, in order.' })

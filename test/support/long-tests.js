@@ -5,7 +5,7 @@
  */
 const NAMES = [
   'console/(api-keys|contacts|every-page|ledger|members|messages|messages-list|operator|overview|personas|requests)',
-  'console/(security|send|senders|single-sign-on|suppressions|webhooks)',
+  'console/(events|security|send|senders|single-sign-on|suppressions|webhooks)',
   'contract/hostile-texts',
   'e2e/(backup|clocks|database-outage|failover|kept-reports|readiness|reads-on-disk|replica|start-stop)',
   'e2e/webhook-crash',

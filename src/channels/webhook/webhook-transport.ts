@@ -2,6 +2,7 @@
 import {
   type AttemptRequest,
   type AttemptResult,
+  type DeliveryHeader,
   TargetRefused,
   type WebhookTransport,
 } from '../../domain/ports/webhook-transport.ts';
@@ -18,6 +19,13 @@ export interface WebhookTransportOptions {
   readonly serviceName: string;
   /** Time limit in ms for the whole attempt. Default: 10,000 (R163). */
   readonly timeoutMs?: number;
+}
+
+/** A header whose value is made for each attempt. */
+interface ChangingHeader extends Pick<DeliveryHeader, 'name' | 'isAlwaysSent'> {
+  readonly note: string;
+  /** Returns the value for an attempt. Undefined: the attempt goes without the header. */
+  readonly valueOn: (request: AttemptRequest) => string | undefined;
 }
 
 /** Time limit in ms for one attempt, including the name lookup (R32, R163). */
@@ -42,7 +50,36 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
     event: `X-${serviceName}-Event`,
     delivery: `X-${serviceName}-Delivery`,
   };
-  const fixed = { 'User-Agent': `${serviceName}-Webhooks/1.0`, 'Content-Type': 'application/json' };
+  // Both `headersOf` and `attempt` read these two, so that what is shown cannot differ from what is sent.
+  const constant = ({ event, deliveryId }: Pick<AttemptRequest, 'deliveryId' | 'event'>) => ({
+    'User-Agent': `${serviceName}-Webhooks/1.0`,
+    'Content-Type': 'application/json',
+    [headerNames.event]: event,
+    [headerNames.delivery]: deliveryId,
+  });
+  const changing: readonly ChangingHeader[] = [
+    {
+      name: headerNames.signature,
+      isAlwaysSent: true,
+      note: 'Changes with each attempt: it signs the time of the attempt and the body.',
+      valueOn: ({ secret, at, body }) => webhookSignatureHeader(secret, secondsOf(at), body),
+    },
+    {
+      name: headerNames.previousSignature,
+      isAlwaysSent: false,
+      note: 'Changes with each attempt. Sent only while the secret before the last rotation signs too.',
+      valueOn: ({ previousSecret, at, body }) =>
+        previousSecret === undefined
+          ? undefined
+          : webhookSignatureHeader(previousSecret, secondsOf(at), body),
+    },
+    {
+      name: 'traceparent',
+      isAlwaysSent: false,
+      note: 'Changes with each attempt. Sent only while the gateway traces messages.',
+      valueOn: ({ traceparent }) => traceparent,
+    },
+  ];
 
   // Returns the client for a URL. It is called when a URL is registered and again at each attempt, both with the stored
   // text of the URL.
@@ -58,20 +95,12 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
 
   const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
-    const { accountId, url, secret, previousSecret, deliveryId, event, body, at, traceparent } = request;
-    const timestampSeconds = Math.floor(at.getTime() / 1000);
-    const headers = {
-      ...fixed,
-      [headerNames.signature]: webhookSignatureHeader(secret, timestampSeconds, body),
-      ...(previousSecret === undefined
-        ? {}
-        : {
-            [headerNames.previousSignature]: webhookSignatureHeader(previousSecret, timestampSeconds, body),
-          }),
-      [headerNames.event]: event,
-      [headerNames.delivery]: deliveryId,
-      ...(traceparent === undefined ? {} : { traceparent }),
-    };
+    const { accountId, url, body } = request;
+    const headers: Record<string, string> = constant(request);
+    for (const { name, valueOn } of changing) {
+      const value = valueOn(request);
+      if (value !== undefined) headers[name] = value;
+    }
     return toResult(
       await clientFor(url).request({
         accountId,
@@ -86,6 +115,15 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
   return {
     headerNames,
+    headersOf: (delivery) => [
+      ...Object.entries(constant(delivery)).map(([name, value]) => ({
+        name,
+        value,
+        isAlwaysSent: true,
+        note: null,
+      })),
+      ...changing.map(({ name, isAlwaysSent, note }) => ({ name, value: null, isAlwaysSent, note })),
+    ],
     get simulatorUrl() {
       return own?.receiver.url ?? null;
     },
@@ -99,6 +137,8 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
     },
   };
 }
+
+const secondsOf = (at: Date) => Math.floor(at.getTime() / 1000);
 
 function toResult(exchange: HttpExchange): AttemptResult {
   const { durationMs } = exchange;

@@ -4,10 +4,10 @@ type Environment = 'PRODUCTION' | 'SANDBOX';
 
 const NAME = 'environment';
 /** Paths of pages whose content belongs to one environment. Their URLs carry the chosen environment. */
-const OF_ENVIRONMENT = /^\/((contacts|suppressions|devices|webhooks|senders|messages|usage)(\/|$)|$)/;
+const OF_ENVIRONMENT = /^\/((contacts|suppressions|devices|webhooks|events|senders|messages|usage)(\/|$)|$)/;
 /** Of these paths, the lists and the forms that add something. Only these pages offer the switch. */
 const SWITCHED =
-  /^\/((contacts(\/(new|import|imports))?|suppressions(\/import)?|(devices|webhooks|senders)(\/new)?|usage)?)$/;
+  /^\/((contacts(\/(new|import|imports))?|suppressions(\/import)?|(devices|webhooks|senders)(\/new)?|events|usage)?)$/;
 
 /** Returns the environment in the URL, or production if the URL has none. */
 export function useEnvironment(): Environment {

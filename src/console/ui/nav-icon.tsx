@@ -22,6 +22,7 @@ import {
   UserCog,
   Users,
   Webhook,
+  Zap,
 } from 'lucide-react';
 
 /** A page in the navigation menu. */
@@ -40,6 +41,7 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/devices': Smartphone,
   '/api-keys': KeyRound,
   '/webhooks': Webhook,
+  '/events': Zap,
   '/requests': ScrollText,
   '/usage': ChartColumn,
   '/ledger': ReceiptText,

@@ -50,6 +50,10 @@ export interface DeliveryListFilter {
   readonly status?: DeliveryStatus | undefined;
   readonly event?: EventType | undefined;
   readonly messageId?: string | undefined;
+  /** Only deliveries that were made at this time or later. */
+  readonly since?: Date | undefined;
+  /** Only deliveries that were made before this time. */
+  readonly until?: Date | undefined;
 }
 export interface DeliveryCounts {
   readonly succeeded: number;

@@ -53,8 +53,21 @@ export interface WebhookHeaderNames {
   readonly delivery: string;
 }
 
+/** A header that the gateway sets on the attempts of a delivery (R471). */
+export interface DeliveryHeader {
+  readonly name: string;
+  /** The value that every attempt has. Null if each attempt has one of its own. */
+  readonly value: string | null;
+  /** False for a header that only some attempts have. */
+  readonly isAlwaysSent: boolean;
+  /** Says why `value` is null, and when the header is sent. Null for a header with a value. */
+  readonly note: string | null;
+}
+
 export interface WebhookTransport {
   readonly headerNames: WebhookHeaderNames;
+  /** Returns the headers of a delivery's attempts. `attempt` sends the same ones. */
+  headersOf(delivery: Pick<AttemptRequest, 'deliveryId' | 'event'>): readonly DeliveryHeader[];
   /** URL of the gateway's own webhook receiver, which is for trials. Null if there is none. */
   readonly simulatorUrl: string | null;
   /** Checks a webhook URL. Resolves with its canonical form, or rejects with `TargetRefused` (R32, R160–R162). */

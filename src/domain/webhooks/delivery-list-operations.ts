@@ -5,6 +5,7 @@ import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { type Slice, type TwoWaySliceInput, twoWayRange, twoWaySliceOf, UUID_KEY } from '../paging.ts';
 import type { DeliveryCounts, DeliveryListFilter } from '../ports/list-stores.ts';
+import type { DeliveryHeader } from '../ports/webhook-transport.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from './event.ts';
 import { type DeliveryAttempt, EVENT_TYPES, type WebhookDelivery } from './webhook.ts';
@@ -15,9 +16,12 @@ const READ = { roles: ACCOUNT_ROLES } as const;
 type GivenFilter = Omit<DeliveryListFilter, 'event'> & { readonly event?: string | undefined };
 
 /** Lists of deliveries, and batch look-ups of their counts, attempts and events. */
-export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>) {
+export function deliveryListOperations({ stores, transport }: Pick<Dependencies, 'stores' | 'transport'>) {
   return {
-    /** Lists the deliveries to the account's endpoints, newest first. Deliveries to deleted endpoints are included. */
+    /**
+     * Lists the deliveries to the account's endpoints, newest first (R470). Deliveries to deleted endpoints are
+     * included.
+     */
     list: operation(
       'delivery.list',
       READ,
@@ -101,6 +105,16 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
           own.map((attempt) => ({ ...attempt, deliveryId })),
         );
       },
+    ),
+
+    /** Returns the headers that each attempt of a delivery has, with the values that are certain (R471). */
+    headersOf: operation(
+      'delivery.headersOf',
+      READ,
+      async (
+        _caller,
+        { id, event }: Pick<WebhookDelivery, 'id' | 'event'>,
+      ): Promise<readonly DeliveryHeader[]> => transport.headersOf({ deliveryId: id, event }),
     ),
 
     /** Returns the events of the account's feed that have the numbers `seqs`. */

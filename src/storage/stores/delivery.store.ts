@@ -165,16 +165,16 @@ const OF_MESSAGES = statement(
 const MATCHING_OF_MESSAGE = `FROM events e ${OF_EVENTS}
   WHERE e.account_id = $1 AND e.message_id = $2 AND ($3::uuid IS NULL OR d.webhook_id = $3)
     AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event = $5)
-    AND ($6::text IS NULL OR $6 = ${EVENT_ENVIRONMENT})`;
+    AND ($6::text IS NULL OR $6 = ${EVENT_ENVIRONMENT}) AND d.id >= $7 AND d.id < $8`;
 const OF_MESSAGE = statement(
   'deliveries-of-message',
   `SELECT * FROM (SELECT ${COLUMNS} ${MATCHING_OF_MESSAGE} OFFSET 0) f
-   WHERE $7::uuid IS NULL OR f.id < $7 ORDER BY f.id DESC LIMIT $8`,
+   WHERE $9::uuid IS NULL OR f.id < $9 ORDER BY f.id DESC LIMIT $10`,
 );
 const OF_MESSAGE_FROM_END = statement(
   'deliveries-of-message-from-end',
   `SELECT * FROM (SELECT ${COLUMNS} ${MATCHING_OF_MESSAGE} OFFSET 0) f
-   WHERE $7::uuid IS NULL OR f.id > $7 ORDER BY f.id LIMIT $8`,
+   WHERE $9::uuid IS NULL OR f.id > $9 ORDER BY f.id LIMIT $10`,
 );
 const COUNT_OF_MESSAGE = statement(
   'deliveries-count-of-message',
@@ -260,6 +260,23 @@ const HOURS_FROM_END = statement(
 const TOTAL = statement(
   'delivery-total',
   `SELECT coalesce(sum(deliveries), 0)::bigint AS count FROM ${COUNTED} AND ${MATCHING}`,
+);
+/**
+ * Counts the deliveries of a span: by the counts of its whole hours, which are those from $4 to $5, and one by one in
+ * the parts of hours at its ends, which are the ranges of ids $6 to $7.
+ */
+const TOTAL_IN_SPAN = statement(
+  'delivery-total-in-span',
+  `SELECT (
+     SELECT coalesce(sum(deliveries), 0) FROM ${COUNTED} AND ${MATCHING} AND hour >= $4 AND hour < $5
+   )::bigint + (
+     SELECT coalesce(sum(f.count), 0) FROM unnest($6::uuid[], $7::uuid[]) AS p (lowest, below)
+     CROSS JOIN unnest($1::uuid[]) AS w (id)
+     CROSS JOIN LATERAL (
+       SELECT count(*) FROM webhook_deliveries d
+       WHERE (d.webhook_id, d.id) >= (w.id, p.lowest) AND (d.webhook_id, d.id) < (w.id, p.below) AND ${MATCHING}
+     ) f
+   )::bigint AS count`,
 );
 /** Counts deliveries by the intervals that start at $2, the last of which ends at $3. If $4 is true, also by event. */
 const BY_TIME = statement(
@@ -599,12 +616,28 @@ export class PgDeliveryListStore implements DeliveryListStore {
 }
 
 /** Returns the parameters for the deliveries of a message. Undefined for an invalid id, which matches nothing. */
-function ofMessage(
-  accountId: string,
-  { messageId = '', webhookId, status, event, environment }: DeliveryListFilter,
-): unknown[] | undefined {
+function ofMessage(accountId: string, filter: DeliveryListFilter): unknown[] | undefined {
+  const { messageId = '', webhookId, status, event, environment } = filter;
   if (!isUuid(messageId) || (webhookId !== undefined && !isUuid(webhookId))) return undefined;
-  return [accountId, messageId, webhookId ?? null, status ?? null, event ?? null, environment ?? null];
+  const { lowest, below } = spanOf(filter);
+  const asked = [webhookId, status, event, environment].map((value) => value ?? null);
+  return [accountId, messageId, ...asked, lowest, below];
+}
+
+/** Returns the range of the ids of deliveries that were made in the filter's span. */
+function spanOf({ since, until }: DeliveryListFilter): IdRange {
+  return {
+    lowest: since ? uuidFloor(since) : FIRST_UUID,
+    below: until ? uuidFloor(until) : LAST_UUID,
+    most: null,
+  };
+}
+
+/** Returns the part of a range that is inside `span`. Undefined if there is none. */
+function clipped(range: IdRange, span: IdRange): IdRange | undefined {
+  const lowest = range.lowest > span.lowest ? range.lowest : span.lowest;
+  const below = range.below < span.below ? range.below : span.below;
+  return lowest < below ? { lowest, below, most: range.most } : undefined;
 }
 
 /** Returns the ids of one page of the matching deliveries, newest first, and their total. */
@@ -639,15 +672,16 @@ function startOf({ isBackward, after, before }: TwoWayRange): string | undefined
 async function idsFrom(
   sql: Sql,
   webhookIds: readonly string[],
-  filter: DeliveryFilter,
+  filter: DeliveryListFilter,
   range: TwoWayRange,
 ): Promise<readonly string[]> {
   const { limit } = range;
   const part = { skipped: 0, limit };
+  const span = spanOf(filter);
   if (indexed(filter) || (filter.status === undefined && filter.event === undefined)) {
-    return idsIn(sql, webhookIds, filter, [EVER], part, range);
+    return idsIn(sql, webhookIds, filter, [span], part, range);
   }
-  const start = startOf(range);
+  const start = nearerOf(range, span);
   const nearest = start === undefined ? undefined : hourOfUuid(start);
   const hours = await hourCounts(sql, webhookIds, filter, nearest, limit + 1, range.isBackward);
   let sure = 0;
@@ -658,7 +692,17 @@ async function idsFrom(
     if (hour.getTime() !== nearest?.getTime()) sure += count;
     return true;
   });
-  return idsIn(sql, webhookIds, filter, wanted.map(idsOf), part, range);
+  const ranges = wanted.flatMap((hour) => clipped(idsOf(hour), span) ?? []);
+  return idsIn(sql, webhookIds, filter, ranges, part, range);
+}
+
+/** Returns the id at which the search starts: where the range or the span starts. Undefined if both are open there. */
+function nearerOf(range: TwoWayRange, { lowest, below }: IdRange): string | undefined {
+  const start = startOf(range);
+  const end = range.isBackward ? lowest : below;
+  if (end === FIRST_UUID || end === LAST_UUID) return start;
+  if (start === undefined) return end;
+  return start > end === (range.isBackward === true) ? start : end;
 }
 
 /** Returns the ids of the deliveries of each webhook in the range, the nearest first. */
@@ -672,9 +716,36 @@ async function idsOfEachFrom(
 }
 
 /** Returns the number of matching deliveries. */
-async function countDeliveries(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
-  const [row] = await sql.queryOnDisk<{ count: number }>(TOTAL, matching(webhookIds, filter));
+async function countDeliveries(sql: Sql, webhookIds: readonly string[], filter: DeliveryListFilter) {
+  const values = matching(webhookIds, filter);
+  const inSpan = filter.since || filter.until ? hoursAndRests(filter) : undefined;
+  const [row] = await sql.queryOnDisk<{ count: number }>(
+    inSpan ? TOTAL_IN_SPAN : TOTAL,
+    inSpan ? [...values, ...inSpan] : values,
+  );
   return row?.count ?? 0;
+}
+
+/** Divides the span of a filter for `TOTAL_IN_SPAN` into its whole hours and the ranges of ids at its ends. */
+function hoursAndRests(filter: DeliveryListFilter): unknown[] {
+  const span = spanOf(filter);
+  const { since, until } = filter;
+  const from = since && new Date(Math.ceil(since.getTime() / HOUR_MS) * HOUR_MS);
+  const to = until && new Date(Math.floor(until.getTime() / HOUR_MS) * HOUR_MS);
+  // A span without a whole hour is one range.
+  const isShort = from !== undefined && to !== undefined && from > to;
+  const rests = isShort
+    ? [span]
+    : [
+        ...(from ? [{ ...span, below: uuidFloor(from) }] : []),
+        ...(to ? [{ ...span, lowest: uuidFloor(to) }] : []),
+      ];
+  return [
+    from ?? '-infinity',
+    isShort ? from : (to ?? 'infinity'),
+    rests.map(({ lowest }) => lowest),
+    rests.map(({ below }) => below),
+  ];
 }
 
 /** Returns the number of deliveries for each webhook and status. */

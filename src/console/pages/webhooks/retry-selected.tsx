@@ -1,63 +1,95 @@
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { formatAbsolute } from '../../lib/format.ts';
-import { useApiMutation } from '../../lib/queries.ts';
+import { type AnyDocument, useApiMutation } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { SelectionBar } from '../../ui/selection-bar.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { deliveriesText } from './webhook-rules.ts';
-import {
-  type DeliveryRowFragment,
-  RedeliverMany,
-  WebhookDeliveries,
-  WebhookDetail,
-} from './webhooks.generated.ts';
+import { type DeliveryRowFragment, RedeliverMany, WebhookDetail } from './webhooks.generated.ts';
 
 /** Returns a name of a delivery, such as `sms.sent of Nov 25, 2026, 4:15:01 PM`. */
 export function nameOf({ event, createdAt }: DeliveryRowFragment): string {
   return `${event} of ${formatAbsolute(new Date(createdAt))}`;
 }
 
+/** The webhook that receives a delivery, or why it receives nothing. */
+export type Target = { readonly webhookId: string } | { readonly refusal: string };
+
+interface Left {
+  readonly delivery: DeliveryRowFragment;
+  readonly message: string;
+}
+
 /**
- * Retries the selected deliveries of a webhook. It asks once before it retries more than one. Afterwards it names each
- * delivery that was not sent again, and why.
+ * Retries the selected deliveries of one or several webhooks. It asks once before it retries more than one. Afterwards
+ * it names each delivery that was not sent again, and why.
  */
-export function RetrySelected({
-  webhookId,
+export function RetrySelected<Row extends DeliveryRowFragment>({
+  list,
+  targetOf,
   shown,
   chosen,
   onChange,
 }: {
-  webhookId: string;
+  /** The query of the list, which is read again afterwards. */
+  list: AnyDocument;
+  targetOf: (delivery: Row) => Target;
   /** The deliveries that are shown. Others are never retried, because nobody sees them. */
-  shown: readonly DeliveryRowFragment[];
+  shown: readonly Row[];
   chosen: ReadonlySet<string>;
   onChange: (chosen: ReadonlySet<string>) => void;
 }) {
   const toast = useToast();
   /** The selection when the dialog opened. Live updates may change the rows below the dialog. */
-  const [asked, setAsked] = useState<readonly DeliveryRowFragment[]>();
-  const [left, setLeft] = useState<readonly { delivery: DeliveryRowFragment; message: string }[]>([]);
-  const redeliver = useApiMutation(RedeliverMany, { refetches: [WebhookDeliveries, WebhookDetail] });
+  const [asked, setAsked] = useState<readonly Row[]>();
+  const [left, setLeft] = useState<readonly Left[]>([]);
+  const redeliver = useApiMutation(RedeliverMany, { refetches: [list, WebhookDetail] });
+  const running = useRef<Promise<void>>(undefined);
   const selected = shown.filter(({ id }) => chosen.has(id));
-  // The callback belongs to the call: the second of two clicks at once is dropped with its callback.
-  const retry = (deliveries: readonly DeliveryRowFragment[]) =>
-    redeliver.mutateAsync(
-      { webhookId, deliveryIds: deliveries.map(({ id }) => id) },
-      {
-        onSuccess: ({ redeliverMany: { queued, userErrors } }) => {
-          onChange(new Set());
-          setLeft(
-            userErrors.flatMap(({ index, message }) => {
-              const delivery = deliveries[index];
-              return delivery ? [{ delivery, message }] : [];
-            }),
-          );
-          if (queued > 0) toast({ text: `${deliveriesText(queued)} queued.` });
-        },
-      },
-    );
+  /** Retries deliveries of one webhook. */
+  const retryOf = async (webhookId: string, deliveries: readonly Row[]) => {
+    const deliveryIds = deliveries.map(({ id }) => id);
+    const { redeliverMany } = await redeliver.mutateAsync({ webhookId, deliveryIds });
+    const named = redeliverMany.userErrors.flatMap(({ index, message }): Left[] => {
+      const delivery = deliveries[index];
+      return delivery ? [{ delivery, message }] : [];
+    });
+    return { queued: redeliverMany.queued, named };
+  };
+  const retryAll = async (deliveries: readonly Row[]) => {
+    const named: Left[] = [];
+    const byWebhook = new Map<string, Row[]>();
+    for (const delivery of deliveries) {
+      const target = targetOf(delivery);
+      if ('refusal' in target) named.push({ delivery, message: target.refusal });
+      else byWebhook.set(target.webhookId, [...(byWebhook.get(target.webhookId) ?? []), delivery]);
+    }
+    let queued = 0;
+    for (const [webhookId, own] of byWebhook) {
+      try {
+        const retried = await retryOf(webhookId, own);
+        queued += retried.queued;
+        named.push(...retried.named);
+      } catch (error) {
+        // Deliveries of other webhooks may be queued already. So name those of this one, instead of failing as a whole.
+        if (byWebhook.size === 1) throw error;
+        const message = error instanceof Error ? error.message : String(error);
+        named.push(...own.map((delivery) => ({ delivery, message })));
+      }
+    }
+    onChange(new Set());
+    setLeft(named);
+    if (queued > 0) toast({ text: `${deliveriesText(queued)} queued.` });
+  };
+  // The second of two clicks at once gets the run of the first.
+  const retry = (deliveries: readonly Row[]) => {
+    running.current ??= retryAll(deliveries).finally(() => {
+      running.current = undefined;
+    });
+    return running.current;
+  };
   const start = () => {
     if (selected.length > 1) setAsked(selected);
     else retry(selected).catch(({ message }: Error) => toast({ text: message }));
@@ -84,7 +116,7 @@ export function RetrySelected({
       {asked && (
         <ConfirmDialog
           title={`Retry ${deliveriesText(asked.length)}?`}
-          consequence={<Consequence of={asked} />}
+          consequence={<Consequence of={asked} webhooks={webhooksOf(asked.map(targetOf))} />}
           confirmLabel={`Retry ${deliveriesText(asked.length)}`}
           look="primary"
           onConfirm={() => retry(asked)}
@@ -95,11 +127,16 @@ export function RetrySelected({
   );
 }
 
-function Consequence({ of: deliveries }: { of: readonly DeliveryRowFragment[] }) {
+/** Returns the number of webhooks among the targets. */
+function webhooksOf(targets: readonly Target[]): number {
+  return new Set(targets.flatMap((target) => ('refusal' in target ? [] : target.webhookId))).size;
+}
+
+function Consequence({ of: deliveries, webhooks }: { of: readonly DeliveryRowFragment[]; webhooks: number }) {
   const received = deliveries.filter(({ status }) => status === 'SUCCESS').length;
   return (
     <p>
-      They are posted again now, under the same ids.
+      They are posted again now{webhooks > 1 && ` to ${webhooks} webhooks`}, under the same ids.
       {received > 0 &&
         ` The receiver has accepted ${received} of them before. If it checks the ids, it ignores these.`}
     </p>

@@ -70,8 +70,12 @@ export type WebhookDeliveryFilter = {
   readonly event?: string | null | undefined;
   /** The message. */
   readonly messageId?: string | null | undefined;
+  /** Earliest time at which the delivery was queued first, inclusive. */
+  readonly since?: string | null | undefined;
   /** The status. */
   readonly status?: DeliveryStatus | null | undefined;
+  /** Latest time at which the delivery was queued first, exclusive. */
+  readonly until?: string | null | undefined;
   /** The webhook. */
   readonly webhookId?: string | null | undefined;
 };
@@ -107,7 +111,7 @@ export type DeliveryDetailQueryVariables = Exact<{
 }>;
 
 
-export type DeliveryDetailQuery = { readonly webhookDelivery: { readonly responseBody: string | null, readonly payload: Readonly<Record<string, unknown>> | null, readonly id: string, readonly event: string, readonly messageId: string | null, readonly status: DeliveryStatus, readonly httpStatus: number | null, readonly attempts: number, readonly errorMessage: string | null, readonly nextRetryAt: string | null, readonly createdAt: string, readonly webhook: { readonly id: string, readonly url: string, readonly isActive: boolean, readonly maxRetries: number } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly to: ReadonlyArray<string> } | null, readonly attemptLog: ReadonlyArray<{ readonly at: string, readonly httpStatus: number | null, readonly durationMs: number, readonly errorMessage: string | null }> } | null };
+export type DeliveryDetailQuery = { readonly webhookDelivery: { readonly responseBody: string | null, readonly payload: Readonly<Record<string, unknown>> | null, readonly id: string, readonly event: string, readonly messageId: string | null, readonly status: DeliveryStatus, readonly httpStatus: number | null, readonly attempts: number, readonly errorMessage: string | null, readonly nextRetryAt: string | null, readonly createdAt: string, readonly requestHeaders: ReadonlyArray<{ readonly name: string, readonly value: string | null, readonly note: string | null }>, readonly webhook: { readonly id: string, readonly url: string, readonly isActive: boolean, readonly maxRetries: number } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly to: ReadonlyArray<string> } | null, readonly attemptLog: ReadonlyArray<{ readonly at: string, readonly httpStatus: number | null, readonly durationMs: number, readonly errorMessage: string | null }> } | null };
 
 export type EventTypesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -203,7 +207,7 @@ export const WebhookDeliveries: Document<WebhookDeliveriesQuery, WebhookDeliveri
 
 export const DeliveryDetail: Document<DeliveryDetailQuery, DeliveryDetailQueryVariables> = {
   name: 'DeliveryDetail',
-  text: "fragment DeliveryRow on WebhookDelivery{id event messageId status httpStatus attempts errorMessage nextRetryAt createdAt}query DeliveryDetail($id:ID!){webhookDelivery(id:$id){...DeliveryRow responseBody payload webhook{id url isActive maxRetries}message{id channel to}attemptLog{at httpStatus durationMs errorMessage}}}",
+  text: "fragment DeliveryRow on WebhookDelivery{id event messageId status httpStatus attempts errorMessage nextRetryAt createdAt}query DeliveryDetail($id:ID!){webhookDelivery(id:$id){...DeliveryRow responseBody payload requestHeaders{name value note}webhook{id url isActive maxRetries}message{id channel to}attemptLog{at httpStatus durationMs errorMessage}}}",
 };
 
 export const EventTypes: Document<EventTypesQuery, EventTypesQueryVariables> = {
