@@ -3,9 +3,12 @@ import { ConfigError } from './config.ts';
 
 const MOST_BYTES = 64 * 1_024;
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-/** The beginning of an SVG file: a byte order mark, declaration, comments and document type may stand before its root. */
-const SVG =
-  /^\uFEFF?\s*(<\?xml[^>]*>\s*)?(<!--[\s\S]*?-->\s*)*(<!DOCTYPE[^>]*>\s*)?(<!--[\s\S]*?-->\s*)*<svg[\s/>]/i;
+/** What may stand before the root of an SVG file, one after the other, and where each of them ends. */
+const PROLOGUE = [
+  { begins: '<?xml', ends: '?>' },
+  { begins: '<!--', ends: '-->' },
+  { begins: '<!doctype', ends: '>' },
+] as const;
 
 /** The operator's logo. */
 export interface BrandLogo {
@@ -26,8 +29,23 @@ export function readBrandLogo(path: string | undefined): BrandLogo | undefined {
     throw unusable(path, `it has ${bytes.length} bytes, and at most ${MOST_BYTES} are allowed`);
   }
   if (bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return { type: 'image/png', bytes };
-  if (SVG.test(bytes.toString('utf8'))) return { type: 'image/svg+xml', bytes };
+  if (isSvg(bytes.toString('utf8'))) return { type: 'image/svg+xml', bytes };
   throw unusable(path, 'it must be an SVG or a PNG file');
+}
+
+/** True if the root of a document is `svg`. Reads each character at most a few times. */
+function isSvg(text: string): boolean {
+  let rest = text
+    .replace(/^\uFEFF/, '')
+    .trimStart()
+    .toLowerCase();
+  for (;;) {
+    const part = PROLOGUE.find(({ begins }) => rest.startsWith(begins));
+    if (part === undefined) return /^<svg[\s/>]/.test(rest);
+    const end = rest.indexOf(part.ends, part.begins.length);
+    if (end === -1) return false;
+    rest = rest.slice(end + part.ends.length).trimStart();
+  }
 }
 
 function unusable(path: string, why: string): ConfigError {

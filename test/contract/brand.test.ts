@@ -58,6 +58,15 @@ describe('the brand of the operator (R461)', () => {
     const css = await get(styles!);
     expect(css.headers.get('content-type')).toMatch(/^text\/css/);
     expect(await css.text()).toContain('--accent: light-dark(#7a1fa2, ');
+    // In a rolling update, a page of one process may ask another for its version of a file.
+    for (const [path, caching] of [
+      [logo!, 'public, max-age=31536000, immutable'],
+      [styles!, 'public, max-age=31536000, immutable'],
+      ['/console/brand/logo?v=another', 'no-store'],
+      ['/console/brand/accent.css', 'no-store'],
+    ] as const) {
+      expect((await get(path)).headers.get('cache-control')).toBe(caching);
+    }
   });
 
   it('names the product in mails to people and in authenticator apps', async () => {
@@ -82,6 +91,7 @@ describe('the brand of the operator (R461)', () => {
     ['a missing file', undefined, 'no such file'],
     ['a file that is too large', Buffer.concat([PNG, Buffer.alloc(65_536)]), 'at most 65536 are allowed'],
     ['another format', 'GIF89a', 'it must be an SVG or a PNG file'],
+    ['comments alone', '<!-- A line -->\n'.repeat(4_000), 'it must be an SVG or a PNG file'],
     ['a page', '<html><svg></svg></html>', 'it must be an SVG or a PNG file'],
   ])('a logo that is %s stops the start', async (name, content, message) => {
     const path = content === undefined ? join(folder, 'none.svg') : await fileOf(name, content);
@@ -93,6 +103,7 @@ describe('the brand of the operator (R461)', () => {
   it.each([
     ['logo.png', Buffer.concat([PNG, Buffer.alloc(65_528)]), 'image/png'],
     ['plain.svg', '<svg/>', 'image/svg+xml'],
+    ['explained.svg', `${'<!-- A line -->\n'.repeat(4_000)}<svg></svg>`, 'image/svg+xml'],
     ['drawn.svg', '\uFEFF<?xml version="1.0"?>\n<!-- Drawn -->\n<!DOCTYPE svg>\n<svg\n/>', 'image/svg+xml'],
   ])('%s may be a logo', async (name, content, type) => {
     expect(readBrandLogo(await fileOf(name, content))?.type).toBe(type);

@@ -239,4 +239,39 @@ describe('STOP, START and HELP by SMS', () => {
     await africasTalking(number, '8008', 'STOP', 'in-307');
     expect(await suppressions(number)).toEqual([]);
   });
+
+  it('a START that overtakes a later STOP does not lift it (R379)', async () => {
+    const number = '+256700000308';
+    await write(number, { from: '8008' });
+    await africasTalking(number, '8008', 'STOP');
+    await using holder = await openSql(gateway.database);
+    await using sql = await openSql(gateway.database);
+    await holder.query('BEGIN');
+    const replies = `${account.accountId} production sms ${number}`;
+    await holder.query('SELECT pg_advisory_xact_lock(7350180, hashtext($1))', [replies]);
+    const start = africasTalking(number, '8008', 'START');
+    const waits = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 7350180 AND NOT granted";
+    await eventually(async () => (await sql.query(waits)).length === 1);
+    // Another process has stored a later STOP, and waits for its turn.
+    await sql.query(
+      `INSERT INTO inbound_messages (id, account_id, sent_at, received_at, channel, provider, sid, sender, type, content)
+       SELECT gen_random_uuid(), account_id, sent_at + interval '1 millisecond', received_at, channel, provider, 'later',
+         sender, type, 'Stop' FROM inbound_messages WHERE sender = $1 AND content = 'START'`,
+      [number],
+    );
+    await holder.query('COMMIT');
+    await start;
+    expect(await suppressions(number)).toMatchObject([{ scope: 'all', source: 'stop' }]);
+  });
+
+  it('a key of the account does not stand in for the confirmation (R381)', async () => {
+    const number = '+256700000309';
+    await write(number, { from: '8011' });
+    for (const idempotencyKey of [`reply stop ${number}`, `stop ${number}`]) {
+      await write('+256700000310', { idempotencyKey });
+    }
+    await africasTalking(number, '8011', 'STOP');
+    await eventually(() => textsTo(number, '8011').length === 2);
+    expect(textsTo(number, '8011')[1]).toContain('no more messages');
+  });
 });

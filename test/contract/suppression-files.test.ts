@@ -58,7 +58,7 @@ describe('files of suppressions', () => {
     ).body.data.auditLog.nodes.filter(
       ({ action }: { action: string }) => action === 'account.importSuppressions',
     );
-    expect([entry.after, others.length]).toEqual([{ rows: 4, changed: 0 }, 1]);
+    expect([entry.after, others.length]).toEqual([{ environment: 'production', rows: 4, changed: 0 }, 1]);
   });
 
   it('name all faulty rows by their lines, and then suppress nothing (R383)', async () => {
@@ -208,5 +208,12 @@ describe('files of suppressions', () => {
     await graphql(gateway, stepUp, { ...session, variables: { password: someone.password } });
     expect((await exporting()).body.data.exportSuppressions.nextAfter).toBeNull();
     expect((await exporting(later)).body.data.exportSuppressions.csv).toBe('');
+    // Each part is in the audit log: a part after the greatest id has everything.
+    const audit = '{ auditLog(filter: { action: "account.startExport" }) { nodes { after } } }';
+    const { nodes } = (await graphql(gateway, audit, session)).body.data.auditLog;
+    expect(nodes.map(({ after }: { after: { filters: string[] } }) => after.filters)).toEqual([
+      ['after'],
+      [],
+    ]);
   });
 });

@@ -26,13 +26,14 @@ export function inboundSmsOperations(deps: Dependencies, context: SendContext) {
       {},
       async (_caller, message: InboundText & { readonly provider: string }): Promise<void> => {
         const { provider, text } = message;
+        // Before the first wait, so that two replies of one person keep their order.
+        const now = clock.now();
+        const id = ids.uuid();
         const sender = parseMsisdn(message.sender);
         if (replyWord(text) === undefined || sender === undefined) return;
         const to = message.to.replace(/^\+/, '');
         const accountId = await stores.inbound.smsOwner(sender, to);
         if (accountId === undefined) return;
-        const now = clock.now();
-        const id = ids.uuid();
         const sid = message.sid === undefined ? id : sanitizeSid(message.sid);
         // A carrier that repeats a text gives its id again. The owner and the time of the first arrival then count.
         const stored = await stores.inbound.add([
@@ -57,6 +58,7 @@ export function inboundSmsOperations(deps: Dependencies, context: SendContext) {
           channel,
           sender,
           content: text,
+          id: owned.id,
           sentAt: owned.sentAt,
           answer: (word) => ({ from, content: ANSWERS[word], payload: null }),
           routeKey: routing.routeThrough(provider),

@@ -235,7 +235,8 @@ export function senderIds(sender: AccountCaller): SenderIds {
 
 /**
  * Gives a priced message its id, routes and times, so that intake only has to charge and store it. A sandbox message
- * costs nothing and needs no route. Throws `service_unavailable` if a recipient has no route.
+ * costs nothing and needs no route. `routeKey` is the route of all recipients, if it is known. Throws
+ * `service_unavailable` if a recipient has no route.
  */
 export function prepareMessage(
   { routing, clock, ids }: Pick<SendContext, 'routing' | 'clock' | 'ids'>,
@@ -244,13 +245,14 @@ export function prepareMessage(
   environment: Environment,
   priced: KeptMessage,
   idempotencyKey: string | undefined,
+  routeKey?: string,
 ): PreparedMessage {
   const createdAt = clock.now();
   const isSandbox = environment === 'sandbox';
   const recipients = priced.recipients.map(({ address, costMinor }) => ({
     address,
     costMinor: isSandbox ? 0 : costMinor,
-    routeKey: isSandbox ? 'sandbox' : routeFor(routing, channel, address),
+    routeKey: isSandbox ? 'sandbox' : (routeKey ?? routeFor(routing, channel, address)),
   }));
   return {
     id: ids.uuid(),

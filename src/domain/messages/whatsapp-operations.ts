@@ -125,9 +125,9 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         for (const { sender, sid, content } of messages) {
           const known = stored.get(sid);
           if (!known?.accountId) continue;
-          const { accountId, sentAt } = known;
+          const { id, accountId, sentAt } = known;
           const answer = (word: ReplyWord) => whatsAppAnswer(context, word);
-          await takeReply(deps, context, { accountId, channel, sender, content, sentAt, answer });
+          await takeReply(deps, context, { id, accountId, channel, sender, content, sentAt, answer });
         }
       },
     ),

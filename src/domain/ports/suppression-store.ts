@@ -51,6 +51,8 @@ export interface SuppressionStore {
   ): Promise<readonly Suppression[]>;
   count(owner: AccountEnvironment, filter: SuppressionFilter): Promise<number>;
   remove(accountId: string, id: string): Promise<void>;
+  /** Lets one transaction at a time follow replies of this recipient, until it ends. */
+  lockReplies(owner: AccountEnvironment, channel: SuppressedChannel, address: string): Promise<void>;
   /**
    * Takes back the suppression that the recipient asked for with a reply (source `stop`): what held before holds again.
    * Returns its id. Undefined if there is none.

@@ -32,7 +32,7 @@ export interface WhatsAppWrite {
   readonly at: Date;
 }
 
-export type StoredInbound = Pick<OwnedInboundMessage, 'accountId' | 'sentAt'>;
+export type StoredInbound = Pick<OwnedInboundMessage, 'id' | 'accountId' | 'sentAt'>;
 
 export interface InboundStore {
   /**
@@ -47,12 +47,15 @@ export interface InboundStore {
   smsOwner(number: string, from: string): Promise<string | undefined>;
   /** Returns the send time of the newest message from `sender` that belongs to the account. */
   lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined>;
-  /** Returns the texts of the newest 50 messages from `sender` to the account that were sent after `sentAt`. */
+  /**
+   * Returns the texts of the newest 50 messages from `sender` to the account that came after this one: they were sent
+   * later, or at the same time and have a greater id.
+   */
   textsAfter(
     accountId: string,
     channel: InboundChannel,
     sender: string,
-    sentAt: Date,
+    than: Pick<StoredInbound, 'id' | 'sentAt'>,
   ): Promise<readonly (string | null)[]>;
   /** Stores which account wrote to a WhatsApp number last. */
   noteWrites(writes: readonly WhatsAppWrite[]): Promise<void>;

@@ -22,15 +22,17 @@ const MEANING = new Map<string, ReplyWord>(
       .map((word) => [word, meaning as ReplyWord] as const),
   ),
 );
+/** Accents, punctuation, signs such as emoji, spaces and control characters. Letters and digits stay. */
+const NO_CHARACTER_OF_A_WORD = /[\p{M}\p{P}\p{S}\p{Z}\p{C}]/gu;
 /** A longer text is not one of the words and is ignored. */
 const TEXT_MAX = 40;
 
 /**
- * Returns what a reply asks for (R379). Undefined if the reply is anything but one of the words. Case and accents do
- * not matter.
+ * Returns what a reply asks for (R379). Undefined if the reply is anything but one of the words: `CANCEL 4521` is no
+ * reply. Case, accents, spaces and punctuation do not matter.
  */
 export function replyWord(text: string | null): ReplyWord | undefined {
   if (text === null || text.length > TEXT_MAX) return undefined;
-  const word = text.normalize('NFD').replace(/[^A-Za-z]/g, '');
+  const word = text.normalize('NFD').replace(NO_CHARACTER_OF_A_WORD, '');
   return MEANING.get(word.toUpperCase());
 }

@@ -162,7 +162,7 @@ export function suppressionOperations(deps: Dependencies) {
             accountId,
             action: 'account.importSuppressions',
             target: accountId,
-            after: { rows, changed },
+            after: { environment: owner.environment, rows, changed },
           });
           return { rows, changed, unchanged: entries.length - changed };
         });
@@ -170,8 +170,8 @@ export function suppressionOperations(deps: Dependencies) {
     ),
 
     /**
-     * Returns a part of all suppressions as a file, newest first. Only the first part has the header. Records in the
-     * audit log that an export begins. Throws `step_up_required` for people.
+     * Returns a part of all suppressions as a file, newest first. Only the first part has the header. Records each part
+     * in the audit log. Throws `step_up_required` for people.
      */
     exportFile: operation(
       'suppression.export',
@@ -188,16 +188,18 @@ export function suppressionOperations(deps: Dependencies) {
         if (!owner) return { csv: suppressionLines([], after === undefined), nextAfter: null };
         const found = await stores.suppressions.slice(owner, {}, { limit: EXPORT_PART + 1, after });
         const { accountId } = owner;
-        if (after === undefined) {
-          await uow.run((tx) =>
-            recordChange(tx, deps, caller, {
-              accountId,
-              action: 'account.startExport',
-              target: accountId,
-              after: { list: 'suppressions', filters: [] },
-            }),
-          );
-        }
+        await uow.run((tx) =>
+          recordChange(tx, deps, caller, {
+            accountId,
+            action: 'account.startExport',
+            target: accountId,
+            after: {
+              list: 'suppressions',
+              environment: owner.environment,
+              filters: after === undefined ? [] : ['after'],
+            },
+          }),
+        );
         const part = found.slice(0, EXPORT_PART);
         const nextAfter = found.length > EXPORT_PART ? (part.at(-1)?.id ?? null) : null;
         return { csv: suppressionLines(part, after === undefined), nextAfter };

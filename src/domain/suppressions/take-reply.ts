@@ -20,6 +20,8 @@ type Answer = Pick<PricedMessage, 'from' | 'content' | 'payload'>;
 
 /** A message to an account. */
 export interface Reply {
+  /** Id of the stored message. */
+  readonly id: string;
   readonly accountId: string;
   readonly channel: InboundChannel;
   readonly sender: string;
@@ -45,13 +47,15 @@ export async function takeReply(deps: Dependencies, context: SendContext, reply:
 /** Suppresses the sender, or takes that back. Returns false if a later reply of the sender counts. */
 async function follow(
   deps: Dependencies,
-  { accountId, channel, sender: address, sentAt }: Reply,
+  { id: replyId, accountId, channel, sender: address, sentAt }: Reply,
   word: 'stop' | 'start',
 ): Promise<boolean> {
-  const later = await deps.stores.inbound.textsAfter(accountId, channel, address, sentAt);
-  if (later.map(replyWord).some((known) => known === 'stop' || known === 'start')) return false;
   const owner = { accountId, environment: 'production' } as const;
-  await deps.uow.run(async (tx) => {
+  return deps.uow.run(async (tx) => {
+    // One reply of a person at a time. Otherwise a START could look before a later STOP is stored, and lift it.
+    await tx.suppressions.lockReplies(owner, channel, address);
+    const later = await tx.inbound.textsAfter(accountId, channel, address, { id: replyId, sentAt });
+    if (later.map(replyWord).some((known) => known === 'stop' || known === 'start')) return false;
     const id =
       word === 'start'
         ? await tx.suppressions.liftStop(owner, channel, address)
@@ -65,7 +69,7 @@ async function follow(
             reason: null,
             createdAt: deps.clock.now(),
           });
-    if (id === undefined) return;
+    if (id === undefined) return true;
     tx.announce('suppressions', accountId);
     await recordChange(tx, deps, CALLER, {
       accountId,
@@ -73,12 +77,13 @@ async function follow(
       target: id,
       ...(word === 'start' ? {} : { after: { channel, scope: 'all' } }),
     });
+    return true;
   });
-  return true;
 }
 
 /**
- * Sends the confirmation. Its idempotency key is the word with the number, so that a number gets each confirmation once
+ * Sends the confirmation. Its idempotency key is the word with the number, apart from
+ * the keys of the account, so that a number gets each confirmation once
  * in the 24 hours for which keys are kept (R19), also from two processes at the same time.
  */
 async function confirm(context: SendContext, reply: Reply, word: ReplyWord): Promise<void> {
@@ -99,8 +104,11 @@ async function confirm(context: SendContext, reply: Reply, word: ReplyWord): Pro
       purpose: 'transactional',
       suppressedSkipped: 0,
     },
-    `reply ${word} ${address}`,
+    undefined,
+    routeKey,
   );
-  const recipients = prepared.recipients.map((each) => ({ ...each, routeKey: routeKey ?? each.routeKey }));
-  await context.intake.accept({ ...prepared, recipients });
+  await context.intake.accept({
+    ...prepared,
+    idempotency: { route: `${channel}-reply`, key: `${word} ${address}` },
+  });
 }

@@ -25,7 +25,6 @@ const SOFT = { light: 0.1, dark: 0.2 } as const;
  */
 const LOGO_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox",
-  'Cache-Control': FOREVER,
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
@@ -50,20 +49,30 @@ export function createBrand(brand: Brand) {
   };
   return {
     page,
-    logo(_request: Request, response: Response, next: () => void) {
-      if (logo) response.set(LOGO_HEADERS).type(logo.type).send(logo.bytes);
+    logo(request: Request, response: Response, next: () => void) {
+      if (logo)
+        response
+          .set({ ...LOGO_HEADERS, 'Cache-Control': cachingOf(request, hashOf(logo.bytes)) })
+          .type(logo.type)
+          .send(logo.bytes);
       else next();
     },
-    styles(_request: Request, response: Response, next: () => void) {
+    styles(request: Request, response: Response, next: () => void) {
       if (styles === undefined) next();
       else
         response
-          .set({ ...PAGE_HEADERS, 'Cache-Control': FOREVER })
+          .set({ ...PAGE_HEADERS, 'Cache-Control': cachingOf(request, hashOf(styles)) })
           .type('css')
           .send(styles);
     },
   };
 }
+
+/**
+ * How long a browser may keep a file. If the address names another version, the page comes from a process with another
+ * brand, as in a rolling update: then it keeps nothing.
+ */
+const cachingOf = ({ query }: Request, hash: string) => (query.v === hash ? FOREVER : 'no-store');
 
 const hashOf = (content: Buffer | string) => createHash('sha256').update(content).digest('hex').slice(0, 12);
 

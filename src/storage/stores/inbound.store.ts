@@ -14,12 +14,13 @@ const LAST_FROM = statement(
 );
 const TEXTS_AFTER = statement(
   'inbound-texts-after',
-  `SELECT content FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2 AND sent_at > $4
-   ORDER BY sent_at DESC LIMIT 50`,
+  `SELECT content FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2 
+     AND (sent_at, id) > ($4::timestamptz, $5::uuid)
+   ORDER BY sent_at DESC, id DESC LIMIT 50`,
 );
 const STORED = statement(
   'inbound-stored',
-  'SELECT sid, account_id, sent_at FROM inbound_messages WHERE provider = $1 AND sid = ANY ($2::text[])',
+  'SELECT id, sid, account_id, sent_at FROM inbound_messages WHERE provider = $1 AND sid = ANY ($2::text[])',
 );
 // Looks into the index recipients_to once for each account. Only an index over all recipients, or a write with each
 // SMS, could find the account sooner, and both would slow down sends. Replies such as STOP are rare. Confirmations of replies,
@@ -86,11 +87,15 @@ export class PgInboundStore implements InboundStore {
       )
       .onConflict(['provider', 'sid'])
       .ignore();
-    const rows = await this.#sql.query<{ sid: string; account_id: string | null; sent_at: Date }>(STORED, [
-      first.provider,
-      messages.map(({ sid }) => sid),
-    ]);
-    return new Map(rows.map((row) => [row.sid, { accountId: row.account_id, sentAt: row.sent_at }]));
+    const rows = await this.#sql.query<{
+      id: string;
+      sid: string;
+      account_id: string | null;
+      sent_at: Date;
+    }>(STORED, [first.provider, messages.map(({ sid }) => sid)]);
+    return new Map(
+      rows.map(({ id, sid, account_id, sent_at }) => [sid, { id, accountId: account_id, sentAt: sent_at }]),
+    );
   }
 
   async smsOwner(number: string, from: string): Promise<string | undefined> {
@@ -107,13 +112,14 @@ export class PgInboundStore implements InboundStore {
     accountId: string,
     channel: InboundChannel,
     sender: string,
-    sentAt: Date,
+    { id, sentAt }: Pick<StoredInbound, 'id' | 'sentAt'>,
   ): Promise<readonly (string | null)[]> {
     const rows = await this.#sql.query<{ content: string | null }>(TEXTS_AFTER, [
       accountId,
       channel,
       sender,
       sentAt,
+      id,
     ]);
     return rows.map(({ content }) => content);
   }

@@ -107,6 +107,23 @@ const WIDEN = statement(
    WHERE suppressions.scope = 'marketing'
    RETURNING id`,
 );
+// `ADD` and `WIDEN` in one, so that a transaction locks the rows in the order of addresses.
+const ADD_ALL = statement(
+  'suppressions-add-all',
+  `${INSERT_ALL}
+   ${ON_CONFLICT} scope = CASE excluded.scope WHEN 'all' THEN 'all' ELSE suppressions.scope END,
+     source = CASE excluded.scope WHEN 'all' THEN excluded.source ELSE suppressions.source END,
+     reason = CASE excluded.scope WHEN 'all' THEN excluded.reason ELSE suppressions.reason END,
+     earlier_source = CASE excluded.scope WHEN 'all' THEN suppressions.source ELSE excluded.source END,
+     earlier_reason = CASE excluded.scope WHEN 'all' THEN suppressions.reason ELSE excluded.reason END
+   WHERE CASE excluded.scope WHEN 'all' THEN suppressions.scope = 'marketing'
+     ELSE suppressions.source = 'stop' AND suppressions.earlier_source IS NULL END
+   RETURNING id`,
+);
+const LOCK_REPLIES = statement(
+  'suppressions-lock-replies',
+  'SELECT pg_advisory_xact_lock(7350180, hashtext($1))',
+);
 const LIFT_STOP = statement(
   'suppressions-lift-stop',
   `WITH stopped AS (
@@ -168,14 +185,11 @@ export class PgSuppressionStore implements SuppressionStore {
 
   async addAll(suppressions: readonly Suppression[]): Promise<number> {
     let changed = 0;
-    // In the order of addresses, so that two transactions with the same addresses do not deadlock.
+    // In the order of addresses, as every transaction with several, so that two of them do not deadlock.
     const sorted = suppressions.toSorted((one, two) => (keyOf(one) < keyOf(two) ? -1 : 1));
     for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) {
       const part = sorted.slice(start, start + ROWS_AT_ONCE);
-      const isWide = ({ scope }: Suppression) => scope === 'all';
-      const wide = await this.#sql.query(WIDEN, arraysOf(part.filter(isWide)));
-      const narrow = await this.#sql.query(ADD, arraysOf(part.filter((each) => !isWide(each))));
-      changed += wide.length + narrow.length;
+      changed += (await this.#sql.query(ADD_ALL, arraysOf(part))).length;
     }
     return changed;
   }
@@ -219,6 +233,14 @@ export class PgSuppressionStore implements SuppressionStore {
 
   async remove(accountId: string, id: string): Promise<void> {
     await this.#sql.table('suppressions').where({ account_id: accountId, id }).delete();
+  }
+
+  async lockReplies(
+    { accountId, environment }: AccountEnvironment,
+    channel: SuppressedChannel,
+    address: string,
+  ): Promise<void> {
+    await this.#sql.query(LOCK_REPLIES, [`${accountId} ${environment} ${channel} ${address}`]);
   }
 
   async liftStop(

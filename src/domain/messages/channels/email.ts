@@ -69,8 +69,8 @@ export const emailRules: ChannelRules = {
         const reason = error && truncate(error.message);
         return [{ accountId: message.accountId, address: stored, reason }];
       })
-      // In the order of addresses, so that two transactions with the same addresses do not deadlock.
-      .sort((one, two) => (one.address < two.address ? -1 : 1));
+      // In the order of accounts and addresses, so that two transactions with the same addresses do not deadlock.
+      .sort((one, two) => (placeOf(one) < placeOf(two) ? -1 : 1));
     for (const { accountId, address, reason } of unknown) {
       const id = await tx.suppressions.widen({
         id: ids.uuid(),
@@ -87,3 +87,7 @@ export const emailRules: ChannelRules = {
     }
   },
 };
+
+function placeOf({ accountId, address }: { readonly accountId: string; readonly address: string }): string {
+  return `${accountId} ${address}`;
+}
