@@ -57,7 +57,9 @@ describe('API keys in the console', () => {
     const dialog = page.getByRole('dialog', { name: 'Your new key' });
     const key = await dialog.getByRole('figure', { name: 'API key' }).locator('code').innerText();
     expect(key).toMatch(/^msg_[0-9a-f]{16}_[0-9a-f]{40}$/);
-    expect(await dialog.getByRole('figure', { name: 'curl command' }).innerText()).toContain(key);
+    expect(
+      await dialog.getByRole('figure', { name: 'command that reads the account' }).innerText(),
+    ).toContain(key);
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Copy API key' }).click();
     await dialog.getByRole('button', { name: 'Copied API key' }).waitFor();

@@ -1,4 +1,7 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
@@ -28,6 +31,13 @@ const inShell = async (text: string, environment: Record<string, string> = {}) =
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', text], { env: { PATH, ...environment } });
   return JSON.parse(stdout);
 };
+
+/** The languages of the samples whose programs are here. Python and PHP may be missing. */
+const LANGUAGES = [
+  { language: 'TypeScript', program: process.execPath, extension: 'mts', check: ['--version'] },
+  { language: 'Python', program: 'python3', extension: 'py', check: ['--version'] },
+  { language: 'PHP', program: 'php', extension: 'php', check: ['-r', 'curl_init();'] },
+].filter(({ program, check }) => spawnSync(program, check).status === 0);
 
 describe('the first steps in the console', () => {
   let gateway: TestGateway;
@@ -122,6 +132,43 @@ describe('the first steps in the console', () => {
     await step(page, 4).getByText('webhook.test').first().waitFor();
     const told = await inShell(await command(page, 'command that shows what was posted'));
     expect(JSON.stringify(told)).toContain('sms.sent');
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('can each be done with the programs that the page shows, in each language', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'first-steps-'));
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: '/start' });
+    const text = `It's 5 o'clock: "€5" \\o/ $HOME {$x} \\`;
+    await page.getByLabel('Text').fill(text);
+    const token = await signIn(gateway, account);
+    /** Runs the program of a step as a file. Returns the JSON that it prints. */
+    const run = async (
+      { language, program, extension }: (typeof LANGUAGES)[number],
+      at: number,
+      does: string,
+    ) => {
+      const tabs = step(page, at).getByRole('tablist', { name: `Code that ${does}` });
+      await tabs.getByRole('tab', { name: language }).click();
+      const file = join(directory, `sample.${extension}`);
+      await writeFile(file, await command(page, `${language} program that ${does}`));
+      const { PATH = '' } = process.env;
+      const { stdout } = await promisify(execFile)(program, [file], { env: { PATH, KEY: account.key } });
+      return JSON.parse(stdout);
+    };
+    for (const each of LANGUAGES) {
+      const { webhook } = await run(each, 2, 'registers a webhook');
+      await isDone(page, 2);
+      await step(page, 2).getByRole('link', { name: webhook.url }).waitFor();
+      const { id } = await run(each, 3, 'sends an SMS');
+      const sent = await graphql(gateway, `{ message(id: "${id}") { content } }`, { token });
+      expect([each.language, sent.body.data]).toEqual([each.language, { message: { content: text } }]);
+      expect(await run(each, 4, 'sends a test event')).toMatchObject({ success: true });
+      const posted = await run(each, 4, 'shows what was posted');
+      expect(JSON.stringify(posted)).toContain('webhook.test');
+    }
+    await expectAccessible(page);
+    await rm(directory, { recursive: true });
     expect(faults).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 import { CodeBlock } from '../../ui/code.tsx';
 import { ShownOnceDialog } from '../../ui/dialog.tsx';
+import { RequestSamples } from '../../ui/request-samples.tsx';
 import type { CreateApiKeyMutation } from './api-keys.generated.ts';
 
 /** Shows a new API key and its signing secret. Neither can be shown again. */
@@ -10,7 +11,7 @@ export function NewKeyDialog({
   created: CreateApiKeyMutation['createApiKey'];
   onClose: () => void;
 }) {
-  const curl = `curl -s ${location.origin}/api/v1/account -H 'X-Api-Key: ${key}'`;
+  const reading = { method: 'GET', url: `${location.origin}/api/v1/account`, key } as const;
   return (
     <ShownOnceDialog title="Your new key" onClose={onClose}>
       <h3>Key</h3>
@@ -25,7 +26,7 @@ export function NewKeyDialog({
       {!signingSecret && (
         <>
           <h3>Try it</h3>
-          <CodeBlock text={curl} label="curl command" />
+          <RequestSamples of={reading} does="reads the account" />
         </>
       )}
     </ShownOnceDialog>

@@ -1,22 +1,8 @@
+import { type ApiRequest, curl, jsonOptions } from '../../lib/samples.ts';
 import type { CreateApiKeyInput, RegisterWebhookInput, SendSmsInput } from './first-run.generated.ts';
 
 /** Stands in the commands for the password, which the page does not know. */
 export const PASSWORD_PLACEHOLDER = 'YOUR_PASSWORD';
-
-/** Quotes a text as one word of a POSIX shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** Builds a curl command with one option on each line. */
-const curl = (url: string, ...options: readonly string[]) => [`curl -s ${url}`, ...options].join(' \\\n  ');
-const jsonOptions = (body: unknown) => [
-  "-H 'Content-Type: application/json'",
-  `-d ${quoted(JSON.stringify(body))}`,
-];
-/** The option that sends the API key. If the key is unknown, it refers to the shell variable KEY. */
-const keyOption = (key: string) =>
-  key === '' ? '-H "X-Api-Key: $KEY"' : `-H ${quoted(`X-Api-Key: ${key}`)}`;
 
 /** The commands that sign in and create an API key. They use GraphQL, because the REST API needs an API key. */
 export function keyCommand(origin: string, email: string, input: CreateApiKeyInput): string {
@@ -36,22 +22,22 @@ export function keyCommand(origin: string, email: string, input: CreateApiKeyInp
 
 const webhooksAt = (origin: string) => `${origin}/api/v1/developers/webhooks`;
 
-/** The command that registers a webhook. */
-export function webhookCommand(origin: string, key: string, input: RegisterWebhookInput): string {
-  return curl(webhooksAt(origin), keyOption(key), ...jsonOptions(input));
+/** The request that registers a webhook. */
+export function webhookRequest(origin: string, key: string, input: RegisterWebhookInput): ApiRequest {
+  return { method: 'POST', url: webhooksAt(origin), key, body: input };
 }
 
-/** The command that sends an SMS. */
-export function smsCommand(origin: string, key: string, input: SendSmsInput): string {
-  return curl(`${origin}/api/v1/developers/sms`, keyOption(key), ...jsonOptions(input));
+/** The request that sends an SMS. */
+export function smsRequest(origin: string, key: string, input: SendSmsInput): ApiRequest {
+  return { method: 'POST', url: `${origin}/api/v1/developers/sms`, key, body: input };
 }
 
-/** The command that sends a test event to a webhook. */
-export function testEventCommand(origin: string, key: string, webhookId: string): string {
-  return curl(`${webhooksAt(origin)}/${webhookId}/test`, '-X POST', keyOption(key));
+/** The request that sends a test event to a webhook. */
+export function testEventRequest(origin: string, key: string, webhookId: string): ApiRequest {
+  return { method: 'POST', url: `${webhooksAt(origin)}/${webhookId}/test`, key };
 }
 
-/** The command that lists the deliveries of a webhook. */
-export function deliveriesCommand(origin: string, key: string, webhookId: string): string {
-  return curl(`${webhooksAt(origin)}/${webhookId}/deliveries`, keyOption(key));
+/** The request that lists the deliveries of a webhook. */
+export function deliveriesRequest(origin: string, key: string, webhookId: string): ApiRequest {
+  return { method: 'GET', url: `${webhooksAt(origin)}/${webhookId}/deliveries`, key };
 }

@@ -45,8 +45,8 @@ function Steps({ data }: { data: FirstRunData }) {
   return (
     <>
       <p>
-        Four steps to a delivered message and a received webhook. Take each by its button, or from a shell:
-        this page sees it either way.
+        Four steps to a delivered message and a received webhook. Take each by its button, or with code: this
+        page sees it either way.
       </p>
       <p role="status">{progress.done} of 4 done</p>
       <KeyStep progress={progress} known={apiKey} onKnown={setApiKey} />

@@ -4,8 +4,9 @@ import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { RequestSamples } from '../../ui/request-samples.tsx';
 import { Time } from '../../ui/values.tsx';
-import { deliveriesCommand, testEventCommand } from './commands.ts';
+import { deliveriesRequest, testEventRequest } from './commands.ts';
 import { FirstRun, FirstRunTestEvent } from './first-run.generated.ts';
 import type { Delivery, FirstRunData, Progress } from './progress.ts';
 import { Step } from './step.tsx';
@@ -32,14 +33,11 @@ export function ReceiveStep({
           <p className="quiet">The commands appear here once a webhook is registered.</p>
         ) : (
           <>
-            <CodeBlock
-              text={deliveriesCommand(location.origin, apiKey, id)}
-              label="command that shows what was posted"
+            <RequestSamples
+              of={deliveriesRequest(location.origin, apiKey, id)}
+              does="shows what was posted"
             />
-            <CodeBlock
-              text={testEventCommand(location.origin, apiKey, id)}
-              label="command that sends a test event"
-            />
+            <RequestSamples of={testEventRequest(location.origin, apiKey, id)} does="sends a test event" />
           </>
         )
       }

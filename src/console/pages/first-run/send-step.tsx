@@ -4,11 +4,11 @@ import { useApiMutation } from '../../lib/queries.ts';
 import { SendKeys } from '../../lib/send-keys.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { CodeBlock } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
+import { RequestSamples } from '../../ui/request-samples.tsx';
 import { Money } from '../../ui/values.tsx';
-import { smsCommand } from './commands.ts';
+import { smsRequest } from './commands.ts';
 import { FirstRun, FirstRunSms } from './first-run.generated.ts';
 import type { Message, Progress } from './progress.ts';
 import { Step } from './step.tsx';
@@ -50,9 +50,9 @@ export function SendStep({
       title="Send an SMS"
       isDone={isDelivered}
       commands={
-        <CodeBlock
-          text={smsCommand(location.origin, apiKey, { ...input, to: to || NUMBER_PLACEHOLDER })}
-          label="command that sends an SMS"
+        <RequestSamples
+          of={smsRequest(location.origin, apiKey, { ...input, to: to || NUMBER_PLACEHOLDER })}
+          does="sends an SMS"
         />
       }
     >

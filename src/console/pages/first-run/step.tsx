@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Badge } from '../../ui/badge.tsx';
 
 /**
- * One of the four steps, with a description, a state, a button and the same action as a shell command. After the person
+ * One of the four steps, with a description, a state, a button and the same action as code. After the person
  * has used the button, it disappears and the heading gets the focus. The result, such as a key that is shown once, is
  * below the heading.
  */
@@ -42,7 +42,7 @@ export function Step({
       <div className="first-run-ways">
         <div className="stack">{children}</div>
         <div className="stack first-run-commands">
-          <h3>Or from a shell</h3>
+          <h3>Or with code</h3>
           {commands}
         </div>
       </div>

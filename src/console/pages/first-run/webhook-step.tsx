@@ -6,7 +6,8 @@ import { CodeBlock } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
-import { webhookCommand } from './commands.ts';
+import { RequestSamples } from '../../ui/request-samples.tsx';
+import { webhookRequest } from './commands.ts';
 import { FirstRun, FirstRunWebhook } from './first-run.generated.ts';
 import { type Progress, WEBHOOK_EVENTS } from './progress.ts';
 import { Step } from './step.tsx';
@@ -35,9 +36,9 @@ export function WebhookStep({
       isDone={webhook !== undefined}
       isDoneHere={secret !== undefined}
       commands={
-        <CodeBlock
-          text={webhookCommand(location.origin, apiKey, { ...input, url: url || OWN_EXAMPLE })}
-          label="command that registers a webhook"
+        <RequestSamples
+          of={webhookRequest(location.origin, apiKey, { ...input, url: url || OWN_EXAMPLE })}
+          does="registers a webhook"
         />
       }
     >
