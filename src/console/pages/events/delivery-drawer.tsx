@@ -1,8 +1,7 @@
-import { useSearchParams } from 'wouter';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
+import { Drawer } from '../../ui/drawer.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { type Delivery, DeliveryRetry, DeliveryView } from '../webhooks/delivery-view.tsx';
 import { DeliveryDetail, DeliveryUpdated } from '../webhooks/webhooks.generated.ts';
@@ -10,20 +9,12 @@ import { DeliveryDetail, DeliveryUpdated } from '../webhooks/webhooks.generated.
 /** The query parameter that names the delivery in the drawer. */
 export const OPENED = 'delivery';
 
-/** The delivery that the URL names, in a drawer beside the list. The browser's back button closes the drawer. */
+/** The delivery that the URL names, in a drawer beside the list. */
 export function DeliveryDrawer() {
-  const [params, setParams] = useSearchParams();
-  const id = params.get(OPENED);
-  if (id === null) return null;
-  const close = () => {
-    const next = new URLSearchParams(params);
-    next.delete(OPENED);
-    setParams(next);
-  };
   return (
-    <Dialog title="Event" look="drawer" onClose={close}>
-      <Opened key={id} id={id} />
-    </Dialog>
+    <Drawer name={OPENED} title="Event">
+      {(id) => <Opened key={id} id={id} />}
+    </Drawer>
   );
 }
 

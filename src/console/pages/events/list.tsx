@@ -1,10 +1,11 @@
 import { useState } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
 import type { Column } from '../../ui/data-table.tsx';
+import { useDrawerHref } from '../../ui/drawer.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Filters, useFilter, useTimeFilter } from '../../ui/filters.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -46,7 +47,7 @@ export default function EventsPage() {
   useLiveRefetch(DeliveryUpdated, {}, [Events]);
   const maySelect = usePermission('webhook.retryMany');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const hrefOf = useRowHref();
+  const hrefOf = useDrawerHref(OPENED);
   return (
     <>
       <PageHeader title="Events" />
@@ -151,14 +152,4 @@ function EventFilters() {
       <Field name="until" label="To" type="datetime-local" />
     </Filters>
   );
-}
-
-/** Returns a function that makes the URL of this list with the drawer of a delivery open. */
-function useRowHref(): (row: { readonly id: string }) => string {
-  const [params] = useSearchParams();
-  return ({ id }) => {
-    const next = new URLSearchParams(params);
-    next.set(OPENED, id);
-    return `/events?${next}`;
-  };
 }

@@ -3,6 +3,7 @@ import { refetch, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
+import { useDrawerHref } from '../../ui/drawer.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Pager, useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded, Loading } from '../../ui/states.tsx';
@@ -11,7 +12,7 @@ import { MessageExport } from './export.tsx';
 import { ListFilters } from './list-filters.tsx';
 import { recipientFilterOf, useListState } from './list-state.ts';
 import { MOST_COUNTED, useLiveRows } from './live-list.ts';
-import { MessageDrawer, useDrawerHref } from './message-drawer.tsx';
+import { MessageDrawer, OPENED } from './message-drawer.tsx';
 import { type MessageFilter, Messages, MessagesCount, type MessagesQuery } from './messages.generated.ts';
 import { RecipientRows } from './recipient-rows.tsx';
 import { SavedViews } from './saved-views.tsx';
@@ -89,7 +90,7 @@ function Rows({
   isLoaded: boolean;
 }) {
   const { rows, newCount } = useLiveRows(page.nodes, filter, { isFirst, isLoaded });
-  const drawerOf = useDrawerHref();
+  const drawerOf = useDrawerHref(OPENED);
   const [chosen] = useColumnChoice();
   const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
   // Rows of the old filter stay until the new rows arrive. Meanwhile the count is hidden, because it would not match

@@ -3,11 +3,12 @@ import { formatNumber } from '../../lib/format.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { DataTable } from '../../ui/data-table.tsx';
+import { useDrawerHref } from '../../ui/drawer.tsx';
 import { Pager, useAfter } from '../../ui/pager.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { columnsOf, RECIPIENT_COLUMNS, useColumnChoice } from './columns.tsx';
 import { RecipientExport } from './export.tsx';
-import { MessageDrawer, useDrawerHref } from './message-drawer.tsx';
+import { MessageDrawer, OPENED } from './message-drawer.tsx';
 import { MessageRecipients, MessagesLive, type RecipientFilter } from './messages.generated.ts';
 
 /**
@@ -28,7 +29,7 @@ export function RecipientRows({
   const after = useAfter();
   const query = useApiQuery(MessageRecipients, { first, after, filter }, { keepsLast: true });
   const [chosen] = useColumnChoice();
-  const drawerOf = useDrawerHref();
+  const drawerOf = useDrawerHref(OPENED);
   const { channel, environment, apiKeyId } = filter;
   useLiveRefetch(MessagesLive, { filter: { channel, environment, apiKeyId } }, [MessageRecipients]);
   return (

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { useSearchParams } from 'wouter';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
@@ -7,6 +6,7 @@ import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import type { Column } from '../../ui/data-table.tsx';
+import { useDrawerHref } from '../../ui/drawer.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Filters, useFilter, useTimeFilter } from '../../ui/filters.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -56,7 +56,7 @@ export default function RequestsPage() {
     until: useTimeFilter('until'),
   };
   const query = useApiQuery(Requests, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
-  const hrefOf = useRowHref();
+  const hrefOf = useDrawerHref(OPENED);
   return (
     <>
       <PageHeader title="Requests">
@@ -147,16 +147,6 @@ function RequestFilters() {
       <Field name="until" label="To" type="datetime-local" />
     </Filters>
   );
-}
-
-/** Returns a function that makes the URL of this list with the drawer of a request open. */
-function useRowHref(): (row: { readonly id: string }) => string {
-  const [params] = useSearchParams();
-  return ({ id }) => {
-    const next = new URLSearchParams(params);
-    next.set(OPENED, id);
-    return `/requests?${next}`;
-  };
 }
 
 /** Turns the logging of whole bodies on for a day, or off. */

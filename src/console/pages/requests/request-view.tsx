@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
+import { Drawer } from '../../ui/drawer.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
 import { RequestDetail, type RequestDetailQuery, type RequestRowFragment } from './requests.generated.ts';
@@ -25,20 +25,12 @@ export function RequestStatus({ of: { status, errorCode } }: { of: RequestRowFra
   );
 }
 
-/** The request that the URL names, in a drawer beside the list. The browser's back button closes the drawer. */
+/** The request that the URL names, in a drawer beside the list. */
 export function RequestDrawer() {
-  const [params, setParams] = useSearchParams();
-  const id = params.get(OPENED);
-  if (id === null) return null;
-  const close = () => {
-    const next = new URLSearchParams(params);
-    next.delete(OPENED);
-    setParams(next);
-  };
   return (
-    <Dialog title="Request" look="drawer" onClose={close}>
-      <RequestView key={id} id={id} />
-    </Dialog>
+    <Drawer name={OPENED} title="Request">
+      {(id) => <RequestView key={id} id={id} />}
+    </Drawer>
   );
 }
 
