@@ -160,6 +160,9 @@ describe('the first steps in the console', () => {
       const { webhook } = await run(each, 2, 'registers a webhook');
       await isDone(page, 2);
       await step(page, 2).getByRole('link', { name: webhook.url }).waitFor();
+      // The webhooks of the languages before have the same address. Wait until the programs name this one.
+      const programs = step(page, 4).locator('figure').filter({ hasText: webhook.id });
+      await programs.first().waitFor({ state: 'attached' });
       const { id } = await run(each, 3, 'sends an SMS');
       const sent = await graphql(gateway, `{ message(id: "${id}") { content } }`, { token });
       expect([each.language, sent.body.data]).toEqual([each.language, { message: { content: text } }]);
