@@ -1,13 +1,14 @@
 /**
  * Takes the console's pictures for the README: `npm run screenshots`. It starts the built gateway with a new database
- * and fills an account through the APIs. Meanwhile it sets the gateway's clock through a month. The pictures are in
- * docs/screenshots. `npm run screenshots -- all` takes every page instead, in both themes and three widths, into
+ * and fills an account through the APIs. Meanwhile it sets the clocks of gateway and database through a month. The
+ * pictures are in docs/screenshots. `npm run screenshots -- all` takes every page instead, in both themes and three widths, into
  * dist/contact-sheet with an index.html that shows them side by side.
  */
 import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import type { Page } from 'playwright-core';
 import { launchChromium } from '../support/chromium.ts';
 import { signIn } from '../support/graphql-request.ts';
@@ -28,6 +29,9 @@ const { parseConfig } = await built<typeof import('../../src/config/config.ts')>
 const { startHttpServer } =
   await built<typeof import('../../src/http/http-server.ts')>('http/http-server.js');
 const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('start/logger.js');
+const { startEmbeddedPostgres } = await built<
+  typeof import('../../src/storage/embedded-postgres/embedded-postgres.ts')
+>('storage/embedded-postgres/embedded-postgres.js');
 
 await using opened = new AsyncDisposableStack();
 const dataDir = await mkdtemp(join(tmpdir(), 'gateway-screenshots-'));
@@ -42,9 +46,10 @@ const config = parseConfig({
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
 });
 const logger = createLogger('error');
+const database = await prepareDatabase();
 const gateway = await compose(config, logger);
-const setBack = shiftClock();
 opened.defer(() => gateway.close());
+const setBack = await shiftClocks();
 const http = await startHttpServer(gateway, config, logger);
 const workers = await gateway.startWorking();
 opened.defer(async () => {
@@ -80,7 +85,7 @@ async function takeForReadme(): Promise<void> {
   await picture(page, '', 'overview-dark', 'Overview');
   await page.emulateMedia({ colorScheme: 'light' });
   await picture(page, '/?period=30d&group=CHANNEL', 'month', 'Overview');
-  await picture(page, '/messages', 'messages', 'Messages');
+  await picture(page, '/messages', 'messages', 'Messages', 860);
   await picture(page, `/messages/${shown.messageId}`, 'message', undefined, 940);
   await picture(page, '/webhooks', 'webhooks', 'Webhooks', 620);
   await picture(page, '/api-keys', 'api-keys', 'API keys', 620);
@@ -128,11 +133,37 @@ async function takeAll(): Promise<void> {
   );
 }
 
-/** Returns a function that sets the gateway's clock back by `ms`. New ids use this clock too. */
-function shiftClock(): (ms: number) => void {
+/**
+ * Creates the database with functions of its own for the time, which come before PostgreSQL's. They subtract what is in
+ * the table `set_back`. Returns how to connect to it.
+ */
+async function prepareDatabase(): Promise<pg.ClientConfig> {
+  const postgres = await startEmbeddedPostgres({ dataDir, database: 'gateway', logger });
+  const client = new pg.Client(postgres.connection);
+  await client.connect();
+  await client.query(`
+    CREATE TABLE set_back (by interval NOT NULL);
+    INSERT INTO set_back VALUES ('0');
+    CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE
+      RETURN pg_catalog.now() - (SELECT by FROM public.set_back);
+    CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+      RETURN pg_catalog.clock_timestamp() - (SELECT by FROM public.set_back);
+    ALTER DATABASE gateway SET search_path = public, pg_catalog`);
+  await client.end();
+  await postgres.stop();
+  return postgres.connection;
+}
+
+/** Returns a function that sets the clocks of gateway and database back by `ms`. New ids use this time too. */
+async function shiftClocks(): Promise<(ms: number) => Promise<void>> {
+  const client = new pg.Client(database);
+  await client.connect();
+  opened.defer(() => client.end());
   let backMs = 0;
-  Object.assign(gateway.clock, { now: () => new Date(Date.now() - backMs) });
-  return (ms) => {
+  // The machine's clock and the database's differ on purpose.
+  Object.assign(gateway.clock, { now: () => new Date(Date.now() - backMs), fault: () => undefined });
+  return async (ms) => {
+    await client.query(`UPDATE set_back SET by = $1 * interval '1 millisecond'`, [ms]);
     backMs = ms;
   };
 }

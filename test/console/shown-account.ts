@@ -19,8 +19,8 @@ export interface Shown {
 
 interface Place {
   readonly url: string;
-  /** Sets the gateway's clock back by `ms`. */
-  setBack(ms: number): void;
+  /** Sets the clocks of gateway and database back by `ms`. */
+  setBack(ms: number): Promise<void>;
   /** URL of a webhook receiver that refuses everything. */
   readonly refusingUrl: string;
   readonly operatorToken: string;
@@ -28,7 +28,7 @@ interface Place {
 
 /** Creates the account and its month of activity. */
 export async function fillShownAccount(place: Place): Promise<Shown> {
-  place.setBack(40 * DAY_MS);
+  await place.setBack(40 * DAY_MS);
   const account = await createAccount(place, 'Kampala Market', 'amina@kampala-market.example', 750_000);
   const { token } = account;
   const shop = await createKey(place, token, 'Web shop', ['SEND_SMS', 'READ_MESSAGES']);
@@ -42,25 +42,25 @@ export async function fillShownAccount(place: Place): Promise<Shown> {
   const keys = { shop: shop.key, billing: billing.key, tests: tests.key };
 
   for (let day = 29; day > 0; day -= 1) {
-    place.setBack(day * DAY_MS);
+    await place.setBack(day * DAY_MS);
     await sendMany(place, keys, 480 + chance(260) - (day % 7 < 2 ? 250 : 0));
   }
   const now = Date.now();
   for (let hour = 23; hour >= 0; hour -= 1) {
-    place.setBack(hour * HOUR_MS + 12 * MINUTE_MS);
+    await place.setBack(hour * HOUR_MS + 12 * MINUTE_MS);
     if (hour === 3) {
       await register(place, await signIn(place, account.owner), place.refusingUrl, ['sms.sent'], 'Analytics');
     }
     const ofDay = new Date(now - hour * HOUR_MS).getUTCHours();
     await sendMany(place, keys, HOURS[ofDay]! + chance(8));
   }
-  place.setBack(4 * MINUTE_MS);
+  await place.setBack(4 * MINUTE_MS);
   const { id } = await send(place, shop.key, '/developers/sms', {
     to: '+256772410101,+256772410102,+256701550002,+254722310778',
     message: 'Dear customer, our shop on Kampala Road opens at 10:00 this Saturday. See you there.',
   });
   await settle(place, await signIn(place, account.owner));
-  place.setBack(0);
+  await place.setBack(0);
   return { owner: account.owner, messageId: id };
 }
 
