@@ -12,7 +12,7 @@ import { join } from 'node:path';
  * gateway.
  */
 const ONLY_TO_BUILD =
-  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|graphiql|@graphiql\/.*|markdown-it|highlight\.js|@tanstack\/.*|@radix-ui\/.*)$/;
+  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|graphiql|@graphiql\/.*|markdown-it|highlight\.js|@tanstack\/.*|radix-ui|cmdk|lucide-react|uqr|@simplewebauthn\/browser|@fontsource-variable\/.*)$/;
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
 
 /** Makes the package.json of the built gateway from the one of the sources. */
@@ -47,7 +47,7 @@ function pack() {
   try {
     cpSync('dist', join(stage, 'dist'), {
       recursive: true,
-      filter: (path) => !/\.tsbuildinfo$|\.((console|explorer|docs)-)?built$/.test(path),
+      filter: (path) => !/\.tsbuildinfo$|\.((console|explorer|docs)-)?built$|contact-sheet$/.test(path),
     });
     cpSync('bin', join(stage, 'bin'), { recursive: true });
     for (const document of DOCUMENTS) cpSync(document, join(stage, document));

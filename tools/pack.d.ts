@@ -1,0 +1,5 @@
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+export function builtManifest(source: Manifest): Manifest;
