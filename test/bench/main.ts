@@ -1,6 +1,7 @@
 /** `npm run bench [-- NAME…]`: runs the benchmarks, prints a table and writes bench-results.json. */
 import { writeFile } from 'node:fs/promises';
 import * as accept from './accept.ts';
+import * as consoleBench from './console.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
 import * as dashboards from './dashboards.ts';
 import * as growth from './growth.ts';
@@ -30,12 +31,13 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   plans,
   fairness,
   dashboards,
+  console: consoleBench,
   growth,
   scale,
   soak,
 };
 /** Benchmarks that run only when named, because they take long. The soak takes ten minutes, or SOAK_SECONDS. */
-const ONLY_NAMED: ReadonlySet<string> = new Set(['dashboards', 'growth', 'scale', 'soak']);
+const ONLY_NAMED: ReadonlySet<string> = new Set(['console', 'dashboards', 'growth', 'scale', 'soak']);
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !(name in benches));
@@ -44,7 +46,8 @@ if (unknown !== undefined) {
   process.stderr.write(`Usage: npm run bench [-- NAME…]
 
 Without a name: ${usual.join(', ')}, in less than ten minutes.
-Only by name:   dashboards, accepting beside two viewers' dearest queries, four minutes;
+Only by name:   console, the console in Chromium on a slow processor and a slow line, three minutes;
+                dashboards, accepting beside two viewers' dearest queries, four minutes;
                 scale, what one message takes of the server and of PostgreSQL, two minutes;
                 soak, ten minutes at twice the capacity (SOAK_SECONDS);
                 growth, retention and partitions, and the rate of 5 million messages a day, or
@@ -53,7 +56,7 @@ Only by name:   dashboards, accepting beside two viewers' dearest queries, four 
 The server runs built, in a session of its own as any service does (so do Kannel and the plain twin), and is configured
 for real but for the rate limit's figure: its limiter, authentication, idempotency, audit and logging are on. Every
 ${MESSAGES_PER_IDEMPOTENCY_KEY}nd message has an idempotency key, in the baselines too. kannel runs where bearerbox and smsbox are installed.
-history, plans and dashboards build ${LARGE.toLocaleString('en')} messages (HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the
+history, plans, console and dashboards build ${LARGE.toLocaleString('en')} messages (HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the
 soak), on a lost message, and on a balance that is not its ledger's sum. The table also goes to bench-results.json.
 `);
   process.exit(unknown === '--help' ? 0 : 1);
