@@ -57,6 +57,8 @@ describe('requests in the console', () => {
       const facts = page.getByRole('region', { name: 'The message' });
       await facts.getByRole('link', { name: 'POST /api/v1/developers/sms' }).click();
       await drawer.getByText('good-request', { exact: true }).waitFor();
+      // The open drawer is not a filter of the list.
+      expect(await page.getByRole('link', { name: 'Clear', includeHidden: true }).count()).toBe(0);
       await page.goto(`${gateway.url}/console/messages/${message.id}`);
       await facts.waitFor();
 

@@ -368,6 +368,29 @@ describe('sending from the console', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('a push notification to several devices says what it costs and asks once', async () => {
+    const account = await gateway.createAccount();
+    for (const token of ['a-phone', 'a-tablet']) {
+      const body = { platform: 'android', token, userId: 'ann' };
+      expect(
+        await gateway.call('POST', '/developers/push/devices', { key: account.key, body }),
+      ).toMatchObject({ status: 201 });
+    }
+    const { page, faults } = await browser.open({ person: account, path: `${PATH}?channel=push` });
+    const form = page.getByRole('form', { name: 'Send a push notification' });
+    await form.getByLabel('To', { exact: true }).fill('ann');
+    await form.getByLabel('Title').fill('Hello');
+    await form.getByLabel('Text', { exact: true }).fill('It is ready.');
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    const question = page.getByRole('dialog', { name: 'Send to 2 recipients?' });
+    await question.getByText('2 recipients, UGX 0, leaves UGX 100,000.').waitFor();
+    const { body } = await gateway.call('GET', '/developers/push/history', { key: account.key });
+    expect(body.data).toEqual([]);
+    await question.getByRole('button', { name: 'Send to 2 recipients' }).click();
+    await page.getByRole('heading', { name: 'Push to ann' }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('a viewer cannot send', async () => {
     const owner = await signIn(gateway, await gateway.createAccount());
     const viewer = await inviteMember(gateway, owner, 'VIEWER');

@@ -256,3 +256,9 @@ export async function expectAccessible(
   }
   expect(findings).toEqual([]);
 }
+
+/** Returns the names of the page's buttons, without those that copy a text. A person who may only read has no others. */
+export async function actionsOf(page: Page): Promise<readonly string[]> {
+  const names = await page.getByRole('main').getByRole('button').allInnerTexts();
+  return names.filter((name) => !name.startsWith('Copy'));
+}

@@ -36,9 +36,14 @@ export function useSwitch(): ((to: Environment) => void) | undefined {
   };
 }
 
-/** Returns the query parameters that filter a list. The environment is not one of them. */
+/** Query parameters that name the object in the drawer beside a list. */
+const DRAWERS = ['message', 'delivery', 'request'] as const;
+export type DrawerName = (typeof DRAWERS)[number];
+
+/** Returns the query parameters that filter a list. Neither the environment nor an open drawer is one of them. */
 export function useNarrowing(): URLSearchParams {
   const narrowing = new URLSearchParams(useSearchParams()[0]);
+  for (const name of DRAWERS) narrowing.delete(name);
   const [path] = useLocation();
   if (OF_ENVIRONMENT.test(path)) narrowing.delete(NAME);
   return narrowing;

@@ -35,7 +35,7 @@ export async function request<Result, Variables>(
     if (error.code === 'UNAUTHENTICATED') signedOut();
     if (error.code === 'STEP_UP_REQUIRED') {
       if (await askStepUp()) return request(document, variables, signal);
-      throw new ApiError(error.code, 'Nothing was changed, because you did not confirm that it is you.');
+      throw new ApiError(error.code, 'It was not done, because you did not confirm that it is you.');
     }
     // Status 429 means that the whole request was refused, so a banner says why. Otherwise only one field was refused,
     // and the page or form shows the error.

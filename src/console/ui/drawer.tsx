@@ -1,9 +1,10 @@
 import type { ReactNode } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
+import type { DrawerName } from '../lib/environment.ts';
 import { Dialog } from './dialog.tsx';
 
 /** Returns a function that makes the URL of this list with the drawer of a row open. `name` is the query parameter. */
-export function useDrawerHref(name: string): (row: { readonly id: string }) => string {
+export function useDrawerHref(name: DrawerName): (row: { readonly id: string }) => string {
   const [params] = useSearchParams();
   const [path] = useLocation();
   return ({ id }) => {
@@ -22,7 +23,7 @@ export function Drawer({
   title,
   children,
 }: {
-  name: string;
+  name: DrawerName;
   title: string;
   children: (id: string) => ReactNode;
 }) {

@@ -1,4 +1,4 @@
-import { type ReactNode, useLayoutEffect, useRef } from 'react';
+import { Children, type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
 import { useInEnvironment, useNarrowing } from '../lib/environment.ts';
 import { isoOf, localTime } from '../lib/local-time.ts';
@@ -20,13 +20,16 @@ export function useTimeFilter(name: string): string | null {
 
 /**
  * The filter fields of a list. The URL holds their values (times as ISO 8601), so that a filtered list can be
- * bookmarked and shared. Selects apply at once, typed values on submit.
+ * bookmarked and shared. Selects apply at once, typed values on submit. On phones, more than two fields are behind a
+ * button, so that the list is on the first screen.
  */
 export function Filters({ label, children }: { label: string; children: ReactNode }) {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();
   const inEnvironment = useInEnvironment();
   const isNarrowed = useNarrowing().size > 0;
+  const isFoldable = Children.toArray(children).length > 2;
+  const [isOpen, setIsOpen] = useState(isNarrowed);
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const form = box.current?.querySelector('form');
@@ -47,8 +50,13 @@ export function Filters({ label, children }: { label: string; children: ReactNod
   };
   return (
     <search ref={box} aria-label={label}>
+      {isFoldable && (
+        <Button className="filters-toggle" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+          Filters
+        </Button>
+      )}
       <Form
-        className="filters"
+        className={isFoldable && !isOpen ? 'filters is-folded' : 'filters'}
         label={label}
         onChange={({ target }) => {
           if (target instanceof HTMLSelectElement) target.form?.requestSubmit();

@@ -1,6 +1,7 @@
 import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
+import { Id } from '../../ui/code.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { KeyValues, Money, Time } from '../../ui/values.tsx';
@@ -69,6 +70,6 @@ function factsOf(account: Account): Parameters<typeof KeyValues>[0]['items'] {
         ] as const)
       : []),
     ['Created', <Time key="created" at={createdAt} />],
-    ['Account id', <code key="id">{id}</code>],
+    ['Account id', <Id key="id" of={id} label="Account id" />],
   ];
 }

@@ -5,6 +5,7 @@ import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Id } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { Checkbox } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
@@ -77,7 +78,7 @@ function KeyDetail({ of: key }: { of: Key }) {
 function factsOf(key: Key): Parameters<typeof KeyValues>[0]['items'] {
   const limit = (value: number | null) => (value === null ? "the plan's" : formatNumber(value));
   return [
-    ['Key id', <code key="id">{key.keyId}</code>],
+    ['Key id', <Id key="id" of={key.keyId} label="Key id" />],
     ['Scopes', key.scopes.map(formatName).join(', ')],
     ['Addresses', key.ipAllowlist.length === 0 ? 'every address' : key.ipAllowlist.join(', ')],
     ['Signed requests', key.enableHmac ? 'required' : 'not required'],

@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<GroupedKey>[] = [
   { header: 'Environment', cell: ({ environment }) => <Badge status={environment} /> },
   { header: 'Scopes', cell: ({ scopes }) => scopes.map(formatName).join(', ') },
   { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-  { header: 'Key id', cell: ({ keyId }) => <code>{keyId}</code> },
+  { header: 'Key id', isWhole: true, cell: ({ keyId }) => <code>{keyId}</code> },
 ];
 
 /** The name of a key. A key that was replaced stands below its successor, so that both are seen together. */

@@ -5,6 +5,7 @@ import { formatName } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { usePermission, useViewer } from '../../lib/session.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Id } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -108,7 +109,7 @@ function factsOf(of: ContactRowFragment): Parameters<typeof KeyValues>[0]['items
     ['Environment', formatName(of.environment)],
     ['Added', <Time key="added" at={of.createdAt} />],
     ['Changed', <Time key="changed" at={of.updatedAt} />],
-    ['Contact id', <code key="id">{of.id}</code>],
+    ['Contact id', <Id key="id" of={of.id} label="Contact id" />],
   ];
 }
 

@@ -43,6 +43,12 @@ export async function channelBill(channel: Channel, recipients: number): Promise
   return { recipients, cost: fromMinor(unitMinor * recipients, currency), currency, balance };
 }
 
+/** Asks for the balance and its currency. */
+export async function balanceNow(): Promise<Pick<Bill, 'balance' | 'currency'>> {
+  const { balance, currency } = (await request(Prices, {})).account;
+  return { balance, currency };
+}
+
 /** Returns the price list as the domain calculates with it. */
 export function tariffOf({ prices }: { readonly prices: NonNullable<PricesQuery['prices']> }): Tariff {
   return new Tariff(prices.map((row) => ({ ...row, amountMinor: toMinor(row.amount, row.currency) })));

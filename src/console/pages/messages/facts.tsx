@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { inEnvironment } from '../../lib/environment.ts';
 import { formatAbsolute, formatName, formatNumber } from '../../lib/format.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { Id } from '../../ui/code.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES, counted, ENVIRONMENT_NAMES, type Message } from './message-text.ts';
 
@@ -36,7 +37,7 @@ export function Facts({ of: message }: { of: Message }) {
       <h2 id="message-facts">The message</h2>
       <KeyValues
         items={shownOf([
-          ['Id', <code key="id">{message.id}</code>],
+          ['Id', <Id key="id" of={message.id} label="Message id" />],
           ['Channel', CHANNEL_NAMES[message.channel]],
           ['Environment', ENVIRONMENT_NAMES[message.environment]],
           ['From', message.from],
@@ -45,7 +46,7 @@ export function Facts({ of: message }: { of: Message }) {
           ['Accepted', <Exactly key="accepted" at={message.createdAt} />],
           ['Scheduled for', message.scheduledFor && <Exactly key="due" at={message.scheduledFor} />],
           ['Reason', message.statusReason && formatName(message.statusReason)],
-          ['Provider id', message.sid && <code key="sid">{message.sid}</code>],
+          ['Provider id', message.sid && <Id key="sid" of={message.sid} label="Provider id" />],
           ...figures,
           ['Left out', message.metadata.suppressedSkipped ? <LeftOut key="left-out" of={message} /> : null],
         ])}

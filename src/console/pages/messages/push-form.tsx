@@ -1,12 +1,14 @@
 import { useState } from 'react';
 import { useApiMutation } from '../../lib/queries.ts';
+import { request } from '../../lib/request.ts';
 import { Field, Select, TextArea } from '../../ui/field.tsx';
 import { textOf } from '../../ui/form.tsx';
+import { balanceNow } from './bill.ts';
 import { ChannelPrice } from './price.tsx';
 import { listOf, RecipientsField, type Understood, useUnderstood } from './recipients-field.tsx';
 import { type Again, jsonIn, listIn, ofChannel, parseJson, textIn } from './resend.ts';
-import { type PushPriority, SendPush } from './send.generated.ts';
-import { SendForm } from './send-form.tsx';
+import { PriceOfPush, type PushPriority, SendPush, type SendPushInput } from './send.generated.ts';
+import { type SendCommon, SendForm } from './send-form.tsx';
 
 const PRIORITIES = [
   { value: 'HIGH', label: 'High: at once, waking the device' },
@@ -26,6 +28,24 @@ export function PushForm({ again }: { again: Again | undefined }) {
   const [to, setTo] = useState(listIn(before?.payload, 'userIds'));
   const understood = useUnderstood(to, parseUsers);
   const send = useApiMutation(SendPush);
+  const inputOf = (values: FormData, common: SendCommon): SendPushInput => {
+    const given = (name: string) => textOf(values, name) || null;
+    const deviceIds = listOf(textOf(values, 'deviceIds'));
+    const ttl = given('ttlSeconds');
+    return {
+      ...common,
+      to: listOf(to) || null,
+      deviceIds: deviceIds === '' ? null : deviceIds.split(', '),
+      title: textOf(values, 'title'),
+      body: textOf(values, 'body'),
+      data: parseJson('data', textOf(values, 'data'), 'object'),
+      imageUrl: given('imageUrl'),
+      clickUrl: given('clickUrl'),
+      collapseKey: given('collapseKey'),
+      ttlSeconds: ttl === null ? null : Number(ttl),
+      priority: textOf(values, 'priority') as PushPriority,
+    };
+  };
   return (
     <SendForm
       label="Send a push notification"
@@ -34,27 +54,17 @@ export function PushForm({ again }: { again: Again | undefined }) {
       price={(environment) => (
         <ChannelPrice channel="PUSH" environment={environment} count={undefined} noun="device" />
       )}
-      send={async (values, common) => {
-        const given = (name: string) => textOf(values, name) || null;
-        const deviceIds = listOf(textOf(values, 'deviceIds'));
-        const ttl = given('ttlSeconds');
-        const result = await send.mutateAsync({
-          input: {
-            ...common,
-            to: listOf(to) || null,
-            deviceIds: deviceIds === '' ? null : deviceIds.split(', '),
-            title: textOf(values, 'title'),
-            body: textOf(values, 'body'),
-            data: parseJson('data', textOf(values, 'data'), 'object'),
-            imageUrl: given('imageUrl'),
-            clickUrl: given('clickUrl'),
-            collapseKey: given('collapseKey'),
-            ttlSeconds: ttl === null ? null : Number(ttl),
-            priority: textOf(values, 'priority') as PushPriority,
-          },
-        });
-        return result.sendPush;
+      // Only the gateway knows how many devices the users have.
+      billOf={async (values, common) => {
+        const [priced, account] = await Promise.all([
+          request(PriceOfPush, { input: inputOf(values, common) }),
+          balanceNow(),
+        ]);
+        const { recipientCounts, cost } = priced.sendPush;
+        const { pending, sent, delivered, failed } = recipientCounts;
+        return { recipients: pending + sent + delivered + failed, cost, ...account };
       }}
+      send={async (values, common) => (await send.mutateAsync({ input: inputOf(values, common) })).sendPush}
     >
       <RecipientsField
         value={to}

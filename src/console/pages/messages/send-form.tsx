@@ -26,7 +26,8 @@ export interface SendCommon {
   /** Undefined: the default of the API. */
   readonly purpose: Message['purpose'] | undefined;
   readonly scheduledFor: string | null;
-  readonly idempotencyKey: string;
+  /** Null while only the price is asked. */
+  readonly idempotencyKey: string | null;
 }
 
 /** Makes an error for one field of the form, found by the console itself. */
@@ -93,7 +94,7 @@ export function SendForm({
    * undefined for one recipient. If it rejects, the message is sent without a question, so that the API says what is
    * wrong.
    */
-  billOf?: () => Promise<Bill | undefined>;
+  billOf?: (values: FormData, common: SendCommon) => Promise<Bill | undefined>;
   /** The form's field name for an API path, where the two differ. */
   fieldNames?: Readonly<Record<string, string>>;
   /** Renders an explanation of an error in addition to its message. */
@@ -112,12 +113,21 @@ export function SendForm({
   const [asked, setAsked] = useState<{ readonly bill: Bill; readonly values: FormData }>();
   // A ref, because a second click can come before the state `isBusy` is rendered.
   const isSending = useRef(false);
+  const commonOf = (values: FormData, idempotencyKey: string | null): SendCommon => ({
+    environment,
+    purpose,
+    scheduledFor: timeOf(values, 'scheduledFor'),
+    idempotencyKey,
+  });
   /** Asks for a confirmation of what many recipients cost, or sends at once. */
   const submit = async (values: FormData) => {
     if (isSending.current) return;
     isSending.current = true;
     setIsBusy(true);
-    const bill = environment === 'PRODUCTION' ? await billOf?.().catch(() => undefined) : undefined;
+    const bill =
+      environment === 'PRODUCTION'
+        ? await billOf?.(values, commonOf(values, null)).catch(() => undefined)
+        : undefined;
     isSending.current = false;
     setIsBusy(false);
     if (bill && bill.recipients > 1 && bill.cost <= bill.balance) setAsked({ bill, values });
@@ -133,12 +143,7 @@ export function SendForm({
     const ownKey = textOf(values, 'idempotencyKey');
     try {
       if (ownKey !== '' && !newestBefore.has(content)) newestBefore.set(content, await newestAtMs());
-      const { id, createdAt } = await send(values, {
-        environment,
-        purpose,
-        scheduledFor: timeOf(values, 'scheduledFor'),
-        idempotencyKey: ownKey || keys.keyOf(content),
-      });
+      const { id, createdAt } = await send(values, commonOf(values, ownKey || keys.keyOf(content)));
       void refetch(Messages, MessagesCount, Session);
       if (Date.parse(createdAt) <= (newestBefore.get(content) ?? 0)) setEarlierId(id);
       else navigate(`/messages/${id}`);

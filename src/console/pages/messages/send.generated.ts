@@ -245,6 +245,13 @@ export type SendWhatsAppMutationVariables = Exact<{
 
 export type SendWhatsAppMutation = { readonly sendWhatsApp: { readonly id: string, readonly createdAt: string } };
 
+export type PriceOfPushMutationVariables = Exact<{
+  input: SendPushInput;
+}>;
+
+
+export type PriceOfPushMutation = { readonly sendPush: { readonly cost: number, readonly recipientCounts: { readonly pending: number, readonly sent: number, readonly delivered: number, readonly failed: number } } };
+
 export type NewestMessageQueryVariables = Exact<{ [key: string]: never; }>;
 
 
@@ -283,6 +290,11 @@ export const SendPush: Document<SendPushMutation, SendPushMutationVariables> = {
 export const SendWhatsApp: Document<SendWhatsAppMutation, SendWhatsAppMutationVariables> = {
   name: 'SendWhatsApp',
   text: "mutation SendWhatsApp($input:SendWhatsAppInput!){sendWhatsApp(input:$input){id createdAt}}",
+};
+
+export const PriceOfPush: Document<PriceOfPushMutation, PriceOfPushMutationVariables> = {
+  name: 'PriceOfPush',
+  text: "mutation PriceOfPush($input:SendPushInput!){sendPush(input:$input dryRun:true){recipientCounts{pending sent delivered failed}cost}}",
 };
 
 export const NewestMessage: Document<NewestMessageQuery, NewestMessageQueryVariables> = {

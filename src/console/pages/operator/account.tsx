@@ -2,6 +2,7 @@ import { useParams } from 'wouter';
 import { formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Id } from '../../ui/code.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -42,7 +43,7 @@ export default function AccountPage() {
                     ['Currency', account.currency],
                     ['Plan', account.plan?.name ?? 'No plan (default limits)'],
                     ['Created', <Time key="created" at={account.createdAt} />],
-                    ['Account id', <code key="id">{account.id}</code>],
+                    ['Account id', <Id key="id" of={account.id} label="Account id" />],
                   ]}
                 />
               </section>

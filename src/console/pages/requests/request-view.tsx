@@ -3,7 +3,7 @@ import { Link } from 'wouter';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
-import { CodeBlock } from '../../ui/code.tsx';
+import { CodeBlock, Id } from '../../ui/code.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
@@ -112,7 +112,7 @@ function factsOf(request: Detail): readonly (readonly [string, ReactNode])[] {
     ],
     ['Environment', <Badge key="environment" status={request.environment} />],
     ['Address', <code key="address">{request.address}</code>],
-    ['Request id', <code key="id">{request.requestId}</code>],
+    ['Request id', <Id key="id" of={request.requestId} label="Request id" />],
     ...(idempotencyKey === null
       ? []
       : [['Idempotency key', <code key="idempotency">{idempotencyKey}</code>] as const]),

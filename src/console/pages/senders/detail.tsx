@@ -5,6 +5,7 @@ import { formatName } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useIsOperator, usePermission, useViewer } from '../../lib/session.tsx';
 import { Badge } from '../../ui/badge.tsx';
+import { Id } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -78,7 +79,7 @@ function factsOf(sender: SenderRowFragment, isOperator: boolean): readonly (read
       ? [['Answered', <Time key="reviewed" at={sender.reviewedAt} otherwise="not yet" />] as const]
       : []),
     ...(note === null ? [] : [['Answer of the operator', note] as const]),
-    ['Sender id', <code key="id">{id}</code>],
+    ['Sender id', <Id key="id" of={id} label="Sender id" />],
   ];
 }
 

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { formatAbsolute, formatName, formatNumber } from '../../lib/format.ts';
 import { usePermission } from '../../lib/session.tsx';
-import { CodeBlock } from '../../ui/code.tsx';
+import { CodeBlock, Id } from '../../ui/code.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
 import { Countdown } from './countdown.tsx';
@@ -115,7 +115,7 @@ function factsOf(delivery: Delivery): readonly (readonly [string, ReactNode])[] 
     ...(delivery.errorMessage ? [['Last error', delivery.errorMessage] as const] : []),
     ...(nextRetryAt ? [['Next retry', <Countdown key="retry" to={nextRetryAt} />] as const] : []),
     ['Recorded', <Time key="created" at={delivery.createdAt} />],
-    ['Delivery id', <code key="id">{delivery.id}</code>],
+    ['Delivery id', <Id key="id" of={delivery.id} label="Delivery id" />],
   ];
 }
 

@@ -4,6 +4,7 @@ import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission, useViewer } from '../../lib/session.tsx';
 import { Badge } from '../../ui/badge.tsx';
+import { Id } from '../../ui/code.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -89,7 +90,7 @@ function DeliveriesTab({ of: webhook, mayManage }: TabProps) {
               ['Description', webhook.description ?? <span className="quiet">none</span>],
               ['Retries', webhook.maxRetries],
               ['Registered', <Time key="created" at={webhook.createdAt} />],
-              ['Webhook id', <code key="id">{webhook.id}</code>],
+              ['Webhook id', <Id key="id" of={webhook.id} label="Webhook id" />],
             ]}
           />
         </section>
