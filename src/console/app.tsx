@@ -2,6 +2,7 @@ import { type ReactNode, Suspense, useEffect } from 'react';
 import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
 import { brand } from './lib/brand.ts';
 import { SessionProvider, usePermission, useSessionQuery } from './lib/session.tsx';
+import { t } from './lib/words.ts';
 import {
   AcceptInvitationPage,
   ForgotPasswordPage,
@@ -101,7 +102,7 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
             </Route>
           ))}
           <Route>
-            <EmptyState title="There is no such page" />
+            <EmptyState title={t('There is no such page')} />
           </Route>
         </Switch>
       </Suspense>
@@ -123,5 +124,5 @@ function PageOf({ route: { title, permission, isForOperators, Page } }: { route:
   useEffect(() => {
     document.title = `${title} · ${brand.name}`;
   }, [title]);
-  return isAllowed ? <Page /> : <NoPermission what="open this page" isForOperators={isForOperators} />;
+  return isAllowed ? <Page /> : <NoPermission what="open" isForOperators={isForOperators} />;
 }

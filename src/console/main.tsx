@@ -6,10 +6,12 @@ import { App } from './app.tsx';
 import { ignoreHeldEnter } from './lib/held-key.ts';
 import { queryClient } from './lib/queries.ts';
 import { restoreTheme } from './lib/theme.ts';
+import { language } from './lib/words.ts';
 import { ToastProvider } from './ui/toast.tsx';
 import './ui/tokens.css';
 import './ui/base.css';
 
+document.documentElement.lang = language;
 restoreTheme();
 ignoreHeldEnter();
 createRoot(document.getElementById('root')!).render(

@@ -36,9 +36,11 @@ describe('the built console', () => {
       .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.generated.ts'))
       .map((name) => readFileSync(`src/console/${name}`, 'utf8'));
     const asked = sources.flatMap((text) =>
-      [...text.matchAll(/(?:usePermission\(|<Can run=|^ +page\('[^']*', '[^']*', )['"](\w+\.\w+)/gm)].map(
-        ([, name]) => name!,
-      ),
+      [
+        ...text.matchAll(
+          /(?:usePermission\(|<Can run=|^ +page\(\s*'[^']*',\s*t\('[^']*'\),\s*)['"](\w+\.\w+)/gm,
+        ),
+      ].map(([, name]) => name!),
     );
     expect(asked.length).toBeGreaterThan(3);
     expect(asked.filter((name) => !(name in roles))).toEqual([]);
@@ -47,7 +49,7 @@ describe('the built console', () => {
   it('calls a page operators-only exactly when no account role opens it', () => {
     const roles = JSON.parse(readFileSync('test/contract/operation-roles.json', 'utf8'));
     const routes = readFileSync('src/console/routes.tsx', 'utf8');
-    const pages = [...routes.matchAll(/^ +(page|operatorPage)\(\s*'([^']*)',\s*'[^']*',\s*'([^']*)'/gm)];
+    const pages = [...routes.matchAll(/^ +(page|operatorPage)\(\s*'([^']*)',\s*t\('[^']*'\),\s*'([^']*)'/gm)];
     expect(pages.length).toBeGreaterThan(20);
     for (const [, kind, path, permission] of pages) {
       const isForOperators = roles[permission!].every((role: string) => role.startsWith('OPERATOR'));

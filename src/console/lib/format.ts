@@ -1,3 +1,5 @@
+import { language, t, translated } from './words.ts';
+
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['year', 31_536_000],
   ['month', 2_592_000],
@@ -5,21 +7,38 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['hour', 3_600],
   ['minute', 60],
 ];
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const absolute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+const numbers = new Intl.NumberFormat(language);
+const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
+const list = new Intl.ListFormat(language === 'en' ? 'en-GB' : language);
+const absolute = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** Formats an amount with its currency, such as `UGX 99,970`. `amount` is in currency units, not minor units. */
 export function formatMoney(amount: number, currency: string): string {
-  return new Intl.NumberFormat('en', { style: 'currency', currency, currencyDisplay: 'code' }).format(amount);
+  return new Intl.NumberFormat(language, { style: 'currency', currency, currencyDisplay: 'code' }).format(
+    amount,
+  );
 }
 
-export function formatNumber(value: number): string {
-  return value.toLocaleString('en');
+/** Formats a number, with exactly `digits` after the decimal point if given. */
+export function formatNumber(value: number, digits?: number): string {
+  if (digits === undefined) return numbers.format(value);
+  return value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** Formats a share from 0 to 1, such as `98.5%`. */
+export function formatPercent(share: number): string {
+  return percent.format(share);
+}
+
+/** Joins words, such as `SPF, DKIM and DMARC`. */
+export function formatList(words: readonly string[]): string {
+  return list.format(words);
 }
 
 /** Formats a size, such as `12 MB`. */
 export function formatBytes(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
+  if (bytes < 1024) return t('{bytes} bytes', { bytes });
   return bytes < 1_048_576
     ? `${formatNumber(Math.round(bytes / 1024))} kB`
     : `${formatNumber(Math.round(bytes / 104_857.6) / 10)} MB`;
@@ -29,7 +48,7 @@ export function formatBytes(bytes: number): string {
 export function formatRelative(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1000;
   const unit = UNITS.find(([, size]) => Math.abs(seconds) >= size);
-  if (!unit) return seconds > 1 ? 'in a moment' : 'just now';
+  if (!unit) return seconds > 1 ? t('in a moment') : t('just now');
   return relative.format(Math.trunc(seconds / unit[1]), unit[0]);
 }
 
@@ -38,12 +57,15 @@ export function formatAbsolute(at: Date): string {
   return absolute.format(at);
 }
 
-/** Makes a name of the API readable: `SEND_SMS` becomes `Send SMS`. */
+/**
+ * Makes a name of the API readable: `SEND_SMS` becomes `Send SMS`, or what that is in the language of the page
+ * (`tools/words.js` knows the names).
+ */
 export function formatName(name: string): string {
   const text = name
     .toLowerCase()
     .replaceAll('_', ' ')
     .replace(/\b(sms|api|csv|otp)\b/g, (word) => word.toUpperCase())
     .replace('whatsapp', 'WhatsApp');
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return translated(text.charAt(0).toUpperCase() + text.slice(1));
 }

@@ -1,5 +1,6 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/browser';
 import { ApiError } from './api-error.ts';
+import { t } from './words.ts';
 
 /** WebAuthn options from the gateway, or the authenticator's response to them, as JSON. */
 export type PasskeyJson = Readonly<Record<string, unknown>>;
@@ -27,6 +28,6 @@ async function orCanceled<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer;
   } catch {
-    throw new ApiError('PASSKEY', 'No passkey was used. Try again, or use another way.');
+    throw new ApiError('PASSKEY', t('No passkey was used. Try again, or use another way.'));
   }
 }

@@ -3,6 +3,7 @@ import { connectionLost, connectionWorks } from './connection.ts';
 import type { Complete, Document } from './document.ts';
 import { askStepUp } from './step-up.ts';
 import { budgetUsedUp } from './used-up.ts';
+import { t } from './words.ts';
 
 let signedOut = () => {};
 
@@ -35,7 +36,7 @@ export async function request<Result, Variables>(
     if (error.code === 'UNAUTHENTICATED') signedOut();
     if (error.code === 'STEP_UP_REQUIRED') {
       if (await askStepUp()) return request(document, variables, signal);
-      throw new ApiError(error.code, 'It was not done, because you did not confirm that it is you.');
+      throw new ApiError(error.code, t('It was not done, because you did not confirm that it is you.'));
     }
     // Status 429 means that the whole request was refused, so a banner says why. Otherwise only one field was refused,
     // and the page or form shows the error.
@@ -45,7 +46,10 @@ export async function request<Result, Variables>(
   if (!answer?.data) {
     // The response is not GraphQL, so it comes from a proxy and not from the gateway.
     connectionLost();
-    throw new ApiError('SERVICE_UNAVAILABLE', `The gateway answered with status ${response.status}.`);
+    throw new ApiError(
+      'SERVICE_UNAVAILABLE',
+      t('The gateway answered with status {status}.', { status: response.status }),
+    );
   }
   connectionWorks();
   return answer.data as Complete<Result>;
@@ -67,7 +71,7 @@ async function send<Result, Variables>(
   } catch (error) {
     if (signal?.aborted) throw error;
     connectionLost();
-    throw new ApiError(UNREACHABLE, 'The gateway cannot be reached. Check the connection.');
+    throw new ApiError(UNREACHABLE, t('The gateway cannot be reached. Check the connection.'));
   }
 }
 

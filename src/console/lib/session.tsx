@@ -7,6 +7,7 @@ import { askAgain, keyOf, queryClient } from './queries.ts';
 import { request, whenSignedOut } from './request.ts';
 import { RestrictedSession, Session, type SessionQuery, SignOut } from './session.generated.ts';
 import { whenRequestsPass } from './used-up.ts';
+import { t } from './words.ts';
 
 type SignedIn = Complete<SessionQuery>;
 /**
@@ -127,11 +128,13 @@ async function newSession(): Promise<SignedIn> {
     if (!isUnauthenticated(error)) throw error;
     const why =
       location.protocol === 'https:'
-        ? 'Let it keep cookies of this address.'
-        : 'In production it keeps it over HTTPS only: open the console at the https: address of the gateway.';
+        ? t('Let it keep cookies of this address.')
+        : t(
+            'In production it keeps it over HTTPS only: open the console at the https: address of the gateway.',
+          );
     throw new ApiError(
       'NO_COOKIE',
-      `The password is right, but the browser did not keep the session. ${why}`,
+      t('The password is right, but the browser did not keep the session. {why}', { why }),
     );
   }
 }

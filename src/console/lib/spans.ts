@@ -1,11 +1,13 @@
+import { t } from './words.ts';
+
 /** The periods that lists and figures offer, by the name that the URL has. */
 export const PRESETS = [
-  { value: 'today', label: 'Today' },
-  { value: 'yesterday', label: 'Yesterday' },
-  { value: '7d', label: 'Last 7 days' },
-  { value: '30d', label: 'Last 30 days' },
-  { value: 'month', label: 'This month' },
-  { value: 'last-month', label: 'Last month' },
+  { value: 'today', label: t('Today') },
+  { value: 'yesterday', label: t('Yesterday') },
+  { value: '7d', label: t('Last 7 days') },
+  { value: '30d', label: t('Last 30 days') },
+  { value: 'month', label: t('This month') },
+  { value: 'last-month', label: t('Last month') },
 ] as const;
 
 /**

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from './words.ts';
 
 /** Runs asynchronous steps by `run`. Returns whether they run, and their last error. */
 export function useSteps(steps: () => Promise<void>) {
@@ -10,7 +11,7 @@ export function useSteps(steps: () => Promise<void>) {
     try {
       await steps();
     } catch (fault) {
-      setError(fault instanceof Error ? fault : new Error('It did not work.'));
+      setError(fault instanceof Error ? fault : new Error(t('It did not work.')));
     } finally {
       setIsPending(false);
     }

@@ -4,11 +4,16 @@ import { useLocation } from 'wouter';
 import { formatName } from '../lib/format.ts';
 import { signOut, useViewer } from '../lib/session.tsx';
 import { THEMES, type Theme, useTheme } from '../lib/theme.ts';
+import { t } from '../lib/words.ts';
 import { useToast } from './toast.tsx';
 import { Money } from './values.tsx';
 import './account-menu.css';
 
-const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
+const THEME_NAMES: Readonly<Record<Theme, string>> = {
+  system: t('System'),
+  light: t('Light'),
+  dark: t('Dark'),
+};
 
 /** The menu of the signed-in person: theme, list of shortcuts, password and sign-out. */
 export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
@@ -17,7 +22,9 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
   const [, navigate] = useLocation();
   const toast = useToast();
   const leave = () =>
-    signOut().catch(({ message }: Error) => toast({ text: `You are still signed in. ${message}` }));
+    signOut().catch(({ message }: Error) =>
+      toast({ text: t('You are still signed in. {message}', { message }) }),
+    );
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger className="account-button">
@@ -27,7 +34,7 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
         <span className="account-who">
           <span className="account-email">{email}</span>
           <span className="account-role">
-            {account?.name ?? 'Platform'} · {formatName(role)}
+            {account?.name ?? t('Platform')} · {formatName(role)}
           </span>
         </span>
         <ChevronDown className="icon" aria-hidden="true" />
@@ -37,7 +44,7 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
           <DropdownMenu.Label className="menu-label">
             {email}
             <br />
-            {account?.name ?? 'Platform'}
+            {account?.name ?? t('Platform')}
             {account && (
               <>
                 {' · '}
@@ -47,7 +54,7 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
           </DropdownMenu.Label>
           <DropdownMenu.Separator className="menu-line" />
           <DropdownMenu.RadioGroup value={theme} onValueChange={(value) => choose(value as Theme)}>
-            <DropdownMenu.Label className="menu-label">Theme</DropdownMenu.Label>
+            <DropdownMenu.Label className="menu-label">{t('Theme')}</DropdownMenu.Label>
             {THEMES.map((each) => (
               <DropdownMenu.RadioItem key={each} value={each} className="menu-item">
                 <DropdownMenu.ItemIndicator>
@@ -60,15 +67,15 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
           <DropdownMenu.Separator className="menu-line" />
           <DropdownMenu.Item className="menu-item" onSelect={onShortcuts}>
             <Keyboard className="icon" aria-hidden="true" />
-            Keyboard shortcuts
+            {t('Keyboard shortcuts')}
           </DropdownMenu.Item>
           <DropdownMenu.Item className="menu-item" onSelect={() => navigate('/password')}>
             <KeyRound className="icon" aria-hidden="true" />
-            Change password
+            {t('Change password')}
           </DropdownMenu.Item>
           <DropdownMenu.Item className="menu-item" onSelect={() => void leave()}>
             <LogOut className="icon" aria-hidden="true" />
-            Sign out
+            {t('Sign out')}
           </DropdownMenu.Item>
         </DropdownMenu.Content>
       </DropdownMenu.Portal>

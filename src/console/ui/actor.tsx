@@ -1,5 +1,7 @@
 import { Link } from 'wouter';
 import { usePermission } from '../lib/session.tsx';
+import { t } from '../lib/words.ts';
+import { T } from './t.tsx';
 
 /** The author of an action, as the API gives it. */
 export type ShownActor =
@@ -16,10 +18,10 @@ export function Actor({ of }: { of: ShownActor | null }) {
   const mayListMembers = usePermission('member.list');
   if (of === null) return <span className="quiet">–</span>;
   if (of.__typename === 'User') return mayListMembers ? <Link href="/members">{of.email}</Link> : of.email;
-  if (of.__typename === 'System') return `the gateway (${of.name})`;
+  if (of.__typename === 'System') return t('the gateway ({name})', { name: of.name });
   const key = (
     <>
-      key <strong title={of.keyId}>{of.name}</strong>
+      <T text="key {name}" name={<strong title={of.keyId}>{of.name}</strong>} />
     </>
   );
   return mayFindKeys ? <Link href={`/api-keys/${of.keyId}`}>{key}</Link> : key;
@@ -36,5 +38,5 @@ export function actorText(actor: ShownActor | null): string | null {
 export function actorName(actor: ShownActor | null): string | null {
   if (actor === null) return null;
   if (actor.__typename === 'User') return actor.email;
-  return actor.__typename === 'ApiKey' ? actor.name : `the gateway (${actor.name})`;
+  return actor.__typename === 'ApiKey' ? actor.name : t('the gateway ({name})', { name: actor.name });
 }

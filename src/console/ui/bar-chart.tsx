@@ -1,6 +1,7 @@
 import { Link } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
 import { formatNumber } from '../lib/format.ts';
+import { t } from '../lib/words.ts';
 import { DataTable } from './data-table.tsx';
 import './bar-chart.css';
 
@@ -99,13 +100,13 @@ export function BarChart({
         </div>
       </div>
       <details>
-        <summary>As a table</summary>
+        <summary>{t('As a table')}</summary>
         <DataTable
           caption={label}
           rows={bars}
           keyOf={(bar) => bar.label}
           columns={[
-            { header: 'When', cell: (bar) => bar.label },
+            { header: t('When'), cell: (bar) => bar.label },
             ...series.map((each, at) => ({
               header: each.label,
               cell: (bar: Bar) => formatNumber(bar.values[at] ?? 0),

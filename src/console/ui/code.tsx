@@ -1,38 +1,42 @@
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import './code.css';
 
 const TOLD_MS = 3_000;
 
-type Told = 'Copied' | 'Cannot copy here';
-
-/** Returns a function that copies `text` to the clipboard, and for some seconds what to tell about it. */
-function useCopy(text: string): { readonly told: Told | undefined; readonly copy: () => Promise<void> } {
-  const [told, setTold] = useState<Told>();
+/** Returns a function that copies `text` to the clipboard, and for some seconds whether that worked (`words`). */
+function useCopy(text: string): {
+  readonly words: string;
+  readonly isCopied: boolean;
+  readonly copy: () => Promise<void>;
+} {
+  const [told, setTold] = useState<boolean>();
   useEffect(() => {
-    if (!told) return;
+    if (told === undefined) return;
     const timer = setTimeout(() => setTold(undefined), TOLD_MS);
     return () => clearTimeout(timer);
   }, [told]);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
-      setTold('Copied');
+      setTold(true);
     } catch {
-      setTold('Cannot copy here');
+      setTold(false);
     }
   };
-  return { told, copy };
+  const words = told ? t('Copied') : t('Cannot copy here');
+  return { words: told === undefined ? t('Copy') : words, isCopied: told === true, copy };
 }
 
 /** Copies `text` to the clipboard and says whether that worked. */
 function CopyButton({ text, label }: { text: string; label: string }) {
-  const { told, copy } = useCopy(text);
+  const { words, copy } = useCopy(text);
   return (
     <Button onClick={copy}>
       <span aria-live="polite">
-        {told ?? 'Copy'}
+        {words}
         <span className="visually-hidden"> {label}</span>
       </span>
     </Button>
@@ -59,17 +63,17 @@ const ID_END = 6;
  * what the id names, such as `Webhook id`.
  */
 export function Id({ of, label }: { of: string; label: string }) {
-  const { told, copy } = useCopy(of);
+  const { words, isCopied, copy } = useCopy(of);
   return (
     <span className="id">
       <code title={of}>
         <span className="id-start">{of.slice(0, -ID_END)}</span>
         <span>{of.slice(-ID_END)}</span>
       </code>
-      <button type="button" className="id-copy" title={told ?? 'Copy'} onClick={copy}>
-        {told === 'Copied' ? <Check aria-hidden="true" /> : <Copy aria-hidden="true" />}
+      <button type="button" className="id-copy" title={words} onClick={copy}>
+        {isCopied ? <Check aria-hidden="true" /> : <Copy aria-hidden="true" />}
         <span className="visually-hidden" aria-live="polite">
-          {told ?? 'Copy'} {label}
+          {words} {label}
         </span>
       </button>
     </span>

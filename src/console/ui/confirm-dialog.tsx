@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from 'react';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { Notice } from './notice.tsx';
@@ -34,7 +35,7 @@ export function ConfirmDialog({
       await onConfirm();
       onClose();
     } catch (error) {
-      setFault(error instanceof Error ? error.message : 'It did not work.');
+      setFault(error instanceof Error ? error.message : t('It did not work.'));
     } finally {
       setIsBusy(false);
     }
@@ -44,7 +45,7 @@ export function ConfirmDialog({
       <div>{consequence}</div>
       {fault && <Notice tone="bad">{fault}</Notice>}
       <DialogActions>
-        <Button onClick={() => isBusy || onClose()}>Cancel</Button>
+        <Button onClick={() => isBusy || onClose()}>{t('Cancel')}</Button>
         <Button look={look} isBusy={isBusy} onClick={confirm}>
           {confirmLabel}
         </Button>

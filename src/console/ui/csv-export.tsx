@@ -1,8 +1,10 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { BOM, type Cell, csvLine, download } from '../lib/csv.ts';
 import { formatNumber } from '../lib/format.ts';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
+import { T } from './t.tsx';
 import './csv-export.css';
 
 interface Slice<Row> {
@@ -64,7 +66,7 @@ export function CsvExport<Row>({
       } while (after !== null && !canceling.signal.aborted);
       if (!canceling.signal.aborted) download(fileName, 'text/csv', lines);
     } catch (error) {
-      if (!canceling.signal.aborted) setFault(error instanceof Error ? error.message : 'It did not work.');
+      if (!canceling.signal.aborted) setFault(error instanceof Error ? error.message : t('It did not work.'));
     }
     // The cancel button disappears now, so its focus moves to the export button.
     if (document.activeElement === cancel.current) start.current?.focus();
@@ -80,25 +82,35 @@ export function CsvExport<Row>({
         <div className="row">
           <progress
             className="export-progress"
-            aria-label="Rows exported"
+            aria-label={t('Rows exported')}
             value={progress.done}
             max={Math.max(1, progress.done, progress.total)}
           />
           <span className="quiet">
-            {formatNumber(progress.done)} of {formatNumber(Math.max(progress.done, progress.total))}
+            <T
+              text="{done} of {max}"
+              done={progress.done}
+              max={formatNumber(Math.max(progress.done, progress.total))}
+            />
           </span>
           <Button ref={cancel} onClick={() => ending.current?.abort()}>
-            Cancel
+            {t('Cancel')}
           </Button>
         </div>
       )}
       {cutAt !== undefined && (
         <Notice tone="warn">
-          The file has the first {formatNumber(cutAt)} rows, the most of an export. Narrow the filters for the
-          rest.
+          <T
+            text="The file has the first {cutAt} rows, the most of an export. Narrow the filters for the rest."
+            cutAt={cutAt}
+          />
         </Notice>
       )}
-      {fault && <Notice tone="bad">{fault} Nothing was downloaded.</Notice>}
+      {fault && (
+        <Notice tone="bad">
+          <T text="{fault} Nothing was downloaded." fault={fault} />
+        </Notice>
+      )}
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
-import { formatBytes, formatNumber } from '../lib/format.ts';
+import { formatBytes } from '../lib/format.ts';
 import { type ReadFile, readTextFile } from '../lib/read-text-file.ts';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import { TextArea } from './field.tsx';
 import { FileDrop } from './file-drop.tsx';
@@ -30,7 +31,13 @@ export function CsvInput({
     onFile();
     setFault(undefined);
     if (chosen.size > maxBytes) {
-      setFault(`${chosen.name} has ${formatBytes(chosen.size)}; ${formatBytes(maxBytes)} is the most.`);
+      setFault(
+        t('{name} has {size}; {maxBytes} is the most.', {
+          name: chosen.name,
+          size: formatBytes(chosen.size),
+          maxBytes: formatBytes(maxBytes),
+        }),
+      );
       return;
     }
     const read = await readTextFile(chosen);
@@ -51,12 +58,14 @@ export function CsvInput({
               onText(pasted);
             }}
           >
-            Choose another file
+            {t('Choose another file')}
           </Button>
         </div>
         {file.isGuessed && (
           <Notice tone="warn">
-            The file is not UTF-8; it was read as Windows-1252. If letters look wrong, save it as “CSV UTF-8”.
+            {t(
+              'The file is not UTF-8; it was read as Windows-1252. If letters look wrong, save it as “CSV UTF-8”.',
+            )}
           </Notice>
         )}
       </>
@@ -66,14 +75,17 @@ export function CsvInput({
     <>
       {fault && <Notice tone="bad">{fault}</Notice>}
       <FileDrop
-        label="CSV file"
+        label={t('CSV file')}
         accept=".csv,.txt,text/csv,text/plain"
-        hint={`Choose it or drop it here. Up to ${formatNumber(maxRows)} rows and ${formatBytes(maxBytes)}; commas, semicolons or tabs.`}
+        hint={t(
+          'Choose it or drop it here. Up to {maxRows} rows and {maxBytes}; commas, semicolons or tabs.',
+          { maxRows, maxBytes: formatBytes(maxBytes) },
+        )}
         onFile={(chosen) => void take(chosen)}
       />
       <TextArea
         name="csv"
-        label="Or paste it"
+        label={t('Or paste it')}
         rows={6}
         spellCheck={false}
         placeholder={example}

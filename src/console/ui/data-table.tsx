@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
+import { t } from '../lib/words.ts';
 import { TableFrame } from './table-frame.tsx';
 
 export interface Column<Row> {
@@ -45,7 +46,7 @@ export function DataTable<Row>({
         <tr>
           {selection && (
             <th scope="col" className="table-select">
-              <span className="visually-hidden">Select</span>
+              <span className="visually-hidden">{t('Select')}</span>
             </th>
           )}
           {columns.map(({ header, ...column }) => (
@@ -59,7 +60,7 @@ export function DataTable<Row>({
         {rows.map((row) => (
           <tr key={keyOf(row)}>
             {selection && (
-              <td className="table-select" data-label="Select">
+              <td className="table-select" data-label={t('Select')}>
                 <label>
                   <input
                     type="checkbox"

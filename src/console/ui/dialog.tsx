@@ -1,5 +1,6 @@
 import { X } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { t } from '../lib/words.ts';
 import { Button, isRepeated } from './button.tsx';
 import { Notice } from './notice.tsx';
 import './dialog.css';
@@ -69,7 +70,7 @@ export function Dialog({
         {look === 'drawer' ? (
           <div className="dialog-head">
             <h2 id={id}>{title}</h2>
-            <button type="button" className="icon-button" aria-label="Close" onClick={onClose}>
+            <button type="button" className="icon-button" aria-label={t('Close')} onClick={onClose}>
               <X className="icon" aria-hidden="true" />
             </button>
           </div>
@@ -92,7 +93,7 @@ export function DialogActions({ children }: { children: ReactNode }) {
 /** A dialog for what is shown only once. Escape does not close it, because the person must confirm a copy. */
 export function ShownOnceDialog({
   title,
-  notice = 'Copy it now: it is shown this once and can never be seen again.',
+  notice = t('Copy it now: it is shown this once and can never be seen again.'),
   look = 'plain',
   onClose,
   children,
@@ -109,7 +110,7 @@ export function ShownOnceDialog({
       {children}
       <DialogActions>
         <Button look="primary" onClick={onClose}>
-          I have copied it
+          {t('I have copied it')}
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,9 +1,10 @@
 import { useEnvironment, useSwitch } from '../lib/environment.ts';
+import { t } from '../lib/words.ts';
 import './environment-switch.css';
 
 const CHOICES = [
-  ['PRODUCTION', 'Production'],
-  ['SANDBOX', 'Sandbox'],
+  ['PRODUCTION', t('Production')],
+  ['SANDBOX', t('Sandbox')],
 ] as const;
 
 /** Switches the environment of the page. Renders nothing on a page that cannot be switched. */
@@ -13,7 +14,7 @@ export function EnvironmentSwitch() {
   if (!switchTo) return null;
   return (
     <fieldset className="environment-switch">
-      <legend className="visually-hidden">Environment</legend>
+      <legend className="visually-hidden">{t('Environment')}</legend>
       {CHOICES.map(([value, label]) => (
         <button
           type="button"
@@ -32,5 +33,5 @@ export function EnvironmentSwitch() {
 export function SandboxStrip() {
   const isSandbox = useEnvironment() === 'SANDBOX';
   if (!isSandbox) return null;
-  return <p className="sandbox-strip">Sandbox: nothing here reaches anybody or costs anything.</p>;
+  return <p className="sandbox-strip">{t('Sandbox: nothing here reaches anybody or costs anything.')}</p>;
 }

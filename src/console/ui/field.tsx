@@ -1,4 +1,5 @@
 import { type ComponentProps, type ReactNode, useId } from 'react';
+import { t } from '../lib/words.ts';
 import { useFieldFault } from './form.tsx';
 
 interface Labelled {
@@ -49,12 +50,12 @@ export function CodeField({ hint }: { hint?: string }) {
   return (
     <Field
       name="code"
-      label="Code"
+      label={t('Code')}
       autoComplete="one-time-code"
       autoCapitalize="none"
       spellCheck={false}
       autoFocus
-      hint={hint ?? 'The six digits of your authenticator app, or a recovery code.'}
+      hint={hint ?? t('The six digits of your authenticator app, or a recovery code.')}
     />
   );
 }

@@ -2,6 +2,7 @@ import { Children, type ReactNode, useLayoutEffect, useRef, useState } from 'rea
 import { useLocation, useSearchParams } from 'wouter';
 import { useInEnvironment, useNarrowing } from '../lib/environment.ts';
 import { isoOf, localTime } from '../lib/local-time.ts';
+import { t } from '../lib/words.ts';
 import { Button, ButtonLink } from './button.tsx';
 import { Form } from './form.tsx';
 import './filters.css';
@@ -52,7 +53,7 @@ export function Filters({ label, children }: { label: string; children: ReactNod
     <search ref={box} aria-label={label}>
       {isFoldable && (
         <Button className="filters-toggle" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
-          Filters
+          {t('Filters')}
         </Button>
       )}
       <Form
@@ -65,10 +66,10 @@ export function Filters({ label, children }: { label: string; children: ReactNod
       >
         {children}
         <div className="row">
-          <Button type="submit">Search</Button>
+          <Button type="submit">{t('Search')}</Button>
           {isNarrowed && (
             <ButtonLink look="quiet" href={path}>
-              Clear
+              {t('Clear')}
             </ButtonLink>
           )}
         </div>

@@ -10,6 +10,7 @@ import {
 } from 'react';
 import { ApiError, type FieldFault } from '../lib/api-error.ts';
 import { isoOf } from '../lib/local-time.ts';
+import { t } from '../lib/words.ts';
 import { Notice } from './notice.tsx';
 import './form.css';
 
@@ -31,9 +32,9 @@ export function useFieldFault(name: string): string | undefined {
 function unreadableOf(input: Element): string | undefined {
   if (!(input instanceof HTMLInputElement)) return undefined;
   const { type, value, validity } = input;
-  if (type === 'number') return validity.badInput ? 'is not a number' : undefined;
-  if (validity.badInput) return 'is not complete: give the date and the time, or clear it';
-  if (type === 'datetime-local' && value !== '' && isoOf(value) === null) return 'is not a time';
+  if (type === 'number') return validity.badInput ? t('is not a number') : undefined;
+  if (validity.badInput) return t('is not complete: give the date and the time, or clear it');
+  if (type === 'datetime-local' && value !== '' && isoOf(value) === null) return t('is not a time');
   return undefined;
 }
 
@@ -43,7 +44,7 @@ function unreadable(form: HTMLFormElement): ApiError | undefined {
     const message = unreadableOf(input);
     return message === undefined ? [] : [{ path: input.getAttribute('name') ?? '', message }];
   });
-  return fields.length === 0 ? undefined : new ApiError('BAD_USER_INPUT', 'Not complete.', { fields });
+  return fields.length === 0 ? undefined : new ApiError('BAD_USER_INPUT', t('Not complete.'), { fields });
 }
 
 /**

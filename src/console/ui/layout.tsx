@@ -7,11 +7,13 @@ import { useInEnvironment } from '../lib/environment.ts';
 import { useHold, usePermission, useViewer } from '../lib/session.tsx';
 import { MOD, useShortcuts } from '../lib/shortcuts.ts';
 import { useStored } from '../lib/stored.ts';
+import { t } from '../lib/words.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Brand } from './brand.tsx';
 import { EnvironmentSwitch, SandboxStrip } from './environment-switch.tsx';
 import { NavIcon, type NavItem } from './nav-icon.tsx';
 import { Notice } from './notice.tsx';
+import { T } from './t.tsx';
 import { Money } from './values.tsx';
 import './layout.css';
 
@@ -50,7 +52,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
   return (
     <div className="shell" data-collapsed={isCollapsed}>
       <a className="skip-link" href="#main">
-        Skip to the content
+        {t('Skip to the content')}
       </a>
       <aside className="side" data-open={isOpen}>
         <Link href="/" className="brand" title={isCollapsed ? brand.name : undefined}>
@@ -59,7 +61,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
         <nav
           id="navigation"
           className="nav"
-          aria-label="Pages"
+          aria-label={t('Pages')}
           onKeyDown={({ key }) => key === 'Escape' && setIsOpen(false)}
         >
           <Tooltip.Provider delayDuration={TOOLTIP_DELAY_MS}>
@@ -72,7 +74,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
         <button
           type="button"
           className="side-shade"
-          aria-label="Close the menu"
+          aria-label={t('Close the menu')}
           onClick={() => setIsOpen(false)}
         />
       )}
@@ -81,7 +83,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           <button
             type="button"
             className="icon-button menu-button"
-            aria-label="Menu"
+            aria-label={t('Menu')}
             aria-expanded={isOpen}
             aria-controls="navigation"
             onClick={() => setIsOpen(!isOpen)}
@@ -97,7 +99,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
             <EnvironmentSwitch />
             {account && (
               <span className="bar-balance">
-                <span className="visually-hidden">Balance: </span>
+                <span className="visually-hidden">{t('Balance:')} </span>
                 <Money amount={account.balance} currency={account.currency} />
               </span>
             )}
@@ -109,7 +111,10 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           {hold !== undefined && <Notice tone="warn">{hold}</Notice>}
           {mustChangePassword && path !== '/password' && (
             <Notice tone="warn">
-              You are using a temporary password. <Link href="/password">Set your own</Link>.
+              <T
+                text="You are using a temporary password. <link>Set your own</link>."
+                link={<Link href="/password" />}
+              />
             </Notice>
           )}
           {children}
@@ -125,7 +130,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
 }
 
 function CollapseButton({ isCollapsed, onClick }: { isCollapsed: boolean; onClick: () => void }) {
-  const label = isCollapsed ? 'Expand the menu' : 'Collapse the menu';
+  const label = isCollapsed ? t('Expand the menu') : t('Collapse the menu');
   const Icon = isCollapsed ? PanelLeftOpen : PanelLeftClose;
   return (
     <button
@@ -138,7 +143,7 @@ function CollapseButton({ isCollapsed, onClick }: { isCollapsed: boolean; onClic
     >
       <Icon className="icon" aria-hidden="true" />
       <span className="nav-label" aria-hidden="true">
-        Collapse
+        {t('Collapse')}
       </span>
     </button>
   );
@@ -154,7 +159,7 @@ function SearchButton({ items }: { items: readonly NavItem[] }) {
       <button type="button" className="search-button" onClick={() => setIsOpen(true)}>
         <Search className="icon" aria-hidden="true" />
         <span className="search-label">
-          {maySearch ? 'Find a number, id, person or text' : 'Go to a page'}
+          {maySearch ? t('Find a number, id, person or text') : t('Go to a page')}
         </span>
         <span className="keys" aria-hidden="true">
           {MOD === '⌘' ? '⌘K' : 'Ctrl K'}

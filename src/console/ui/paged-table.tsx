@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import { useNarrowing } from '../lib/environment.ts';
+import { t } from '../lib/words.ts';
 import { ButtonLink } from './button.tsx';
 import { type Column, DataTable, type Selection } from './data-table.tsx';
 import { Pager } from './pager.tsx';
@@ -40,8 +41,8 @@ export function PagedTable<Row>({
   if (of.nodes.length === 0) {
     if (!isNarrowed) return empty;
     return (
-      <EmptyState title="Nothing fits">
-        <ButtonLink href={path}>Show all</ButtonLink>
+      <EmptyState title={t('Nothing fits')}>
+        <ButtonLink href={path}>{t('Show all')}</ButtonLink>
       </EmptyState>
     );
   }

@@ -1,5 +1,5 @@
 import { useLocation, useSearchParams } from 'wouter';
-import { formatNumber } from '../lib/format.ts';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 
 interface PageInfo {
@@ -29,14 +29,16 @@ export function Pager({ pageInfo, totalCount }: { pageInfo: PageInfo; totalCount
   };
   if (before.length === 0 && !pageInfo.hasNextPage) return null;
   return (
-    <nav className="row spread" aria-label="Pages of the list">
-      <span className="quiet">{totalCount === undefined ? '' : `${formatNumber(totalCount)} in all`}</span>
+    <nav className="row spread" aria-label={t('Pages of the list')}>
+      <span className="quiet">
+        {totalCount === undefined ? '' : t('{totalCount} in all', { totalCount })}
+      </span>
       <span className="row">
         {before.length > 0 && (
-          <Button onClick={() => go(before.at(-1) ?? null, before.slice(0, -1))}>Previous</Button>
+          <Button onClick={() => go(before.at(-1) ?? null, before.slice(0, -1))}>{t('Previous')}</Button>
         )}
         {pageInfo.hasNextPage && (
-          <Button onClick={() => go(pageInfo.endCursor, [...before, after])}>Next</Button>
+          <Button onClick={() => go(pageInfo.endCursor, [...before, after])}>{t('Next')}</Button>
         )}
       </span>
     </nav>

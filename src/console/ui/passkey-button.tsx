@@ -1,5 +1,6 @@
 import { hasPasskeys } from '../lib/passkeys.ts';
 import { useSteps } from '../lib/steps.ts';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
 
@@ -11,7 +12,7 @@ export function PasskeyButton({ steps }: { steps: () => Promise<void> }) {
     <>
       {error && <Notice tone="bad">{error.message}</Notice>}
       <Button isBusy={isPending} onClick={run}>
-        Use a passkey
+        {t('Use a passkey')}
       </Button>
     </>
   );

@@ -1,3 +1,4 @@
+import { t } from '../lib/words.ts';
 import { CodeBlock } from './code.tsx';
 import { ShownOnceDialog } from './dialog.tsx';
 
@@ -19,18 +20,26 @@ export function PasswordDialog({
   onClose: () => void;
 }) {
   return (
-    <ShownOnceDialog title={title} notice="Copy the password now: it is shown only once." onClose={onClose}>
+    <ShownOnceDialog
+      title={title}
+      notice={t('Copy the password now: it is shown only once.')}
+      onClose={onClose}
+    >
       <p>
         {isMailed
-          ? 'A mail with a link is on its way. If it does not arrive, share these through a secure channel.'
-          : 'Share these through a secure channel. The console asks for a new password at the first sign-in.'}
+          ? t(
+              'A mail with a link is on its way. If it does not arrive, share these through a secure channel.',
+            )
+          : t(
+              'Share these through a secure channel. The console asks for a new password at the first sign-in.',
+            )}
       </p>
-      <h3>Address</h3>
-      <CodeBlock text={`${location.origin}/console`} label="address of the console" />
-      <h3>Email</h3>
-      <CodeBlock text={email} label="email" />
-      <h3>One-time password</h3>
-      <CodeBlock text={password} label="one-time password" />
+      <h3>{t('Address')}</h3>
+      <CodeBlock text={`${location.origin}/console`} label={t('address of the console')} />
+      <h3>{t('Email')}</h3>
+      <CodeBlock text={email} label={t('email')} />
+      <h3>{t('One-time password')}</h3>
+      <CodeBlock text={password} label={t('one-time password')} />
     </ShownOnceDialog>
   );
 }

@@ -3,6 +3,7 @@ import { useApiQuery } from '../lib/queries.ts';
 import { OwnSignIn } from '../lib/single-sign-on.generated.ts';
 import { goToProvider } from '../lib/single-sign-on.ts';
 import { useSteps } from '../lib/steps.ts';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
 
@@ -18,12 +19,13 @@ export function ProviderConfirmation() {
   return (
     <>
       <p>
-        Your provider can confirm it. You come back to this page; then repeat what you did, because what you
-        typed is not kept.
+        {t(
+          'Your provider can confirm it. You come back to this page; then repeat what you did, because what you typed is not kept.',
+        )}
       </p>
       {confirm.error && <Notice tone="bad">{confirm.error.message}</Notice>}
       <Button isBusy={confirm.isPending} onClick={confirm.run}>
-        Confirm with your provider
+        {t('Confirm with your provider')}
       </Button>
     </>
   );

@@ -1,4 +1,5 @@
 import { type ApiRequest, samplesOf } from '../lib/samples.ts';
+import { t } from '../lib/words.ts';
 import { CodeBlock } from './code.tsx';
 import { Tabs } from './tabs.tsx';
 
@@ -6,13 +7,17 @@ import { Tabs } from './tabs.tsx';
 export function RequestSamples({ of: request, does }: { of: ApiRequest; does: string }) {
   return (
     <Tabs
-      label={`Code that ${does}`}
+      label={t('Code that {does}', { does })}
       tabs={samplesOf(request).map(({ language, code }) => ({
         label: language,
         content: (
           <CodeBlock
             text={code}
-            label={`${language === 'curl' ? 'command' : `${language} program`} that ${does}`}
+            label={
+              language === 'curl'
+                ? t('command that {does}', { does })
+                : t('{language} program that {does}', { language, does })
+            }
           />
         ),
       }))}

@@ -1,4 +1,6 @@
 import type { ReactNode } from 'react';
+import { t } from '../lib/words.ts';
+import { T } from './t.tsx';
 
 /**
  * The bar above a table with a selection: a checkbox for all rows that are shown, the number of selected rows, and the
@@ -28,9 +30,11 @@ export function SelectionBar({
           checked={count > 0 && count === keys.length}
           onChange={() => onChange(new Set(count === keys.length ? [] : keys))}
         />
-        Select all shown
+        {t('Select all shown')}
       </label>
-      <span role="status">{count} selected</span>
+      <span role="status">
+        <T text="{count} selected" count={count} />
+      </span>
       {children}
     </div>
   );

@@ -1,19 +1,20 @@
 import { MOD } from '../lib/shortcuts.ts';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import './shortcut-list.css';
 
 const SHORTCUTS: readonly (readonly [keys: readonly string[], action: string])[] = [
-  [[MOD, 'K'], 'Search'],
-  [['['], 'Collapse or expand the menu'],
-  [['?'], 'Show this list'],
-  [['Esc'], 'Close a dialog, a menu or the drawer of a message'],
+  [[MOD, 'K'], t('Search')],
+  [['['], t('Collapse or expand the menu')],
+  [['?'], t('Show this list')],
+  [['Esc'], t('Close a dialog, a menu or the drawer of a message')],
 ];
 
 /** The list of keyboard shortcuts. */
 export default function ShortcutList({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+    <Dialog title={t('Keyboard shortcuts')} onClose={onClose}>
       <dl className="shortcut-list">
         {SHORTCUTS.map(([keys, action]) => (
           <div key={action}>
@@ -28,7 +29,7 @@ export default function ShortcutList({ onClose }: { onClose: () => void }) {
       </dl>
       <DialogActions>
         <Button look="primary" onClick={onClose}>
-          Close
+          {t('Close')}
         </Button>
       </DialogActions>
     </Dialog>

@@ -3,7 +3,9 @@ import { ApiError } from '../lib/api-error.ts';
 import { formatName } from '../lib/format.ts';
 import type { ApiQuery } from '../lib/queries.ts';
 import { useIsOperator, useViewer } from '../lib/session.tsx';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
+import { T } from './t.tsx';
 import './states.css';
 
 /** Shown instead of an empty list. The children say what to do next. */
@@ -22,7 +24,7 @@ export function Loading() {
       <span />
       <span />
       <span />
-      <p className="visually-hidden">Loading</p>
+      <p className="visually-hidden">{t('Loading')}</p>
     </div>
   );
 }
@@ -32,30 +34,38 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry: () => vo
   const requestId = error instanceof ApiError && !error.isLostConnection ? error.requestId : undefined;
   return (
     <div className="state" role="alert">
-      <h2>This could not be loaded</h2>
+      <h2>{t('This could not be loaded')}</h2>
       <p>{error.message}</p>
       {requestId && (
         <p className="quiet">
-          Request <code>{requestId}</code>
+          <T text="Request {requestId}" requestId={<code>{requestId}</code>} />
         </p>
       )}
-      <Button onClick={onRetry}>Try again</Button>
+      <Button onClick={onRetry}>{t('Try again')}</Button>
     </div>
   );
 }
 
 /** Says that the person's role does not allow the page or the action `what`. */
-export function NoPermission({ what, isForOperators = false }: { what: string; isForOperators?: boolean }) {
+export function NoPermission({
+  what,
+  isForOperators = false,
+}: {
+  what: 'open' | 'see';
+  isForOperators?: boolean;
+}) {
   const { role } = useViewer();
   const isOperator = useIsOperator();
   const whoCan = isForOperators
-    ? 'It is for operators, who stand above accounts; no role of an account includes it.'
-    : 'An owner or admin of the account can change roles.';
+    ? t('It is for operators, who stand above accounts; no role of an account includes it.')
+    : t('An owner or admin of the account can change roles.');
   return (
-    <EmptyState title="Not for your role">
+    <EmptyState title={t('Not for your role')}>
       <p>
-        Your role, {formatName(role)}, cannot {what}.{' '}
-        {isOperator ? 'Operators stand above accounts; what is inside one is for its members.' : whoCan}
+        {what === 'open'
+          ? t('Your role, {role}, cannot open this page.', { role: formatName(role) })
+          : t('Your role, {role}, cannot see this.', { role: formatName(role) })}{' '}
+        {isOperator ? t('Operators stand above accounts; what is inside one is for its members.') : whoCan}
       </p>
     </EmptyState>
   );
@@ -75,8 +85,8 @@ export function Loaded<Result>({
   // During an outage the page keeps its old data. The banner says that it may be outdated.
   if (data && (!error || error.passes || isSignedOut)) return children(data);
   if (!error || isSignedOut) return <Loading />;
-  if (error.code === 'FORBIDDEN') return <NoPermission what="see this" />;
-  if (error.code === 'NOT_FOUND') return <EmptyState title="Not found" />;
+  if (error.code === 'FORBIDDEN') return <NoPermission what="see" />;
+  if (error.code === 'NOT_FOUND') return <EmptyState title={t('Not found')} />;
   return <ErrorState error={error} onRetry={() => void query.refetch()} />;
 }
 

@@ -8,6 +8,7 @@ import {
   StepUpWithPasskey,
 } from '../lib/session.generated.ts';
 import { answerStepUp, useStepUpAsked } from '../lib/step-up.ts';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { CodeField, Field } from './field.tsx';
@@ -33,15 +34,19 @@ function StepUpDialog() {
     answerStepUp(true);
   };
   return (
-    <Dialog title="Confirm that it is you" onClose={() => answerStepUp(false)} mustAnswer={stepUp.isPending}>
-      <p>This needs a confirmation of the last 10 minutes.</p>
+    <Dialog
+      title={t('Confirm that it is you')}
+      onClose={() => answerStepUp(false)}
+      mustAnswer={stepUp.isPending}
+    >
+      <p>{t('This needs a confirmation of the last 10 minutes.')}</p>
       <Loaded query={query}>
         {({ factors }) => (
           <>
             <ProviderConfirmation />
             {factors.some(({ kind }) => kind === 'passkey') && <PasskeyButton steps={withPasskey} />}
             <Form
-              label="Confirm that it is you"
+              label={t('Confirm that it is you')}
               error={stepUp.error}
               onSubmit={(values) =>
                 stepUp.mutate(
@@ -56,16 +61,16 @@ function StepUpDialog() {
               ) : (
                 <Field
                   name="password"
-                  label="Password"
+                  label={t('Password')}
                   type="password"
                   autoComplete="current-password"
                   autoFocus
                 />
               )}
               <DialogActions>
-                <Button onClick={() => stepUp.isPending || answerStepUp(false)}>Cancel</Button>
+                <Button onClick={() => stepUp.isPending || answerStepUp(false)}>{t('Cancel')}</Button>
                 <Button type="submit" look="primary" isBusy={stepUp.isPending}>
-                  Confirm
+                  {t('Confirm')}
                 </Button>
               </DialogActions>
             </Form>

@@ -1,4 +1,5 @@
 import { createContext, type ReactNode, useCallback, useContext, useState } from 'react';
+import { t } from '../lib/words.ts';
 import { Button } from './button.tsx';
 import './toast.css';
 
@@ -39,7 +40,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   return (
     <ToastContext value={show}>
       {children}
-      <section className="toasts" aria-live="polite" aria-label="Notifications">
+      <section className="toasts" aria-live="polite" aria-label={t('Notifications')}>
         {toasts.map(({ id, text, undo }) => (
           <div className="toast" key={id} id={id}>
             <span>{text}</span>
@@ -47,14 +48,16 @@ export function ToastProvider({ children }: { children: ReactNode }) {
               {undo && (
                 <Button
                   onClick={() => {
-                    undo().catch(({ message }: Error) => show({ text: `This was not undone: ${message}` }));
+                    undo().catch(({ message }: Error) =>
+                      show({ text: t('This was not undone: {message}', { message }) }),
+                    );
                     close(id);
                   }}
                 >
-                  Undo
+                  {t('Undo')}
                 </Button>
               )}
-              <Button look="quiet" aria-label="Dismiss" onClick={() => close(id)}>
+              <Button look="quiet" aria-label={t('Dismiss')} onClick={() => close(id)}>
                 ✕
               </Button>
             </span>

@@ -1,5 +1,6 @@
 import { Fragment, type ReactNode, useSyncExternalStore } from 'react';
 import { formatAbsolute, formatMoney, formatRelative } from '../lib/format.ts';
+import { t } from '../lib/words.ts';
 import './values.css';
 
 const TICK_MS = 30_000;
@@ -19,7 +20,7 @@ function onTick(listener: () => void): () => void {
 }
 
 /** Shows `at` as a relative time, with the exact time on hover. Shows `otherwise` when `at` is null. */
-export function Time({ at, otherwise = 'never' }: { at: string | null; otherwise?: string }) {
+export function Time({ at, otherwise = t('never') }: { at: string | null; otherwise?: string }) {
   useSyncExternalStore(onTick, () => nowMs);
   if (at === null) return <span className="quiet">{otherwise}</span>;
   const time = new Date(at);

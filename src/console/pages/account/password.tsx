@@ -1,6 +1,7 @@
 import { useLocation } from 'wouter';
 import { useApiMutation } from '../../lib/queries.ts';
 import { ChangePassword, Session } from '../../lib/session.generated.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
@@ -14,31 +15,31 @@ export default function PasswordPage() {
   const change = useApiMutation(ChangePassword, {
     refetches: [Session],
     onDone: () => {
-      toast({ text: 'Your password is changed.' });
+      toast({ text: t('Your password is changed.') });
       navigate('/');
     },
   });
   return (
     <>
-      <PageHeader title="Change password" />
+      <PageHeader title={t('Change password')} />
       <Form
-        label="Change password"
+        label={t('Change password')}
         error={change.error}
         onSubmit={(values) =>
           change.mutate({ current: String(values.get('current')), new: String(values.get('new')) })
         }
       >
-        <Field name="current" label="Current password" type="password" autoComplete="current-password" />
+        <Field name="current" label={t('Current password')} type="password" autoComplete="current-password" />
         <Field
           name="new"
-          label="New password"
+          label={t('New password')}
           type="password"
           autoComplete="new-password"
-          hint="12 characters or more. Every other session of yours ends."
+          hint={t('12 characters or more. Every other session of yours ends.')}
         />
         <div className="row">
           <Button type="submit" look="primary" isBusy={change.isPending}>
-            Change password
+            {t('Change password')}
           </Button>
         </div>
       </Form>

@@ -1,10 +1,11 @@
 import { useState } from 'react';
-import { formatNumber } from '../../lib/format.ts';
 import { type AnyDocument, useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { AccountSettings, SetRetention } from './settings.generated.ts';
 
@@ -15,8 +16,8 @@ interface Retention {
 
 /** Formats a number of days of retention. Null means that messages are never deleted. */
 export function daysText(days: number | null): string {
-  if (days === null) return 'kept for ever';
-  return days === 1 ? 'kept for a day' : `kept for ${formatNumber(days)} days`;
+  if (days === null) return t('kept for ever');
+  return t('{days, plural, one {kept for a day} other {kept for # days}}', { days });
 }
 
 const daysOf = (values: FormData, name: string) => {
@@ -39,13 +40,13 @@ export function RetentionForm({
   const [asked, setAsked] = useState<Retention>();
   const set = useApiMutation(SetRetention, {
     refetches: [AccountSettings, ...refetches],
-    onDone: () => toast({ text: 'Saved. It holds from now on.' }),
+    onDone: () => toast({ text: t('Saved. It holds from now on.') }),
   });
   return (
     <section className="card stack" aria-labelledby="retention">
-      <h2 id="retention">How long messages are kept</h2>
+      <h2 id="retention">{t('How long messages are kept')}</h2>
       <Form
-        label="How long messages are kept"
+        label={t('How long messages are kept')}
         error={set.error}
         onSubmit={(values) =>
           setAsked({
@@ -56,39 +57,42 @@ export function RetentionForm({
       >
         <Field
           name="contentDays"
-          label="Days until the text of a message is erased"
+          label={t('Days until the text of a message is erased')}
           type="number"
           min={1}
-          hint="Empty: never. What it cost and what became of it stay."
+          hint={t('Empty: never. What it cost and what became of it stay.')}
           defaultValue={of.contentDays ?? ''}
         />
         <Field
           name="messageDays"
-          label="Days until a message is deleted"
+          label={t('Days until a message is deleted')}
           type="number"
           min={1}
-          hint="Empty: never. No fewer than for its text; its ledger entries stay."
+          hint={t('Empty: never. No fewer than for its text; its ledger entries stay.')}
           defaultValue={of.messageDays ?? ''}
         />
         <div className="row">
           <Button type="submit" isBusy={set.isPending}>
-            Save
+            {t('Save')}
           </Button>
         </div>
       </Form>
       {asked && (
         <ConfirmDialog
-          title="Change how long messages are kept?"
+          title={t('Change how long messages are kept?')}
           consequence={
             <>
               <p>
-                Texts: {daysText(asked.contentDays)}. Messages: {daysText(asked.messageDays)}, both counted
-                from the acceptance of each.
+                <T
+                  text="Texts: {texts}. Messages: {messages}, both counted from the acceptance of each."
+                  texts={daysText(asked.contentDays)}
+                  messages={daysText(asked.messageDays)}
+                />
               </p>
-              <p>Anything older is deleted soon after you confirm. This cannot be undone.</p>
+              <p>{t('Anything older is deleted soon after you confirm. This cannot be undone.')}</p>
             </>
           }
-          confirmLabel="Change retention"
+          confirmLabel={t('Change retention')}
           // The form's fields show the error, so the dialog closes after a failure too.
           onConfirm={() => set.mutateAsync({ accountId, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}

@@ -1,6 +1,7 @@
 import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Id } from '../../ui/code.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -15,29 +16,29 @@ export default function SettingsPage() {
   const query = useApiQuery(AccountSettings, {});
   return (
     <>
-      <PageHeader title="Account" />
+      <PageHeader title={t('Account')} />
       <Loaded query={query}>
         {({ account }) => (
           <div className="columns">
             <section className="card stack" aria-labelledby="facts">
-              <h2 id="facts">The account</h2>
+              <h2 id="facts">{t('The account')}</h2>
               <KeyValues items={factsOf(account)} />
               <p className="quiet">
-                Plan and top-ups are the platform operator's to change. Name and currency stay.
+                {t("Plan and top-ups are the platform operator's to change. Name and currency stay.")}
               </p>
             </section>
             <Can
               run="account.setRetention"
               otherwise={
                 <section className="card stack" aria-labelledby="retention">
-                  <h2 id="retention">How long messages are kept</h2>
+                  <h2 id="retention">{t('How long messages are kept')}</h2>
                   <KeyValues
                     items={[
-                      ['Texts', daysText(account.retention.contentDays)],
-                      ['Messages', daysText(account.retention.messageDays)],
+                      [t('Texts'), daysText(account.retention.contentDays)],
+                      [t('Messages'), daysText(account.retention.messageDays)],
                     ]}
                   />
-                  <p className="quiet">Only an owner can change it.</p>
+                  <p className="quiet">{t('Only an owner can change it.')}</p>
                 </section>
               }
             >
@@ -53,23 +54,23 @@ export default function SettingsPage() {
 function factsOf(account: Account): Parameters<typeof KeyValues>[0]['items'] {
   const { id, name, email, currency, balance, plan, createdAt } = account;
   return [
-    ['Name', name],
-    ['Email', email],
-    ['Currency', currency],
-    ['Balance', <Money key="balance" amount={balance} currency={currency} />],
-    ['Plan', plan?.name ?? 'No plan (default limits)'],
+    [t('Name'), name],
+    [t('Email'), email],
+    [t('Currency'), currency],
+    [t('Balance'), <Money key="balance" amount={balance} currency={currency} />],
+    [t('Plan'), plan?.name ?? t('No plan (default limits)')],
     ...(plan
       ? ([
-          ['Requests per minute', formatNumber(plan.perMinute)],
-          ['Requests per second', plan.perSecond === 0 ? 'no limit' : formatNumber(plan.perSecond)],
-          ['Webhook registrations per minute', formatNumber(plan.webhooksPerMinute)],
+          [t('Requests per minute'), formatNumber(plan.perMinute)],
+          [t('Requests per second'), plan.perSecond === 0 ? t('no limit') : formatNumber(plan.perSecond)],
+          [t('Webhook registrations per minute'), formatNumber(plan.webhooksPerMinute)],
           [
-            'Requests of a session per minute',
-            plan.sessionPerMinute === null ? "the platform's limit" : formatNumber(plan.sessionPerMinute),
+            t('Requests of a session per minute'),
+            plan.sessionPerMinute === null ? t("the platform's limit") : formatNumber(plan.sessionPerMinute),
           ],
         ] as const)
       : []),
-    ['Created', <Time key="created" at={createdAt} />],
-    ['Account id', <Id key="id" of={id} label="Account id" />],
+    [t('Created'), <Time key="created" at={createdAt} />],
+    [t('Account id'), <Id key="id" of={id} label={t('Account id')} />],
   ];
 }

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Checkbox } from '../../ui/field.tsx';
 import { useFilter } from '../../ui/filters.tsx';
@@ -22,9 +23,9 @@ export default function CreateApiKeyPage() {
     return <CreateKey accountId={null} back="/api-keys" pageOf={(keyId) => `/api-keys/${keyId}`} />;
   if (named) return <CreateKeyFor id={named} />;
   return (
-    <EmptyState title="For which account?">
-      <p>A key belongs to an account, and is made from its page.</p>
-      <ButtonLink href="/accounts">Accounts</ButtonLink>
+    <EmptyState title={t('For which account?')}>
+      <p>{t('A key belongs to an account, and is made from its page.')}</p>
+      <ButtonLink href="/accounts">{t('Accounts')}</ButtonLink>
     </EmptyState>
   );
 }
@@ -63,9 +64,9 @@ function CreateKey({
   const [asked, setAsked] = useState<Parameters<typeof create.mutate>[0]['input']>();
   return (
     <>
-      <PageHeader title={owner === undefined ? 'New API key' : `New API key for ${owner}`} />
+      <PageHeader title={owner === undefined ? t('New API key') : t('New API key for {owner}', { owner })} />
       <Form
-        label="New API key"
+        label={t('New API key')}
         error={create.error}
         onSubmit={(values) => {
           const input = { ...keyPropertiesOf(values), enableHmac: values.has('enableHmac'), accountId };
@@ -77,21 +78,23 @@ function CreateKey({
         <KeyFields />
         <Checkbox
           name="enableHmac"
-          label="Every request must be signed (HMAC)"
-          hint="A stolen key is then worth nothing without the signing secret. It cannot be changed later."
+          label={t('Every request must be signed (HMAC)')}
+          hint={t(
+            'A stolen key is then worth nothing without the signing secret. It cannot be changed later.',
+          )}
         />
         <div className="row">
           <Button type="submit" look="primary" isBusy={create.isPending}>
-            Create key
+            {t('Create key')}
           </Button>
-          <ButtonLink href={back}>Cancel</ButtonLink>
+          <ButtonLink href={back}>{t('Cancel')}</ButtonLink>
         </div>
       </Form>
       {asked && (
         <ProductionDialog
           name={asked.name}
           scopes={asked.scopes}
-          confirmLabel="Create for production"
+          confirmLabel={t('Create for production')}
           onConfirm={async () => create.mutate({ input: asked })}
           onClose={() => setAsked(undefined)}
         />

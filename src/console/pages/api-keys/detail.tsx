@@ -1,8 +1,10 @@
 import { useState } from 'react';
 import { Link, useParams } from 'wouter';
+import { counted } from '../../lib/counts.ts';
 import { formatName, formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/code.tsx';
@@ -23,7 +25,7 @@ import {
   UpdateApiKey,
 } from './api-keys.generated.ts';
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
-import { countOfKeys, KeyNames, livingOf } from './key-names.tsx';
+import { KeyNames, livingOf } from './key-names.tsx';
 import { statusOf, useMayManage } from './key-rules.ts';
 import { ProductionDialog } from './production-dialog.tsx';
 import { RotateForm } from './rotate-form.tsx';
@@ -52,14 +54,14 @@ function KeyDetail({ of: key }: { of: Key }) {
       {!mayManage && (
         <Notice>
           {role === 'DEVELOPER'
-            ? 'Your role, Developer, changes only the keys you made yourself, and none with full access.'
-            : `Your role, ${formatName(role)}, can read this key, not change it.`}
+            ? t('Your role, Developer, changes only the keys you made yourself, and none with full access.')
+            : t('Your role, {role}, can read this key, not change it.', { role: formatName(role) })}
         </Notice>
       )}
       <div className="columns">
         <div className="stack">
           <section className="card stack" aria-labelledby="facts">
-            <h2 id="facts">The key</h2>
+            <h2 id="facts">{t('The key')}</h2>
             <KeyValues items={factsOf(key)} />
           </section>
           <ScopeUse uses={key.scopeUse} />
@@ -76,20 +78,20 @@ function KeyDetail({ of: key }: { of: Key }) {
 }
 
 function factsOf(key: Key): Parameters<typeof KeyValues>[0]['items'] {
-  const limit = (value: number | null) => (value === null ? "the plan's" : formatNumber(value));
+  const limit = (value: number | null) => (value === null ? t("the plan's") : formatNumber(value));
   return [
-    ['Key id', <Id key="id" of={key.keyId} label="Key id" />],
-    ['Scopes', key.scopes.map(formatName).join(', ')],
-    ['Addresses', key.ipAllowlist.length === 0 ? 'every address' : key.ipAllowlist.join(', ')],
-    ['Signed requests', key.enableHmac ? 'required' : 'not required'],
-    ['Limit per minute', limit(key.rateLimit.perMinute)],
-    ['Limit per second', limit(key.rateLimit.perSecond)],
-    ['Last used', <Time key="used" at={key.lastUsedAt} />],
-    ['Created', <Time key="created" at={key.createdAt} />],
-    ['Ends', <Time key="ends" at={key.expiresAt} />],
-    ...(key.replacedBy ? [['Replaced by', <KeyLink key="successor" to={key.replacedBy} />] as const] : []),
-    ...(key.replaces ? [['Replaces', <KeyLink key="predecessor" to={key.replaces} />] as const] : []),
-    ...(key.revokedAt ? [['Revoked', <Time key="revoked" at={key.revokedAt} />] as const] : []),
+    [t('Key id'), <Id key="id" of={key.keyId} label={t('Key id')} />],
+    [t('Scopes'), key.scopes.map(formatName).join(', ')],
+    [t('Addresses'), key.ipAllowlist.length === 0 ? t('every address') : key.ipAllowlist.join(', ')],
+    [t('Signed requests'), key.enableHmac ? 'required' : t('not required')],
+    [t('Limit per minute'), limit(key.rateLimit.perMinute)],
+    [t('Limit per second'), limit(key.rateLimit.perSecond)],
+    [t('Last used'), <Time key="used" at={key.lastUsedAt} />],
+    [t('Created'), <Time key="created" at={key.createdAt} />],
+    [t('Ends'), <Time key="ends" at={key.expiresAt} />],
+    ...(key.replacedBy ? [[t('Replaced by'), <KeyLink key="successor" to={key.replacedBy} />] as const] : []),
+    ...(key.replaces ? [[t('Replaces'), <KeyLink key="predecessor" to={key.replaces} />] as const] : []),
+    ...(key.revokedAt ? [[t('Revoked'), <Time key="revoked" at={key.revokedAt} />] as const] : []),
   ];
 }
 
@@ -112,7 +114,7 @@ function Edit({ of: key }: { of: Key }) {
         const { name, scopes, environment, ipAllowlist, expiresAt } = key;
         const before = { name, scopes, environment, ipAllowlist, expiresAt };
         toast({
-          text: 'Saved; it holds from the next request on.',
+          text: t('Saved; it holds from the next request on.'),
           undo: () =>
             update.mutateNext(
               { keyId: key.keyId, input: before },
@@ -126,11 +128,11 @@ function Edit({ of: key }: { of: Key }) {
   };
   return (
     <section className="card stack" aria-labelledby="edit">
-      <h2 id="edit">Edit</h2>
+      <h2 id="edit">{t('Edit')}</h2>
       <Form
         // An undo changes the React key, so that the form is rendered again with the stored values.
         key={undone}
-        label="Change the key"
+        label={t('Change the key')}
         error={update.error}
         onSubmit={(values) => {
           const input = keyPropertiesOf(values, key);
@@ -142,7 +144,7 @@ function Edit({ of: key }: { of: Key }) {
         <KeyFields of={key} />
         <div className="row">
           <Button type="submit" look="primary" isBusy={update.isPending}>
-            Save
+            {t('Save')}
           </Button>
         </div>
       </Form>
@@ -151,7 +153,7 @@ function Edit({ of: key }: { of: Key }) {
           name={asked.name}
           scopes={key.environment === 'PRODUCTION' ? addedScopes(key, asked) : asked.scopes}
           isMore={key.environment === 'PRODUCTION'}
-          confirmLabel={key.environment === 'PRODUCTION' ? 'Give these scopes' : 'Open production'}
+          confirmLabel={key.environment === 'PRODUCTION' ? t('Give these scopes') : t('Open production')}
           onConfirm={async () => void save(asked)}
           onClose={() => setAsked(undefined)}
         />
@@ -172,7 +174,7 @@ function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {
   const revoke = useApiMutation(RevokeApiKey, { refetches: [ApiKeyDetail, ApiKeys] });
   const [isChecked, setIsChecked] = useState(false);
   const descendants = livingOf(key.descendants);
-  const count = countOfKeys(descendants.length);
+  const count = counted(descendants.length, 'key');
   if (!isActive && descendants.length === 0) return null;
   // A revoked or expired key cannot be revoked itself. The keys that it created or rotated still can.
   const withDescendants = !isActive || isChecked;
@@ -180,14 +182,14 @@ function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {
     <div className="stack">
       <p>
         {isActive
-          ? 'Programs that use it are refused from their next request on. A revoked key never works again.'
-          : `It works no more. It made or rotated ${count}, directly or through them:`}
+          ? t('Programs that use it are refused from their next request on. A revoked key never works again.')
+          : t('It works no more. It made or rotated {count}, directly or through them:', { count })}
       </p>
       {isActive && descendants.length > 0 && (
         <Checkbox
           name="withDescendants"
-          label={`Also revoke ${count} that it made or rotated`}
-          hint="If the key has leaked, the person who has it knows these keys, too."
+          label={t('Also revoke {count} that it made or rotated', { count })}
+          hint={t('If the key has leaked, the person who has it knows these keys, too.')}
           checked={isChecked}
           onChange={(event) => setIsChecked(event.currentTarget.checked)}
         />
@@ -197,12 +199,18 @@ function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {
   );
   return (
     <ConfirmButton
-      title={isActive ? `Revoke “${key.name}”?` : `Revoke what “${key.name}” made?`}
+      title={
+        isActive
+          ? t('Revoke “{name}”?', { name: key.name })
+          : t('Revoke what “{name}” made?', { name: key.name })
+      }
       consequence={consequence}
-      confirmLabel={withDescendants && isActive ? `Revoke it and ${count} for good` : 'Revoke for good'}
+      confirmLabel={
+        withDescendants && isActive ? t('Revoke it and {count} for good', { count }) : t('Revoke for good')
+      }
       onConfirm={() => revoke.mutateAsync({ keyId: key.keyId, withDescendants })}
     >
-      {isActive ? 'Revoke' : 'Revoke what it made'}
+      {isActive ? t('Revoke') : t('Revoke what it made')}
     </ConfirmButton>
   );
 }

@@ -1,6 +1,7 @@
 import { formatName } from '../../lib/format.ts';
 import { localTime } from '../../lib/local-time.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { CheckboxGroup, Field, Select, TextArea } from '../../ui/field.tsx';
 import { linesOf, textOf, timeOf } from '../../ui/form.tsx';
 import type { Environment, Scope } from './api-keys.generated.ts';
@@ -19,31 +20,41 @@ export function KeyFields({ of }: { of?: KeyProperties }) {
   const isDeveloper = useViewer().role === 'DEVELOPER';
   const scopes = Object.entries(SCOPE_TEXTS).map(([value, text]) => {
     const isDisabled = isDeveloper && value === 'FULL_ACCESS';
-    const hint = isDisabled ? 'Your role, Developer, cannot give it.' : text;
+    const hint = isDisabled ? t('Your role, Developer, cannot give it.') : text;
     return { value, label: formatName(value), hint, isDisabled };
   });
   return (
     <>
-      <Field name="name" label="Name" hint="What uses the key, such as “web shop”." defaultValue={of?.name} />
+      <Field
+        name="name"
+        label={t('Name')}
+        hint={t('What uses the key, such as “web shop”.')}
+        defaultValue={of?.name}
+      />
       <CheckboxGroup
         name="scopes"
-        label="Scopes"
-        hint="Give no more than the program needs; you can change them later."
+        label={t('Scopes')}
+        hint={t('Give no more than the program needs; you can change them later.')}
         options={scopes}
         chosen={of?.scopes ?? []}
       />
-      <Select name="environment" label="Environment" options={ENVIRONMENTS} defaultValue={of?.environment} />
+      <Select
+        name="environment"
+        label={t('Environment')}
+        options={ENVIRONMENTS}
+        defaultValue={of?.environment}
+      />
       <TextArea
         name="ipAllowlist"
-        label="Addresses that may use it"
-        hint="One address or CIDR a line, such as 203.0.113.0/24. Empty: every address."
+        label={t('Addresses that may use it')}
+        hint={t('One address or CIDR a line, such as 203.0.113.0/24. Empty: every address.')}
         defaultValue={of?.ipAllowlist.join('\n')}
       />
       <Field
         name="expiresAt"
-        label="Ends at"
+        label={t('Ends at')}
         type="datetime-local"
-        hint="In your time zone. Empty: never."
+        hint={t('In your time zone. Empty: never.')}
         defaultValue={localTime(of?.expiresAt ?? null)}
       />
     </>

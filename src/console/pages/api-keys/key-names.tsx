@@ -13,11 +13,6 @@ export function livingOf<Key extends NamedKey>(keys: readonly Key[]): readonly K
   return keys.filter((key) => statusOf(key, now) === 'ACTIVE');
 }
 
-/** Formats a number of keys: `1 key`, `2 keys`. */
-export function countOfKeys(count: number): string {
-  return count === 1 ? '1 key' : `${count} keys`;
-}
-
 /** The list of the keys that a confirmation will revoke. */
 export function KeyNames({ keys }: { keys: readonly NamedKey[] }) {
   return (

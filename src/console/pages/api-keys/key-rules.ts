@@ -1,23 +1,24 @@
 import { usePermission, useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import type { KeyRowFragment, Scope } from './api-keys.generated.ts';
 
 /** The text for each scope. The broadest scope is last. */
 export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
-  SEND_SMS: 'Send SMS, and ask what one would cost.',
-  SEND_EMAIL: 'Send email.',
-  SEND_PUSH: 'Send push notifications, and register the devices that get them.',
-  SEND_WHATSAPP: 'Send WhatsApp messages.',
-  READ_MESSAGES: 'Read the history, look messages up, and read what became of them.',
-  READ_CONTACTS: 'Read contacts.',
-  MANAGE_CONTACTS: 'Read, create, change and delete contacts.',
-  MANAGE_WEBHOOKS: 'Register webhooks, and read and retry their deliveries.',
-  MANAGE_SENDERS: 'Ask for sender IDs and email domains, and verify domains.',
-  FULL_ACCESS: 'Everything, also managing API keys, and what later versions add. For few programs.',
+  SEND_SMS: t('Send SMS, and ask what one would cost.'),
+  SEND_EMAIL: t('Send email.'),
+  SEND_PUSH: t('Send push notifications, and register the devices that get them.'),
+  SEND_WHATSAPP: t('Send WhatsApp messages.'),
+  READ_MESSAGES: t('Read the history, look messages up, and read what became of them.'),
+  READ_CONTACTS: t('Read contacts.'),
+  MANAGE_CONTACTS: t('Read, create, change and delete contacts.'),
+  MANAGE_WEBHOOKS: t('Register webhooks, and read and retry their deliveries.'),
+  MANAGE_SENDERS: t('Ask for sender IDs and email domains, and verify domains.'),
+  FULL_ACCESS: t('Everything, also managing API keys, and what later versions add. For few programs.'),
 };
 
 export const ENVIRONMENTS = [
-  { value: 'SANDBOX', label: 'Sandbox: requests are checked and recorded, nothing is sent or charged' },
-  { value: 'PRODUCTION', label: 'Production: messages are sent and charged' },
+  { value: 'SANDBOX', label: t('Sandbox: requests are checked and recorded, nothing is sent or charged') },
+  { value: 'PRODUCTION', label: t('Production: messages are sent and charged') },
 ] as const;
 
 /** Returns the status of a key at the time `now`: `ACTIVE`, `REVOKED` or `EXPIRED`. */

@@ -1,4 +1,5 @@
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
@@ -15,14 +16,14 @@ const limitOf = (values: FormData, name: string) => {
 export default function KeyLimitsPage() {
   const toast = useToast();
   const set = useApiMutation(SetRateLimit, {
-    onDone: ({ setRateLimit: { name } }) => toast({ text: `The limits of “${name}” are set.` }),
+    onDone: ({ setRateLimit: { name } }) => toast({ text: t('The limits of “{name}” are set.', { name }) }),
   });
   return (
     <>
-      <PageHeader title="Limits of a key" />
-      <p>An API key goes by the limits of its account's plan, unless it has its own.</p>
+      <PageHeader title={t('Limits of a key')} />
+      <p>{t("An API key goes by the limits of its account's plan, unless it has its own.")}</p>
       <Form
-        label="Limits of a key"
+        label={t('Limits of a key')}
         error={set.error}
         onSubmit={(values) =>
           set.mutate({
@@ -32,24 +33,24 @@ export default function KeyLimitsPage() {
           })
         }
       >
-        <Field name="keyId" label="Key id" hint="The account reads it on the key's page." />
+        <Field name="keyId" label={t('Key id')} hint={t("The account reads it on the key's page.")} />
         <Field
           name="perMinute"
-          label="Requests per minute"
+          label={t('Requests per minute')}
           type="number"
           min={1}
-          hint="Empty: what the plan says."
+          hint={t('Empty: what the plan says.')}
         />
         <Field
           name="perSecond"
-          label="Requests per second"
+          label={t('Requests per second')}
           type="number"
           min={0}
-          hint="Empty: what the plan says. 0: no such limit."
+          hint={t('Empty: what the plan says. 0: no such limit.')}
         />
         <div className="row">
           <Button type="submit" look="primary" isBusy={set.isPending}>
-            Set the limits
+            {t('Set the limits')}
           </Button>
         </div>
       </Form>

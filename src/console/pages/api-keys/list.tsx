@@ -1,11 +1,13 @@
 import { formatName } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { ApiKeys, type KeyRowFragment } from './api-keys.generated.ts';
 import { type GroupedKey, groupedKeys } from './grouped-keys.ts';
@@ -13,12 +15,12 @@ import { statusOf } from './key-rules.ts';
 import { UnusedScopes } from './unused-scopes.tsx';
 
 const COLUMNS: readonly Column<GroupedKey>[] = [
-  { header: 'Name', cell: (key) => <Name of={key} /> },
-  { header: 'Status', cell: (key) => <Status of={key} />, isWhole: true },
-  { header: 'Environment', cell: ({ environment }) => <Badge status={environment} /> },
-  { header: 'Scopes', cell: ({ scopes }) => scopes.map(formatName).join(', ') },
-  { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-  { header: 'Key id', isWhole: true, cell: ({ keyId }) => <code>{keyId}</code> },
+  { header: t('Name'), cell: (key) => <Name of={key} /> },
+  { header: t('Status'), cell: (key) => <Status of={key} />, isWhole: true },
+  { header: t('Environment'), cell: ({ environment }) => <Badge status={environment} /> },
+  { header: t('Scopes'), cell: ({ scopes }) => scopes.map(formatName).join(', ') },
+  { header: t('Last used'), cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+  { header: t('Key id'), isWhole: true, cell: ({ keyId }) => <code>{keyId}</code> },
 ];
 
 /** The name of a key. A key that was replaced stands below its successor, so that both are seen together. */
@@ -27,7 +29,7 @@ function Name({ of: { name, isReplaced } }: { of: GroupedKey }) {
   return (
     <>
       <span aria-hidden="true">↳ </span>
-      {name} <span className="quiet">(replaced by the key above)</span>
+      {name} <span className="quiet">{t('(replaced by the key above)')}</span>
     </>
   );
 }
@@ -41,7 +43,7 @@ function Status({ of: key }: { of: KeyRowFragment }) {
       {status === 'ACTIVE' && key.expiresAt !== null && (
         <span className="quiet">
           {' '}
-          ends <Time at={key.expiresAt} />
+          <T text="ends {time}" time={<Time at={key.expiresAt} />} />
         </span>
       )}
     </>
@@ -54,26 +56,28 @@ export default function ApiKeysPage() {
   const mayCreate = usePermission('apiKey.create');
   return (
     <>
-      <PageHeader title="API keys">
+      <PageHeader title={t('API keys')}>
         <Can
           run="apiKey.create"
-          otherwise={<span className="quiet">Your role can read keys, not create them.</span>}
+          otherwise={<span className="quiet">{t('Your role can read keys, not create them.')}</span>}
         >
           <ButtonLink href="/api-keys/new" look="primary">
-            Create a key
+            {t('Create a key')}
           </ButtonLink>
         </Can>
       </PageHeader>
       <Loaded query={keys}>
         {({ apiKeys }) =>
           apiKeys.length === 0 ? (
-            <EmptyState title="No keys yet">
-              <p>A program sends messages with a key of its own.</p>
-              {mayCreate && <ButtonLink href="/api-keys/new">Create the first</ButtonLink>}
+            <EmptyState title={t('No keys yet')}>
+              <p>{t('A program sends messages with a key of its own.')}</p>
+              {mayCreate && <ButtonLink href="/api-keys/new">{t('Create the first')}</ButtonLink>}
             </EmptyState>
           ) : (
             <DataTable
-              caption="The newest first; revoked and expired ones too. A rotated key is listed below its replacement"
+              caption={t(
+                'The newest first; revoked and expired ones too. A rotated key is listed below its replacement',
+              )}
               columns={COLUMNS}
               rows={groupedKeys(apiKeys)}
               keyOf={({ keyId }) => keyId}

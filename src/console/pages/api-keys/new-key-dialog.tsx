@@ -1,3 +1,4 @@
+import { t } from '../../lib/words.ts';
 import { CodeBlock } from '../../ui/code.tsx';
 import { ShownOnceDialog } from '../../ui/dialog.tsx';
 import { RequestSamples } from '../../ui/request-samples.tsx';
@@ -13,20 +14,20 @@ export function NewKeyDialog({
 }) {
   const reading = { method: 'GET', url: `${location.origin}/api/v1/account`, key } as const;
   return (
-    <ShownOnceDialog title="Your new key" onClose={onClose}>
-      <h3>Key</h3>
-      <CodeBlock text={key} label="API key" />
+    <ShownOnceDialog title={t('Your new key')} onClose={onClose}>
+      <h3>{t('Key')}</h3>
+      <CodeBlock text={key} label={t('API key')} />
       {signingSecret && (
         <>
-          <h3>Signing secret</h3>
-          <p>Every request with this key must be signed with it.</p>
-          <CodeBlock text={signingSecret} label="signing secret" />
+          <h3>{t('Signing secret')}</h3>
+          <p>{t('Every request with this key must be signed with it.')}</p>
+          <CodeBlock text={signingSecret} label={t('signing secret')} />
         </>
       )}
       {!signingSecret && (
         <>
-          <h3>Try it</h3>
-          <RequestSamples of={reading} does="reads the account" />
+          <h3>{t('Try it')}</h3>
+          <RequestSamples of={reading} does={t('reads the account')} />
         </>
       )}
     </ShownOnceDialog>

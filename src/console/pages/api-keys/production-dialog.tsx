@@ -1,5 +1,6 @@
 import { formatMoney, formatName } from '../../lib/format.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import type { Scope } from './api-keys.generated.ts';
 
@@ -22,16 +23,24 @@ export function ProductionDialog({
   onClose: () => void;
 }) {
   const { account } = useViewer();
+  const names = scopes.map(formatName).join(', ');
   return (
     <ConfirmDialog
-      title={isMore ? `Let “${name}” do more in production?` : `Open production to “${name}”?`}
+      title={
+        isMore
+          ? t('Let “{name}” do more in production?', { name })
+          : t('Open production to “{name}”?', { name })
+      }
       consequence={
         <>
           {isMore
-            ? 'Programs with this key may then also do this in production: '
-            : 'Programs with this key then act in production: '}
-          {scopes.map(formatName).join(', ')}. Messages reach people and are charged
-          {account ? ` to the balance, ${formatMoney(account.balance, account.currency)} now.` : '.'}
+            ? t('Programs with this key may then also do this in production: {names}.', { names })
+            : t('Programs with this key then act in production: {names}.', { names })}{' '}
+          {account
+            ? t('Messages reach people and are charged to the balance, {balance} now.', {
+                balance: formatMoney(account.balance, account.currency),
+              })
+            : t('Messages reach people and are charged.')}
         </>
       }
       confirmLabel={confirmLabel}

@@ -1,5 +1,6 @@
 import { useLocation } from 'wouter';
 import { refetch, useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
@@ -14,21 +15,23 @@ export function RotateForm({ of: key }: { of: KeyRowFragment }) {
   const created = rotate.data?.rotateApiKey;
   return (
     <section className="card stack" aria-labelledby="rotate">
-      <h2 id="rotate">Rotate key</h2>
+      <h2 id="rotate">{t('Rotate key')}</h2>
       <p>
-        A new key with the same settings replaces this one. The old key keeps working for the time you choose.
+        {t(
+          'A new key with the same settings replaces this one. The old key keeps working for the time you choose.',
+        )}
       </p>
       <Form
-        label="Rotate the key"
+        label={t('Rotate the key')}
         error={rotate.error}
         onSubmit={(values) =>
           rotate.mutate({ keyId: key.keyId, overlapSeconds: Number(textOf(values, 'overlapSeconds')) })
         }
       >
-        <Select name="overlapSeconds" label="The old key still works" options={OVERLAPS} />
+        <Select name="overlapSeconds" label={t('The old key still works')} options={OVERLAPS} />
         <div className="row">
           <Button type="submit" isBusy={rotate.isPending}>
-            Rotate
+            {t('Rotate')}
           </Button>
         </div>
       </Form>

@@ -3,6 +3,7 @@ import { ApiError } from '../../lib/api-error.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
 import { useToast } from '../../ui/toast.tsx';
@@ -25,19 +26,19 @@ export function UnusedScopes() {
   if (unused.length === 0) return null;
   return (
     <section className="stack" aria-labelledby="unused-scopes">
-      <h2 id="unused-scopes">Unused scopes</h2>
+      <h2 id="unused-scopes">{t('Unused scopes')}</h2>
       <DataTable
-        caption="Not used in the last 30 days. A key that is stolen can do less without them"
+        caption={t('Not used in the last 30 days. A key that is stolen can do less without them')}
         rows={unused}
         keyOf={({ apiKey, scope }) => `${apiKey.keyId} ${scope}`}
         columns={[
           {
-            header: 'Key',
+            header: t('Key'),
             cell: ({ apiKey }) => <Link href={`/api-keys/${apiKey.keyId}`}>{apiKey.name}</Link>,
           },
-          { header: 'Scope', cell: ({ scope }) => formatName(scope), isWhole: true },
-          { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, isWhole: true },
-          ...(mayTakeAway ? [{ header: 'Action', cell: (row: Unused) => <TakeAway of={row} /> }] : []),
+          { header: t('Scope'), cell: ({ scope }) => formatName(scope), isWhole: true },
+          { header: t('Last used'), cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, isWhole: true },
+          ...(mayTakeAway ? [{ header: t('Action'), cell: (row: Unused) => <TakeAway of={row} /> }] : []),
         ]}
       />
     </section>
@@ -51,13 +52,18 @@ function TakeAway({ of: { apiKey, scope } }: { of: Unused }) {
     onDone: ({ updateApiKeys: { userErrors } }) => {
       const [refused] = userErrors;
       if (refused) throw new ApiError('FORBIDDEN', refused.message);
-      toast({ text: `${apiKey.name} can no longer ${formatName(scope).toLowerCase()}.` });
+      toast({
+        text: t('{name} can no longer {scope}.', {
+          name: apiKey.name,
+          scope: formatName(scope).toLowerCase(),
+        }),
+      });
     },
   });
   return (
     <>
       <Button isBusy={takeAway.isPending} onClick={() => takeAway.mutate({ keyId: apiKey.keyId, scope })}>
-        Take away
+        {t('Take away')}
       </Button>
       {takeAway.error && <span role="alert"> {takeAway.error.message}</span>}
     </>

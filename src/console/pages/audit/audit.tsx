@@ -2,6 +2,7 @@ import { Link } from 'wouter';
 import { People as PeopleQuery } from '../../lib/people.generated.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can, useIsOperator } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Actor } from '../../ui/actor.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -10,6 +11,7 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { AuditLog, type AuditLogFilter, type AuditLogQuery } from './audit.generated.ts';
 import { Changes } from './changes.tsx';
@@ -44,26 +46,26 @@ export default function AuditLogPage() {
   const log = useApiQuery(AuditLog, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
   const isOperator = useIsOperator();
   const columns: readonly Column<Entry>[] = [
-    { header: 'When', cell: ({ at }) => <Time at={at} />, isWhole: true },
-    { header: 'What', cell: (entry) => <Sentence of={entry} /> },
+    { header: t('When'), cell: ({ at }) => <Time at={at} />, isWhole: true },
+    { header: t('What'), cell: (entry) => <Sentence of={entry} /> },
     ...(isOperator
-      ? [{ header: 'Account', cell: ({ accountId }: Entry) => <AccountLink id={accountId} /> }]
+      ? [{ header: t('Account'), cell: ({ accountId }: Entry) => <AccountLink id={accountId} /> }]
       : []),
-    { header: 'Entry', cell: (entry) => <RawEntry of={entry} /> },
+    { header: t('Entry'), cell: (entry) => <RawEntry of={entry} /> },
   ];
   return (
     <>
-      <PageHeader title="Audit log">
+      <PageHeader title={t('Audit log')}>
         <Can run="audit.exportLines">
           <ExportAudit filter={filter} />
         </Can>
       </PageHeader>
-      <Filters label="Filter the audit log">
-        <Field name="action" label="Action" list={ACTIONS_ID} placeholder="apiKey.create" />
-        <Field name="actor" label="Who" list={PEOPLE_ID} placeholder="user:…, key:… or system:…" />
-        <Field name="target" label="Target" placeholder="Key id, user id, …" />
-        <Field name="from" label="From" type="datetime-local" />
-        <Field name="to" label="To" type="datetime-local" />
+      <Filters label={t('Filter the audit log')}>
+        <Field name="action" label={t('Action')} list={ACTIONS_ID} placeholder="apiKey.create" />
+        <Field name="actor" label={t('Who')} list={PEOPLE_ID} placeholder={t('user:…, key:… or system:…')} />
+        <Field name="target" label={t('Target')} placeholder={t('Key id, user id, …')} />
+        <Field name="from" label={t('From')} type="datetime-local" />
+        <Field name="to" label={t('To')} type="datetime-local" />
       </Filters>
       <datalist id={ACTIONS_ID}>
         {ACTIONS.map((action) => (
@@ -77,10 +79,12 @@ export default function AuditLogPage() {
         {({ auditLog }) => (
           <PagedTable
             of={auditLog}
-            caption="The newest first. Entries are chained by their hashes: none can be changed or taken out unseen"
+            caption={t(
+              'The newest first. Entries are chained by their hashes: none can be changed or taken out unseen',
+            )}
             columns={columns}
             keyOf={({ id }) => id}
-            empty={<EmptyState title="Nothing has been changed yet" />}
+            empty={<EmptyState title={t('Nothing has been changed yet')} />}
           />
         )}
       </Loaded>
@@ -103,7 +107,7 @@ function People() {
 }
 
 function AccountLink({ id }: { id: string | null }) {
-  if (id === null) return <span className="quiet">the platform</span>;
+  if (id === null) return <span className="quiet">{t('the platform')}</span>;
   return (
     <Link href={`/accounts/${id}`}>
       <code>{id}</code>
@@ -136,7 +140,7 @@ function RawEntry({ of: { action, target, before, after } }: { of: Entry }) {
         <code>{action}</code>
       </summary>
       <p className="quiet">
-        Target <code>{target.id}</code>
+        <T text="Target {id}" id={<code>{target.id}</code>} />
       </p>
       <Changes before={before} after={after} />
     </details>

@@ -1,4 +1,5 @@
 import { Fragment } from 'react';
+import { t } from '../../lib/words.ts';
 import './changes.css';
 
 type Values = Readonly<Record<string, unknown>> | null;
@@ -31,7 +32,7 @@ export function Changes({ before, after }: { before: Values; after: Values }) {
 function Was({ text }: { text: string }) {
   return (
     <del>
-      <span className="visually-hidden">was </span>
+      <span className="visually-hidden">{t('was')} </span>
       {text}
     </del>
   );
@@ -40,7 +41,7 @@ function Was({ text }: { text: string }) {
 function Became({ text }: { text: string }) {
   return (
     <ins>
-      <span className="visually-hidden">became </span>
+      <span className="visually-hidden">{t('became')} </span>
       {text}
     </ins>
   );
@@ -58,7 +59,7 @@ function flattened(values: Values): ReadonlyMap<string, unknown> {
 
 /** Formats a value as text. An empty value becomes `nothing`. */
 function textOf(value: unknown): string {
-  if (value === undefined || value === null || value === '') return 'nothing';
-  if (Array.isArray(value)) return value.length === 0 ? 'nothing' : value.map(textOf).join(', ');
+  if (value === undefined || value === null || value === '') return t('nothing');
+  if (Array.isArray(value)) return value.length === 0 ? t('nothing') : value.map(textOf).join(', ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

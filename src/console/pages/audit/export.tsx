@@ -2,8 +2,10 @@ import { useState } from 'react';
 import { download } from '../../lib/csv.ts';
 import { request } from '../../lib/request.ts';
 import { useSteps } from '../../lib/steps.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { T } from '../../ui/t.tsx';
 import type { AuditLogFilter } from './audit.generated.ts';
 import { AuditLines, type AuditLinesQuery } from './export.generated.ts';
 
@@ -44,12 +46,16 @@ function ExportAs({ format, filter }: { format: keyof typeof FORMATS; filter: Au
   return (
     <>
       <Button isBusy={save.isPending} onClick={save.run}>
-        Export as {name}
+        <T text="Export as {name}" name={name} />
       </Button>
       <span className="visually-hidden" role="status">
-        {save.isPending && count !== undefined ? `${count} entries` : ''}
+        {save.isPending && count !== undefined ? t('{count} entries', { count }) : ''}
       </span>
-      {save.error && <Notice tone="bad">{save.error.message} Nothing was downloaded.</Notice>}
+      {save.error && (
+        <Notice tone="bad">
+          <T text="{message} Nothing was downloaded." message={save.error.message} />
+        </Notice>
+      )}
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { formatName } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 
 /** The part of an audit entry that its sentence needs. */
 export interface Told {
@@ -19,108 +20,133 @@ export function sentenceOf({ action, before, after }: Told): {
 } {
   switch (action) {
     case 'apiKey.create':
-      return { verb: 'created key', ending: after?.environment ? `for ${textOf(after.environment)}` : '' };
+      return {
+        verb: t('created key'),
+        ending: after?.environment ? t('for {environment}', { environment: wordOf(after.environment) }) : '',
+      };
     case 'apiKey.update':
       return changedKey(before, after);
     case 'apiKey.rotate':
-      return { verb: 'rotated key' };
+      return { verb: t('rotated key') };
     case 'apiKey.revoke':
-      return { verb: 'revoked key' };
+      return { verb: t('revoked key') };
     case 'apiKey.setRateLimit':
-      return { verb: 'changed the rate limit of key' };
+      return { verb: t('changed the rate limit of key') };
     case 'apiKey.outsideAllowlist':
-      return { verb: 'was refused for an IP address that is not allowed: key' };
+      return { verb: t('was refused for an IP address that is not allowed: key') };
     case 'webhook.register':
-      return { verb: 'registered webhook' };
+      return { verb: t('registered webhook') };
     case 'webhook.update':
-      return { verb: 'changed webhook' };
+      return { verb: t('changed webhook') };
     case 'webhook.rotateSecret':
-      return { verb: 'rotated the secret of webhook' };
+      return { verb: t('rotated the secret of webhook') };
     case 'webhook.recover':
-      return { verb: 'delivered again what failed of webhook' };
+      return { verb: t('delivered again what failed of webhook') };
     case 'webhook.retry':
-      return { verb: 'delivered an event again to webhook' };
+      return { verb: t('delivered an event again to webhook') };
     case 'webhook.retryMany':
-      return { verb: 'delivered again a selection of webhook' };
+      return { verb: t('delivered again a selection of webhook') };
     case 'webhook.delete':
-      return { verb: 'deleted webhook' };
+      return { verb: t('deleted webhook') };
     case 'webhook.disable':
-      return { verb: 'switched off webhook' };
+      return { verb: t('switched off webhook') };
     case 'member.invite':
-      return { verb: 'invited', ending: after?.role ? `as ${formatName(textOf(after.role))}` : '' };
+      return {
+        verb: t('invited'),
+        ending: after?.role ? t('as {role}', { role: nameOf(after.role) }) : '',
+      };
     case 'member.accept':
-      return { verb: 'accepted the invitation', isOwn: true };
+      return { verb: t('accepted the invitation'), isOwn: true };
     case 'member.setRole':
       return {
-        verb: 'changed the role of',
-        ending: after?.role ? `to ${formatName(textOf(after.role))}` : '',
+        verb: t('changed the role of'),
+        ending: after?.role ? t('to {role}', { role: nameOf(after.role) }) : '',
       };
     case 'member.remove':
-      return { verb: 'removed' };
+      return { verb: t('removed') };
     case 'member.changePassword':
-      return { verb: 'changed their password', isOwn: true };
+      return { verb: t('changed their password'), isOwn: true };
     case 'member.resetPassword':
-      return { verb: 'reset the password of' };
+      return { verb: t('reset the password of') };
     case 'member.signIn':
-      return { verb: 'signed in', isOwn: true };
+      return { verb: t('signed in'), isOwn: true };
     case 'member.signInFailed':
-      return { verb: 'did not get in: a wrong password for' };
+      return { verb: t('did not get in: a wrong password for') };
     case 'member.lockedOut':
-      return { verb: 'is locked out after too many failures:' };
+      return { verb: t('is locked out after too many failures:') };
     case 'account.create':
-      return { verb: 'created the account' };
+      return { verb: t('created the account') };
     case 'account.topUp':
-      return { verb: 'topped up the balance of account' };
+      return { verb: t('topped up the balance of account') };
     case 'account.setPlan':
-      return { verb: 'changed the plan of account' };
+      return { verb: t('changed the plan of account') };
     case 'account.setRetention':
-      return { verb: 'changed how long texts are kept in account' };
+      return { verb: t('changed how long texts are kept in account') };
     case 'account.setRequestLogging':
       return after?.fullBodies === true
-        ? { verb: 'turned on the logging of whole bodies of requests for a day in account' }
-        : { verb: 'ended the logging of whole bodies of requests in account' };
+        ? { verb: t('turned on the logging of whole bodies of requests for a day in account') }
+        : { verb: t('ended the logging of whole bodies of requests in account') };
     case 'suppression.add':
-      return { verb: 'added opt-out', ending: `on ${formatName(textOf(after?.channel))}` };
+      return {
+        verb: t('added opt-out'),
+        ending: t('on {channel}', { channel: nameOf(after?.channel) }),
+      };
     case 'suppression.remove':
-      return { verb: 'removed opt-out', ending: `on ${formatName(textOf(before?.channel))}` };
+      return {
+        verb: t('removed opt-out'),
+        ending: t('on {channel}', { channel: nameOf(before?.channel) }),
+      };
     case 'account.importSuppressions':
-      return { verb: `suppressed ${textOf(after?.changed)} addresses from a file in account` };
+      return {
+        verb: t('suppressed {count} addresses from a file in account', { count: textOf(after?.changed) }),
+      };
     case 'account.startExport':
-      return { verb: `exported ${textOf(after?.list)} of account` };
+      return { verb: t('exported {list} of account', { list: textOf(after?.list) }) };
     case 'account.setSecurityPolicy':
-      return { verb: 'changed the security policy of account' };
+      return { verb: t('changed the security policy of account') };
     case 'account.proveSingleSignOnDomain':
-      return { verb: 'found the DNS record of the domain for single sign-on of account' };
+      return { verb: t('found the DNS record of the domain for single sign-on of account') };
     case 'account.loseSingleSignOnDomain':
-      return { verb: 'found no DNS record of the domain for single sign-on of account' };
+      return { verb: t('found no DNS record of the domain for single sign-on of account') };
     case 'secondFactor.add':
-      return { verb: 'added a second factor for' };
+      return { verb: t('added a second factor for') };
     case 'secondFactor.remove':
-      return { verb: 'removed a second factor of' };
+      return { verb: t('removed a second factor of') };
     case 'secondFactor.reset':
-      return { verb: 'reset the second factors of' };
+      return { verb: t('reset the second factors of') };
     case 'operatorReset.request':
-      return { verb: `requested to reset the ${textOf(after?.kind)} of` };
+      return {
+        verb: isPassword(after)
+          ? t('requested to reset the password of')
+          : t('requested to reset the second factors of'),
+      };
     case 'operatorReset.refuse':
-      return { verb: `refused to reset the ${textOf(after?.kind)} of` };
+      return {
+        verb: isPassword(after)
+          ? t('refused to reset the password of')
+          : t('refused to reset the second factors of'),
+      };
     case 'accessToken.create':
-      return { verb: 'created an access token for' };
+      return { verb: t('created an access token for') };
     case 'accessToken.revoke':
-      return { verb: 'revoked an access token of' };
+      return { verb: t('revoked an access token of') };
     case 'session.end':
-      return { verb: 'ended a session of' };
+      return { verb: t('ended a session of') };
     case 'sender.request':
-      return { verb: 'requested sender', ending: `(${nameIn(after)})` };
+      return { verb: t('requested sender'), ending: `(${nameIn(after)})` };
     case 'sender.verify':
-      return { verb: 'verified by DNS the domain of sender', ending: `(${nameIn(after)})` };
+      return { verb: t('verified by DNS the domain of sender'), ending: `(${nameIn(after)})` };
     case 'sender.review':
-      return { verb: `${textOf(after?.status)} sender`, ending: `(${nameIn(after)})` };
+      return {
+        verb: after?.status === 'APPROVED' ? t('approved sender') : t('rejected sender'),
+        ending: `(${nameIn(after)})`,
+      };
     case 'sender.setRegistrations':
-      return { verb: 'changed the registrations at networks of sender' };
+      return { verb: t('changed the registrations at networks of sender') };
     case 'sender.remove':
-      return { verb: 'removed sender', ending: `(${nameIn(before)})` };
+      return { verb: t('removed sender'), ending: `(${nameIn(before)})` };
     case 'price.set':
-      return { verb: 'changed the price' };
+      return { verb: t('changed the price') };
     default:
       return {
         verb: `${formatName(action.replaceAll('.', ' ').replace(/[A-Z]/g, (letter) => ` ${letter}`))}:`,
@@ -130,15 +156,24 @@ export function sentenceOf({ action, before, after }: Told): {
 
 function changedKey(before: Told['before'], after: Told['after']) {
   if (after?.environment !== undefined && after.environment !== before?.environment) {
-    return { verb: 'turned key', ending: `to ${textOf(after.environment)}` };
+    return {
+      verb: t('turned key'),
+      ending: t('to {environment}', { environment: wordOf(after.environment) }),
+    };
   }
   if (after?.name !== undefined && after.name !== before?.name) {
-    return { verb: 'changed and renamed key', ending: `(before: ${String(before?.name ?? '')})` };
+    return {
+      verb: t('changed and renamed key'),
+      ending: t('(before: {name})', { name: String(before?.name ?? '') }),
+    };
   }
-  return { verb: 'changed key' };
+  return { verb: t('changed key') };
 }
 
 /** Returns the sender ID or the domain of a sender. */
 const nameIn = (sender: Told['after']): string => String(sender?.name ?? sender?.domain ?? '');
 
 const textOf = (value: unknown): string => String(value ?? '').toLowerCase();
+const nameOf = (value: unknown): string => formatName(textOf(value).toUpperCase());
+const wordOf = (value: unknown): string => nameOf(value).toLowerCase();
+const isPassword = (after: Told['after']): boolean => after?.kind === 'PASSWORD';

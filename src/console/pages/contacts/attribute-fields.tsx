@@ -1,4 +1,5 @@
 import { useRef, useState } from 'react';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import './attribute-fields.css';
 
@@ -20,27 +21,27 @@ export function AttributeFields({ of }: { of: Attributes }) {
   };
   return (
     <fieldset className="field">
-      <legend>Attributes</legend>
+      <legend>{t('Attributes')}</legend>
       <span className="field-hint">
-        Whatever else you want to remember, such as a city. A row without a name is left out.
+        {t('Whatever else you want to remember, such as a city. A row without a name is left out.')}
       </span>
       {rows.map(({ id, name, value }, index) => (
         <div className="attribute" key={id}>
           <input
             className="input"
             name="attributeName"
-            aria-label={`Name of attribute ${index + 1}`}
+            aria-label={t('Name of attribute {index}', { index: index + 1 })}
             defaultValue={name}
           />
           <input
             className="input"
             name="attributeValue"
-            aria-label={`Value of attribute ${index + 1}`}
+            aria-label={t('Value of attribute {index}', { index: index + 1 })}
             defaultValue={value}
           />
           <Button
             look="quiet"
-            aria-label={`Remove attribute ${index + 1}`}
+            aria-label={t('Remove attribute {index}', { index: index + 1 })}
             onClick={() => setRows(rows.filter((row) => row.id !== id))}
           >
             ✕
@@ -48,7 +49,7 @@ export function AttributeFields({ of }: { of: Attributes }) {
         </div>
       ))}
       <div className="row">
-        <Button onClick={add}>Add an attribute</Button>
+        <Button onClick={add}>{t('Add an attribute')}</Button>
       </div>
     </fieldset>
   );

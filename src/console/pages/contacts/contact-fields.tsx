@@ -1,3 +1,4 @@
+import { t } from '../../lib/words.ts';
 import { Field, TextArea } from '../../ui/field.tsx';
 import { linesOf, textOf } from '../../ui/form.tsx';
 import { AttributeFields, attributesOf } from './attribute-fields.tsx';
@@ -7,23 +8,29 @@ import type { ContactRowFragment, CreateContactInput } from './contacts.generate
 export function ContactFields({ of }: { of?: ContactRowFragment }) {
   return (
     <>
-      <Field name="name" label="Name" autoComplete="off" defaultValue={of?.name ?? ''} />
+      <Field name="name" label={t('Name')} autoComplete="off" defaultValue={of?.name ?? ''} />
       <Field
         name="phone"
-        label="Phone"
+        label={t('Phone')}
         type="tel"
         autoComplete="off"
-        hint="With the country code, such as +256700123456. One contact for each number."
+        hint={t('With the country code, such as +256700123456. One contact for each number.')}
         defaultValue={of?.phone ?? ''}
       />
-      <Field name="email" label="Email" type="email" autoComplete="off" defaultValue={of?.email ?? ''} />
+      <Field name="email" label={t('Email')} type="email" autoComplete="off" defaultValue={of?.email ?? ''} />
       <Field
         name="externalId"
-        label="External id"
-        hint="What your own system calls this person. One contact for each id."
+        label={t('External id')}
+        hint={t('What your own system calls this person. One contact for each id.')}
         defaultValue={of?.externalId ?? ''}
       />
-      <TextArea name="tags" label="Tags" rows={3} hint="One a line." defaultValue={of?.tags.join('\n')} />
+      <TextArea
+        name="tags"
+        label={t('Tags')}
+        rows={3}
+        hint={t('One a line.')}
+        defaultValue={of?.tags.join('\n')}
+      />
       <AttributeFields of={of?.attributes ?? {}} />
     </>
   );

@@ -1,6 +1,7 @@
 import { useLocation } from 'wouter';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -17,25 +18,25 @@ export default function CreateContactPage() {
   const create = useApiMutation(CreateContact, {
     refetches: [Contacts],
     onDone: ({ createContact: { id } }) => {
-      toast({ text: 'The contact is added.' });
+      toast({ text: t('The contact is added.') });
       navigate(inEnvironment(`/contacts/${id}`));
     },
   });
   return (
     <>
-      <PageHeader title="New contact" />
-      <p>A phone, an email or an external id is needed; the rest is up to you.</p>
+      <PageHeader title={t('New contact')} />
+      <p>{t('A phone, an email or an external id is needed; the rest is up to you.')}</p>
       <Form
-        label="New contact"
+        label={t('New contact')}
         error={create.error}
         onSubmit={(values) => create.mutate({ input: { ...contactOf(values), environment } })}
       >
         <ContactFields />
         <div className="row">
           <Button type="submit" look="primary" isBusy={create.isPending}>
-            Add the contact
+            {t('Add the contact')}
           </Button>
-          <ButtonLink href="/contacts">Cancel</ButtonLink>
+          <ButtonLink href="/contacts">{t('Cancel')}</ButtonLink>
         </div>
       </Form>
     </>

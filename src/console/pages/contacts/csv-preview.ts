@@ -1,6 +1,7 @@
 import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../../../domain/contacts/csv-dialect.ts';
 import { type Column, readColumns } from '../../../domain/contacts/import-columns.ts';
 import { DomainError } from '../../../domain/errors.ts';
+import { t } from '../../lib/words.ts';
 
 /** Number of characters that the preview parses. The gateway parses the whole text. */
 const LOOKED_AT = 65_536;
@@ -26,7 +27,7 @@ export function previewOf(csv: string): CsvPreview | null {
         .filter((cell) => cell !== '');
     return {
       columns: columns.map((column, index) => ({ ...column, examples: examplesOf(index) })),
-      fault: fault ?? (rows.length === 0 ? 'There is a header and no row below it.' : null),
+      fault: fault ?? (rows.length === 0 ? t('There is a header and no row below it.') : null),
     };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
@@ -45,7 +46,7 @@ function readRows(text: string, isWhole: boolean): { rows: readonly string[][]; 
   let begin = at;
   const refuse = (why: string) => {
     const line = text.slice(0, begin).split(/\r\n|\r|\n/).length;
-    return { rows, fault: `line ${line}: ${why}` };
+    return { rows, fault: t('line {line}: {why}', { line, why }) };
   };
   while (at < text.length) {
     cell.lastIndex = at;

@@ -4,6 +4,7 @@ import { useInEnvironment } from '../../lib/environment.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { usePermission, useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Id } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
@@ -11,6 +12,7 @@ import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
 import { textOfValue } from './attribute-fields.tsx';
@@ -43,35 +45,39 @@ function Contact({ of }: { of: ContactRowFragment }) {
     <>
       <PageHeader title={nameOf(of)}>
         {address && (
-          <ButtonLink href={`/messages?search=${encodeURIComponent(address)}`}>Messages</ButtonLink>
+          <ButtonLink href={`/messages?search=${encodeURIComponent(address)}`}>{t('Messages')}</ButtonLink>
         )}
         {mayChange && <Delete of={of} />}
       </PageHeader>
-      {!mayChange && <Notice>Your role, {formatName(role)}, can read this contact, not change it.</Notice>}
+      {!mayChange && (
+        <Notice>
+          <T text="Your role, {role}, can read this contact, not change it." role={formatName(role)} />
+        </Notice>
+      )}
       <div className="columns">
         <section className="card stack" aria-labelledby="facts">
-          <h2 id="facts">The contact</h2>
+          <h2 id="facts">{t('The contact')}</h2>
           <KeyValues items={factsOf(of)} />
           {attributes.length > 0 && (
             <>
-              <h3>Attributes</h3>
+              <h3>{t('Attributes')}</h3>
               <KeyValues items={attributes.map(([name, value]) => [name, textOfValue(value)])} />
             </>
           )}
         </section>
         {mayChange && (
           <section className="card stack" aria-labelledby="edit">
-            <h2 id="edit">Edit</h2>
+            <h2 id="edit">{t('Edit')}</h2>
             <Form
               key={version}
-              label="Change the contact"
+              label={t('Change the contact')}
               error={error}
               onSubmit={(values) => save(contactOf(values, of))}
             >
               <ContactFields of={of} />
               <div className="row">
                 <Button type="submit" look="primary" isBusy={isPending}>
-                  Save
+                  {t('Save')}
                 </Button>
               </div>
             </Form>
@@ -95,21 +101,26 @@ function useSave(of: ContactRowFragment) {
     const before = { name, phone, email, externalId, tags, attributes };
     const undo = () =>
       update.mutateNext({ id: of.id, input: before }, { onSuccess: () => setVersion((last) => last + 1) });
-    update.mutate({ id: of.id, input }, { onSuccess: () => toast({ text: 'Saved.', undo }) });
+    update.mutate({ id: of.id, input }, { onSuccess: () => toast({ text: t('Saved.'), undo }) });
   };
   return { save, error: update.error, isPending: update.isPending, version };
 }
 
 function factsOf(of: ContactRowFragment): Parameters<typeof KeyValues>[0]['items'] {
   const { name, phone, email, externalId, tags } = of;
-  const known = Object.entries({ Name: name, Phone: phone, Email: email, 'External id': externalId });
+  const known = [
+    [t('Name'), name],
+    [t('Phone'), phone],
+    [t('Email'), email],
+    [t('External id'), externalId],
+  ] as const;
   return [
     ...known.flatMap(([label, value]) => (value === null ? [] : [[label, value] as const])),
-    ...(tags.length === 0 ? [] : [['Tags', <Tags key="tags" of={tags} />] as const]),
-    ['Environment', formatName(of.environment)],
-    ['Added', <Time key="added" at={of.createdAt} />],
-    ['Changed', <Time key="changed" at={of.updatedAt} />],
-    ['Contact id', <Id key="id" of={of.id} label="Contact id" />],
+    ...(tags.length === 0 ? [] : [[t('Tags'), <Tags key="tags" of={tags} />] as const]),
+    [t('Environment'), formatName(of.environment)],
+    [t('Added'), <Time key="added" at={of.createdAt} />],
+    [t('Changed'), <Time key="changed" at={of.updatedAt} />],
+    [t('Contact id'), <Id key="id" of={of.id} label={t('Contact id')} />],
   ];
 }
 
@@ -120,18 +131,20 @@ function Delete({ of }: { of: ContactRowFragment }) {
   const remove = useApiMutation(DeleteContact, {
     refetches: [Contacts],
     onDone: () => {
-      toast({ text: `${nameOf(of)} is deleted.` });
+      toast({ text: t('{name} is deleted.', { name: nameOf(of) }) });
       navigate(inEnvironment('/contacts'));
     },
   });
   return (
     <ConfirmButton
-      title={`Delete ${nameOf(of)}?`}
-      consequence="The contact, its tags and its attributes are gone for good. Messages that were sent stay."
-      confirmLabel="Delete for good"
+      title={t('Delete {name}?', { name: nameOf(of) })}
+      consequence={t(
+        'The contact, its tags and its attributes are gone for good. Messages that were sent stay.',
+      )}
+      confirmLabel={t('Delete for good')}
       onConfirm={() => remove.mutateAsync({ id: of.id })}
     >
-      Delete
+      {t('Delete')}
     </ConfirmButton>
   );
 }

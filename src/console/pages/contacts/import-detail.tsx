@@ -3,6 +3,7 @@ import { useParams } from 'wouter';
 import { formatNumber } from '../../lib/format.ts';
 import { refetch, useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
+import { t } from '../../lib/words.ts';
 import { Actor } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
@@ -29,10 +30,13 @@ const SLICE_MAX = 100;
 type RowFault = NonNullable<ContactImportErrorsQuery['contactImport']>['errors']['nodes'][number];
 
 const COLUMNS: readonly Column<RowFault>[] = [
-  { header: 'Line', cell: ({ row }) => formatNumber(row), isNumber: true },
-  { header: 'Column', cell: ({ column }) => column ?? <span className="quiet">the row</span> },
-  { header: 'Holds', cell: ({ value }) => (value ? <code>{value}</code> : <span className="quiet">–</span>) },
-  { header: 'What is wrong', cell: ({ message }) => message },
+  { header: t('Line'), cell: ({ row }) => formatNumber(row), isNumber: true },
+  { header: t('Column'), cell: ({ column }) => column ?? <span className="quiet">{t('the row')}</span> },
+  {
+    header: t('Holds'),
+    cell: ({ value }) => (value ? <code>{value}</code> : <span className="quiet">–</span>),
+  },
+  { header: t('What is wrong'), cell: ({ message }) => message },
 ];
 
 /** The page of one import: its live progress and the rows that failed. */
@@ -50,11 +54,11 @@ export default function ContactImportPage() {
     <Loaded query={query}>
       {({ contactImport }) => (
         <>
-          <PageHeader title="Import">
+          <PageHeader title={t('Import')}>
             <Badge status={contactImport.state} />
-            <ButtonLink href="/contacts/import">Import another</ButtonLink>
+            <ButtonLink href="/contacts/import">{t('Import another')}</ButtonLink>
             <ButtonLink href="/contacts" look={isOver ? 'primary' : 'plain'}>
-              See the contacts
+              {t('See the contacts')}
             </ButtonLink>
           </PageHeader>
           <Progress of={contactImport} />
@@ -72,23 +76,28 @@ function Progress({
 }) {
   const { rowsDone, rowsTotal, created, updated, failed } = progress;
   return (
-    <section className="card stack" aria-label="Progress">
-      <progress className="import-progress" aria-label="Rows imported" value={rowsDone} max={rowsTotal} />
+    <section className="card stack" aria-label={t('Progress')}>
+      <progress
+        className="import-progress"
+        aria-label={t('Rows imported')}
+        value={rowsDone}
+        max={rowsTotal}
+      />
       <p role="status">
         {finishedAt === null
-          ? `${formatNumber(rowsDone)} of ${formatNumber(rowsTotal)} rows. You can leave this page; it goes on.`
-          : `Ended: ${formatNumber(rowsDone)} of ${formatNumber(rowsTotal)} rows.`}
+          ? t('{rowsDone} of {rowsTotal} rows. You can leave this page; it goes on.', { rowsDone, rowsTotal })
+          : t('Ended: {rowsDone} of {rowsTotal} rows.', { rowsDone, rowsTotal })}
       </p>
       {failure && <Notice tone="bad">{failure}</Notice>}
-      {state === 'DONE' && failed === 0 && <Notice tone="good">Every row was imported.</Notice>}
+      {state === 'DONE' && failed === 0 && <Notice tone="good">{t('Every row was imported.')}</Notice>}
       <KeyValues
         items={[
-          ['Added', formatNumber(created)],
-          ['Changed', formatNumber(updated)],
-          ['Failed', formatNumber(failed)],
-          ['Started', <Time key="started" at={createdAt} />],
-          ['By', <Actor key="by" of={creator} />],
-          ['Ended', <Time key="ended" at={finishedAt} otherwise="not yet" />],
+          [t('Added'), formatNumber(created)],
+          [t('Changed'), formatNumber(updated)],
+          [t('Failed'), formatNumber(failed)],
+          [t('Started'), <Time key="started" at={createdAt} />],
+          [t('By'), <Actor key="by" of={creator} />],
+          [t('Ended'), <Time key="ended" at={finishedAt} otherwise={t('not yet')} />],
         ]}
       />
     </section>
@@ -105,7 +114,7 @@ function Faults({ of: { id, finishedAt } }: { of: ImportRowFragment }) {
   return (
     <section className="stack" aria-labelledby="faults">
       <div className="row spread">
-        <h2 id="faults">Rows that failed</h2>
+        <h2 id="faults">{t('Rows that failed')}</h2>
         {finishedAt !== null && (
           <CsvExport
             fileName={`import-${id}-errors.csv`}
@@ -116,7 +125,7 @@ function Faults({ of: { id, finishedAt } }: { of: ImportRowFragment }) {
               return (await request(ContactImportErrors, variables, signal)).contactImport.errors;
             }}
           >
-            Download as CSV
+            {t('Download as CSV')}
           </CsvExport>
         )}
       </div>
@@ -124,7 +133,9 @@ function Faults({ of: { id, finishedAt } }: { of: ImportRowFragment }) {
         {({ contactImport: { errors } }) => (
           <PagedTable
             of={errors}
-            caption="They changed nothing. Mend them in your file and import it again: the good rows change nothing twice."
+            caption={t(
+              'They changed nothing. Mend them in your file and import it again: the good rows change nothing twice.',
+            )}
             columns={COLUMNS}
             keyOf={({ row, column, code }) => `${row} ${column} ${code}`}
             empty={null}

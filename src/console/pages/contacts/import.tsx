@@ -3,6 +3,7 @@ import { useLocation } from 'wouter';
 import { IMPORT_MAX_BYTES, IMPORT_MAX_ROWS } from '../../../domain/contacts/contact-import.ts';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { CsvInput } from '../../ui/csv-input.tsx';
 import { Form } from '../../ui/form.tsx';
@@ -26,20 +27,21 @@ export default function ImportContactsPage() {
   const preview = useMemo(() => previewOf(csv), [csv]);
 
   const submit = () => {
-    setFault(preview ? undefined : 'Choose a file or paste its rows first.');
+    setFault(preview ? undefined : t('Choose a file or paste its rows first.'));
     if (preview) start.mutate({ csv, environment });
   };
 
   return (
     <>
-      <PageHeader title="Import contacts">
-        <ButtonLink href="/contacts/imports">Imports</ButtonLink>
+      <PageHeader title={t('Import contacts')}>
+        <ButtonLink href="/contacts/imports">{t('Imports')}</ButtonLink>
       </PageHeader>
       <p className="quiet">
-        A row with the phone or external id of a contact changes that contact; empty cells change nothing. Any
-        other row adds one. Errors are reported row by row; the other rows are imported.
+        {t(
+          'A row with the phone or external id of a contact changes that contact; empty cells change nothing. Any other row adds one. Errors are reported row by row; the other rows are imported.',
+        )}
       </p>
-      <Form label="Import contacts" error={start.error} onSubmit={submit}>
+      <Form label={t('Import contacts')} error={start.error} onSubmit={submit}>
         {fault && <Notice tone="bad">{fault}</Notice>}
         <CsvInput
           maxRows={IMPORT_MAX_ROWS}
@@ -54,9 +56,9 @@ export default function ImportContactsPage() {
         {preview && <ImportPreview of={preview} />}
         <div className="row">
           <Button type="submit" look="primary" isBusy={start.isPending}>
-            Import
+            {t('Import')}
           </Button>
-          <ButtonLink href="/contacts">Cancel</ButtonLink>
+          <ButtonLink href="/contacts">{t('Cancel')}</ButtonLink>
         </div>
       </Form>
     </>

@@ -2,6 +2,7 @@ import { useEnvironment } from '../../lib/environment.ts';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Actor } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
@@ -22,21 +23,21 @@ export default function ContactImportsPage() {
     { keepsLast: true, refetchEveryMs: ASK_EVERY_MS },
   );
   const columns: readonly Column<ImportRowFragment>[] = [
-    { header: 'Started', cell: ({ createdAt }) => formatAbsolute(new Date(createdAt)), isWhole: true },
-    { header: 'State', cell: ({ state }) => <Badge status={state} /> },
-    { header: 'Rows', cell: ({ progress }) => formatNumber(progress.rowsTotal), isNumber: true },
-    { header: 'Added', cell: ({ progress }) => formatNumber(progress.created), isNumber: true },
-    { header: 'Changed', cell: ({ progress }) => formatNumber(progress.updated), isNumber: true },
-    { header: 'Failed', cell: ({ progress }) => formatNumber(progress.failed), isNumber: true },
-    { header: 'By', cell: ({ creator }) => <Actor of={creator} /> },
+    { header: t('Started'), cell: ({ createdAt }) => formatAbsolute(new Date(createdAt)), isWhole: true },
+    { header: t('State'), cell: ({ state }) => <Badge status={state} /> },
+    { header: t('Rows'), cell: ({ progress }) => formatNumber(progress.rowsTotal), isNumber: true },
+    { header: t('Added'), cell: ({ progress }) => formatNumber(progress.created), isNumber: true },
+    { header: t('Changed'), cell: ({ progress }) => formatNumber(progress.updated), isNumber: true },
+    { header: t('Failed'), cell: ({ progress }) => formatNumber(progress.failed), isNumber: true },
+    { header: t('By'), cell: ({ creator }) => <Actor of={creator} /> },
   ];
   return (
     <>
-      <PageHeader title="Imports of contacts">
-        <ButtonLink href="/contacts">Contacts</ButtonLink>
+      <PageHeader title={t('Imports of contacts')}>
+        <ButtonLink href="/contacts">{t('Contacts')}</ButtonLink>
         <Can run="contact.import">
           <ButtonLink href="/contacts/import" look="primary">
-            Import CSV
+            {t('Import CSV')}
           </ButtonLink>
         </Can>
       </PageHeader>
@@ -44,13 +45,13 @@ export default function ContactImportsPage() {
         {({ contactImports }) => (
           <PagedTable
             of={contactImports}
-            caption="Those of the last 30 days, the newest first"
+            caption={t('Those of the last 30 days, the newest first')}
             columns={columns}
             keyOf={({ id }) => id}
             hrefOf={({ id }) => `/contacts/imports/${id}`}
             empty={
-              <EmptyState title="No imports in the last 30 days">
-                <p>An import adds and changes contacts from a CSV file.</p>
+              <EmptyState title={t('No imports in the last 30 days')}>
+                <p>{t('An import adds and changes contacts from a CSV file.')}</p>
               </EmptyState>
             }
           />

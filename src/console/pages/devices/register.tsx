@@ -3,6 +3,7 @@ import { useLocation } from 'wouter';
 import { ApiError } from '../../lib/api-error.ts';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Field, Select, TextArea } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
@@ -12,7 +13,7 @@ import { type DeviceKeysInput, Devices, type Platform, RegisterDevice } from './
 import { PLATFORM_NAMES } from './platforms.ts';
 
 const PLATFORMS = Object.entries(PLATFORM_NAMES).map(([value, label]) => ({ value, label }));
-const KEYS_WRONG = 'must be JSON with p256dh and auth, as the subscription has them';
+const KEYS_WRONG = t('must be JSON with p256dh and auth, as the subscription has them');
 
 /** Registers a device by hand. Apps register their devices through the REST API. */
 export default function RegisterDevicePage() {
@@ -25,7 +26,7 @@ export default function RegisterDevicePage() {
   const register = useApiMutation(RegisterDevice, {
     refetches: [Devices],
     onDone: () => {
-      toast({ text: 'The device is registered.' });
+      toast({ text: t('The device is registered.') });
       navigate(inEnvironment('/devices'));
     },
   });
@@ -42,46 +43,46 @@ export default function RegisterDevicePage() {
   };
   return (
     <>
-      <PageHeader title="Register a device" />
-      <p>For trying push messages out: your app registers its devices itself.</p>
-      <Form label="Register a device" error={keysFault ?? register.error} onSubmit={submit}>
+      <PageHeader title={t('Register a device')} />
+      <p>{t('For trying push messages out: your app registers its devices itself.')}</p>
+      <Form label={t('Register a device')} error={keysFault ?? register.error} onSubmit={submit}>
         <Select
           name="platform"
-          label="Platform"
+          label={t('Platform')}
           options={PLATFORMS}
           value={platform}
           onChange={({ currentTarget }) => setPlatform(currentTarget.value as Platform)}
         />
         <Field
           name="token"
-          label={platform === 'WEB' ? "The subscription's endpoint" : 'Token'}
+          label={platform === 'WEB' ? t("The subscription's endpoint") : t('Token')}
           autoComplete="off"
           hint={
             platform === 'WEB'
-              ? 'An HTTPS address of the browser’s push service.'
-              : 'What the push service calls the installation.'
+              ? t('An HTTPS address of the browser’s push service.')
+              : t('What the push service calls the installation.')
           }
         />
         <Field
           name="userId"
-          label="User"
+          label={t('User')}
           autoComplete="off"
-          hint="Who uses it, as your own system calls them. Push messages are sent to users."
+          hint={t('Who uses it, as your own system calls them. Push messages are sent to users.')}
         />
         {platform === 'WEB' && (
           <TextArea
             name="keys"
-            label="The subscription's keys"
+            label={t("The subscription's keys")}
             rows={3}
             spellCheck={false}
-            hint={'As JSON, such as {"p256dh": "…", "auth": "…"}.'}
+            hint={t('As JSON, such as {example}.', { example: '{"p256dh": "…", "auth": "…"}' })}
           />
         )}
         <div className="row">
           <Button type="submit" look="primary" isBusy={register.isPending}>
-            Register
+            {t('Register')}
           </Button>
-          <ButtonLink href="/devices">Cancel</ButtonLink>
+          <ButtonLink href="/devices">{t('Cancel')}</ButtonLink>
         </div>
       </Form>
     </>

@@ -1,5 +1,6 @@
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -12,7 +13,7 @@ export const OPENED = 'delivery';
 /** The delivery that the URL names, in a drawer beside the list. */
 export function DeliveryDrawer() {
   return (
-    <Drawer name={OPENED} title="Event">
+    <Drawer name={OPENED} title={t('Event')}>
       {(id) => <Opened key={id} id={id} />}
     </Drawer>
   );

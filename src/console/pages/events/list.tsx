@@ -4,6 +4,7 @@ import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import type { Column } from '../../ui/data-table.tsx';
 import { useDrawerHref } from '../../ui/drawer.tsx';
 import { Field, Select } from '../../ui/field.tsx';
@@ -50,7 +51,7 @@ export default function EventsPage() {
   const hrefOf = useDrawerHref(OPENED);
   return (
     <>
-      <PageHeader title="Events" />
+      <PageHeader title={t('Events')} />
       <EventFilters />
       <Loaded query={query}>
         {({ webhookDeliveries }) => (
@@ -66,18 +67,24 @@ export default function EventsPage() {
             )}
             <PagedTable
               of={webhookDeliveries}
-              caption="Deliveries to all webhooks, the newest first"
+              caption={t('Deliveries to all webhooks, the newest first')}
               columns={COLUMNS}
               keyOf={({ id }) => id}
               hrefOf={hrefOf}
               empty={
-                <EmptyState title="No events yet">
-                  <p>Each event that a webhook receives appears here, with its request and the answer.</p>
+                <EmptyState title={t('No events yet')}>
+                  <p>
+                    {t('Each event that a webhook receives appears here, with its request and the answer.')}
+                  </p>
                 </EmptyState>
               }
               selection={
                 maySelect
-                  ? { chosen, labelOf: (delivery) => `Select ${nameOf(delivery)}`, onChange: setChosen }
+                  ? {
+                      chosen,
+                      labelOf: (delivery) => t('Select {delivery}', { delivery: nameOf(delivery) }),
+                      onChange: setChosen,
+                    }
                   : undefined
               }
             />
@@ -90,24 +97,24 @@ export default function EventsPage() {
 }
 
 const COLUMNS: readonly Column<EventRowFragment>[] = [
-  { header: 'Event', cell: ({ event }) => event, isWhole: true },
-  { header: 'Status', cell: (delivery) => <DeliveryState of={delivery} />, isWhole: true },
-  { header: 'Answer', cell: (delivery) => <Answer of={delivery} />, isWhole: true },
-  { header: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
-  { header: 'Endpoint', cell: ({ webhook }) => <Endpoint of={webhook} />, isWhole: true },
-  { header: 'Message', cell: ({ messageId }) => <MessageLink to={messageId} />, isWhole: true },
-  { header: 'Recorded', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: t('Event'), cell: ({ event }) => event, isWhole: true },
+  { header: t('Status'), cell: (delivery) => <DeliveryState of={delivery} />, isWhole: true },
+  { header: t('Answer'), cell: (delivery) => <Answer of={delivery} />, isWhole: true },
+  { header: t('Attempts'), cell: ({ attempts }) => attempts, isNumber: true },
+  { header: t('Endpoint'), cell: ({ webhook }) => <Endpoint of={webhook} />, isWhole: true },
+  { header: t('Message'), cell: ({ messageId }) => <MessageLink to={messageId} />, isWhole: true },
+  { header: t('Recorded'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
 
 /** The HTTP status of the last answer. The drawer has the whole error. */
 function Answer({ of: { httpStatus, errorMessage } }: { of: EventRowFragment }) {
   if (httpStatus !== null) return httpStatus;
-  if (errorMessage === null) return <span className="quiet">none yet</span>;
-  return <span title={errorMessage}>no answer</span>;
+  if (errorMessage === null) return <span className="quiet">{t('none yet')}</span>;
+  return <span title={errorMessage}>{t('no answer')}</span>;
 }
 
 function Endpoint({ of: webhook }: { of: EventRowFragment['webhook'] }) {
-  if (webhook === null) return <span className="quiet">deleted</span>;
+  if (webhook === null) return <span className="quiet">{t('deleted')}</span>;
   return (
     <Link href={`/webhooks/${webhook.id}`} title={webhook.url}>
       {shortened(webhook.url.replace(/^https?:\/\//, ''), URL_LENGTH)}
@@ -117,7 +124,7 @@ function Endpoint({ of: webhook }: { of: EventRowFragment['webhook'] }) {
 
 function MessageLink({ to: messageId }: { to: string | null }) {
   const inEnvironment = useInEnvironment();
-  if (messageId === null) return <span className="quiet">none</span>;
+  if (messageId === null) return <span className="quiet">{t('none')}</span>;
   return (
     <Link href={inEnvironment(`/messages/${messageId}`)} title={messageId}>
       {shortened(messageId, ID_LENGTH)}
@@ -126,8 +133,8 @@ function MessageLink({ to: messageId }: { to: string | null }) {
 }
 
 function targetOf({ webhook }: EventRowFragment): Target {
-  if (webhook === null) return { refusal: 'Its webhook was deleted.' };
-  if (!webhook.isActive) return { refusal: 'Its webhook is paused: resume it to retry.' };
+  if (webhook === null) return { refusal: t('Its webhook was deleted.') };
+  if (!webhook.isActive) return { refusal: t('Its webhook is paused: resume it to retry.') };
   return { webhookId: webhook.id };
 }
 
@@ -136,20 +143,20 @@ function EventFilters() {
   const endpoints = useApiQuery(EventEndpoints, { environment }).data?.webhooks ?? [];
   return (
     // The options of the endpoints come later than the form. The React key makes it follow the URL again.
-    <Filters key={`${environment} ${endpoints.length}`} label="Filter the events">
-      <Select name="status" label="Status" options={STATUS_OPTIONS} />
-      <Select name="event" label="Event" options={EVENT_OPTIONS} />
+    <Filters key={`${environment} ${endpoints.length}`} label={t('Filter the events')}>
+      <Select name="status" label={t('Status')} options={STATUS_OPTIONS} />
+      <Select name="event" label={t('Event')} options={EVENT_OPTIONS} />
       <Select
         name="webhook"
-        label="Endpoint"
+        label={t('Endpoint')}
         options={[
-          { value: '', label: 'Any' },
+          { value: '', label: t('Any') },
           ...endpoints.map(({ id, url }) => ({ value: id, label: shortened(url, URL_LENGTH) })),
         ]}
       />
-      <Field name="messageId" label="Message id" />
-      <Field name="since" label="From" type="datetime-local" />
-      <Field name="until" label="To" type="datetime-local" />
+      <Field name="messageId" label={t('Message id')} />
+      <Field name="since" label={t('From')} type="datetime-local" />
+      <Field name="until" label={t('To')} type="datetime-local" />
     </Filters>
   );
 }

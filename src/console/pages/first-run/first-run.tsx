@@ -3,10 +3,12 @@ import { Link } from 'wouter';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Session } from '../../lib/session.generated.ts';
+import { t } from '../../lib/words.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { FirstRun, FirstRunDeliveries, FirstRunMessages } from './first-run.generated.ts';
 import { KeyStep } from './key-step.tsx';
 import { type FirstRunData, progressOf } from './progress.ts';
@@ -28,8 +30,8 @@ export default function FirstRunPage() {
   useLiveRefetch(FirstRunDeliveries, {}, [FirstRun]);
   return (
     <>
-      <PageHeader title="First steps">
-        <ButtonLink href="/">Overview</ButtonLink>
+      <PageHeader title={t('First steps')}>
+        <ButtonLink href="/">{t('Overview')}</ButtonLink>
       </PageHeader>
       <Loaded query={query}>{(data) => <Steps data={data} />}</Loaded>
     </>
@@ -45,18 +47,24 @@ function Steps({ data }: { data: FirstRunData }) {
   return (
     <>
       <p>
-        Four steps to a delivered message and a received webhook. Take each by its button, or with code: this
-        page sees it either way.
+        {t(
+          'Four steps to a delivered message and a received webhook. Take each by its button, or with code: this page sees it either way.',
+        )}
       </p>
-      <p role="status">{progress.done} of 4 done</p>
+      <p role="status">
+        <T text="{done} of 4 done" done={progress.done} />
+      </p>
       <KeyStep progress={progress} known={apiKey} onKnown={setApiKey} />
       <WebhookStep progress={progress} apiKey={apiKey} simulatorUrl={simulatorReceiverUrl} />
       <SendStep progress={progress} apiKey={apiKey} isSimulated={simulatorReceiverUrl !== null} />
       <ReceiveStep progress={progress} apiKey={apiKey} headers={webhookHeaders} />
       {progress.done === 4 && (
         <Notice tone="good">
-          It works from end to end. What your account does is on the <Link href="/">overview</Link>, and what
-          the API can do in its <a href="/docs">reference</a>.
+          <T
+            text="It works from end to end. What your account does is on the <overview>overview</overview>, and what the API can do in its <reference>reference</reference>."
+            overview={<Link href="/" />}
+            reference={<a href="/docs" />}
+          />
         </Notice>
       )}
     </>

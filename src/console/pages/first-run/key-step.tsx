@@ -1,10 +1,12 @@
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { keyCommand, PASSWORD_PLACEHOLDER } from './commands.ts';
 import { FirstRun, FirstRunKey } from './first-run.generated.ts';
@@ -33,32 +35,40 @@ export function KeyStep({
   return (
     <Step
       number={1}
-      title="Make an API key"
+      title={t('Make an API key')}
       isDone={key !== undefined}
       isDoneHere={made !== undefined}
       commands={
         <>
-          <CodeBlock text={keyCommand(location.origin, email, NEW_KEY)} label="command that makes a key" />
+          <CodeBlock
+            text={keyCommand(location.origin, email, NEW_KEY)}
+            label={t('command that makes a key')}
+          />
           <p className="quiet">
-            Put your password in the place of <code>{PASSWORD_PLACEHOLDER}</code>.
+            <T
+              text="Put your password in the place of {placeholder}."
+              placeholder={<code>{PASSWORD_PLACEHOLDER}</code>}
+            />
           </p>
         </>
       }
     >
       <p>
-        A program signs in with a key of its own. This one may do what the steps below need and no more:{' '}
-        {NEW_KEY.scopes.map((scope) => formatName(scope)).join(', ')}.
+        <T
+          text="A program signs in with a key of its own. This one may do what the steps below need and no more: {scopes}."
+          scopes={NEW_KEY.scopes.map((scope) => formatName(scope)).join(', ')}
+        />
       </p>
       {create.error && <Notice tone="bad">{create.error.message}</Notice>}
       {made && (
         <>
-          <Notice tone="warn">Copy it now: it is shown this once and can never be seen again.</Notice>
-          <CodeBlock text={made} label="API key" />
+          <Notice tone="warn">{t('Copy it now: it is shown this once and can never be seen again.')}</Notice>
+          <CodeBlock text={made} label={t('API key')} />
         </>
       )}
       {key && !made && (
         <p>
-          “{key.name}” was made <Time at={key.createdAt} />.
+          <T text="“{name}” was made {time}." name={key.name} time={<Time at={key.createdAt} />} />
         </p>
       )}
       {!made && (
@@ -68,15 +78,17 @@ export function KeyStep({
             isBusy={create.isPending}
             onClick={() => create.mutate({ input: NEW_KEY })}
           >
-            {key ? 'Make another key' : 'Make a key'}
+            {key ? t('Make another key') : t('Make a key')}
           </Button>
         </div>
       )}
       {key && !made && (
         <Field
           name="key"
-          label="The key, for the commands below"
-          hint="It is shown only when it is made. Pasted here it stays in this page; otherwise $KEY stands for it."
+          label={t('The key, for the commands below')}
+          hint={t(
+            'It is shown only when it is made. Pasted here it stays in this page; otherwise $KEY stands for it.',
+          )}
           autoComplete="off"
           spellCheck={false}
           value={known}

@@ -1,4 +1,5 @@
 import type { Complete } from '../../lib/document.ts';
+import { t } from '../../lib/words.ts';
 import type { CreateApiKeyInput, FirstRunQuery, RegisterWebhookInput } from './first-run.generated.ts';
 
 export type FirstRunData = Complete<FirstRunQuery>;
@@ -7,7 +8,7 @@ export type Message = FirstRunData['newest']['nodes'][number];
 
 /** The key that the first steps create. It has only the scopes that they need. */
 export const NEW_KEY: CreateApiKeyInput = {
-  name: 'First steps',
+  name: t('First steps'),
   scopes: ['SEND_SMS', 'READ_MESSAGES', 'MANAGE_WEBHOOKS'],
   environment: 'PRODUCTION',
 };

@@ -1,10 +1,13 @@
 import { Link } from 'wouter';
+import { counted } from '../../lib/counts.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { RequestSamples } from '../../ui/request-samples.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { deliveriesRequest, testEventRequest } from './commands.ts';
 import { FirstRun, FirstRunTestEvent } from './first-run.generated.ts';
@@ -26,18 +29,21 @@ export function ReceiveStep({
   return (
     <Step
       number={4}
-      title="Receive the webhook"
+      title={t('Receive the webhook')}
       isDone={isReceived}
       commands={
         id === undefined ? (
-          <p className="quiet">The commands appear here once a webhook is registered.</p>
+          <p className="quiet">{t('The commands appear here once a webhook is registered.')}</p>
         ) : (
           <>
             <RequestSamples
               of={deliveriesRequest(location.origin, apiKey, id)}
-              does="shows what was posted"
+              does={t('shows what was posted')}
             />
-            <RequestSamples of={testEventRequest(location.origin, apiKey, id)} does="sends a test event" />
+            <RequestSamples
+              of={testEventRequest(location.origin, apiKey, id)}
+              does={t('sends a test event')}
+            />
           </>
         )
       }
@@ -47,15 +53,15 @@ export function ReceiveStep({
       ) : (
         <p>
           {webhook
-            ? 'Nothing was posted to it yet. Send an SMS above, or a test event.'
-            : 'What is posted to the webhook is shown here.'}
+            ? t('Nothing was posted to it yet. Send an SMS above, or a test event.')
+            : t('What is posted to the webhook is shown here.')}
         </p>
       )}
       {test.error && <Notice tone="bad">{test.error.message}</Notice>}
       {webhook && (
         <div className="row">
           <Button isBusy={test.isPending} onClick={() => test.mutate({ webhookId: webhook.id })}>
-            Send a test event
+            {t('Send a test event')}
           </Button>
         </div>
       )}
@@ -70,27 +76,27 @@ function Received({
   of: Delivery;
   headers: FirstRunData['webhookHeaders'];
 }) {
-  const answered = httpStatus === null ? 'no answer' : `answered ${httpStatus}`;
+  const answered =
+    httpStatus === null ? t('no answer') : t('answered {httpStatus}', { httpStatus: String(httpStatus) });
   return (
     <>
       <div className="row">
         <Badge status={status} />
         <span>
-          <code>{event}</code>, {answered}, {attempts === 1 ? '1 attempt' : `${attempts} attempts`},{' '}
-          <Time at={createdAt} />
+          <code>{event}</code>, {answered}, {counted(attempts, 'attempt')}, <Time at={createdAt} />
         </span>
       </div>
       {errorMessage && <p className="first-run-failure">{errorMessage}</p>}
-      {payload && <CodeBlock text={JSON.stringify(payload, null, 2)} label="what was posted" />}
+      {payload && <CodeBlock text={JSON.stringify(payload, null, 2)} label={t('what was posted')} />}
       <p>
-        The header <code>{headers.signature}</code> signs it.{' '}
+        <T text="The header {signature} signs it." signature={<code>{headers.signature}</code>} />{' '}
         {webhook ? (
-          <>
-            <Link href={`/webhooks/${webhook.id}`}>The webhook's page</Link> has the code that checks it, in
-            your language.
-          </>
+          <T
+            text="<link>The webhook's page</link> has the code that checks it, in your language."
+            link={<Link href={`/webhooks/${webhook.id}`} />}
+          />
         ) : (
-          'The page of a webhook has the code that checks it.'
+          t('The page of a webhook has the code that checks it.')
         )}
       </p>
     </>

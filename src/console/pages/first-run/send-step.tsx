@@ -1,12 +1,15 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
+import { formatNumber } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { SendKeys } from '../../lib/send-keys.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
 import { RequestSamples } from '../../ui/request-samples.tsx';
+import { T } from '../../ui/t.tsx';
 import { Money } from '../../ui/values.tsx';
 import { smsRequest } from './commands.ts';
 import { FirstRun, FirstRunSms } from './first-run.generated.ts';
@@ -17,10 +20,10 @@ const SIMULATED_NUMBER = '+256700123456';
 /** A placeholder instead of a number, so that no stranger receives a test message. */
 const NUMBER_PLACEHOLDER = 'YOUR_NUMBER';
 const ENDINGS = [
-  ['0001', 'rejected'],
-  ['0002', 'accepted, then reported undeliverable'],
-  ['0003', 'fails twice, then delivered'],
-  ['0004', 'accepted, never reported on'],
+  ['0001', t('rejected')],
+  ['0002', t('accepted, then reported undeliverable')],
+  ['0003', t('fails twice, then delivered')],
+  ['0004', t('accepted, never reported on')],
 ] as const;
 
 /** Sends an SMS and shows its progress live. */
@@ -35,7 +38,7 @@ export function SendStep({
   isSimulated: boolean;
 }) {
   const [to, setTo] = useState(isSimulated ? SIMULATED_NUMBER : '');
-  const [text, setText] = useState('Hello from the gateway');
+  const [text, setText] = useState(t('Hello from the gateway'));
   const send = useApiMutation(FirstRunSms, { refetches: [FirstRun] });
   const [keys] = useState(() => new SendKeys());
   const input = { to, message: text };
@@ -47,34 +50,34 @@ export function SendStep({
   return (
     <Step
       number={3}
-      title="Send an SMS"
+      title={t('Send an SMS')}
       isDone={isDelivered}
       commands={
         <RequestSamples
           of={smsRequest(location.origin, apiKey, { ...input, to: to || NUMBER_PLACEHOLDER })}
-          does="sends an SMS"
+          does={t('sends an SMS')}
         />
       }
     >
       {isSimulated ? (
         <div className="quiet">
-          <p>Where no carrier is configured, a simulator takes it. It goes by the last four digits:</p>
+          <p>{t('Where no carrier is configured, a simulator takes it. It goes by the last four digits:')}</p>
           <ul className="first-run-endings">
             {ENDINGS.map(([ending, what]) => (
               <li key={ending}>
                 <code>{ending}</code> {what}
               </li>
             ))}
-            <li>any other: delivered after about a second</li>
+            <li>{t('any other: delivered after about a second')}</li>
           </ul>
         </div>
       ) : (
-        <p>It goes to a real phone and is charged: take your own.</p>
+        <p>{t('It goes to a real phone and is charged: take your own.')}</p>
       )}
-      <Form label="Send an SMS" error={send.error} onSubmit={submit}>
+      <Form label={t('Send an SMS')} error={send.error} onSubmit={submit}>
         <Field
           name="to"
-          label="To"
+          label={t('To')}
           type="tel"
           autoComplete="off"
           placeholder={SIMULATED_NUMBER}
@@ -83,14 +86,14 @@ export function SendStep({
         />
         <Field
           name="message"
-          label="Text"
+          label={t('Text')}
           maxLength={1000}
           value={text}
           onChange={({ target }) => setText(target.value)}
         />
         <div className="row">
           <Button type="submit" look={message ? 'plain' : 'primary'} isBusy={send.isPending}>
-            {message ? 'Send another' : 'Send it'}
+            {message ? t('Send another') : t('Send it')}
           </Button>
         </div>
       </Form>
@@ -100,9 +103,9 @@ export function SendStep({
 }
 
 const STAGES = [
-  ['PENDING', 'Accepted'],
-  ['SENT', 'Sent'],
-  ['DELIVERED', 'Delivered'],
+  ['PENDING', t('Accepted')],
+  ['SENT', t('Sent')],
+  ['DELIVERED', t('Delivered')],
 ] as const;
 
 /** Shows the newest message with the times of its stages: accepted, sent, delivered. */
@@ -113,8 +116,11 @@ function Sent({ message: { id, status, to, cost, currency, createdAt, recipients
     <div className="first-run-sent stack" aria-live="polite">
       <div className="row spread">
         <span>
-          To <Link href={`/messages/${id}`}>{to.join(', ')}</Link> for{' '}
-          <Money amount={cost} currency={currency} />
+          <T
+            text="To {numbers} for {money}"
+            numbers={<Link href={`/messages/${id}`}>{to.join(', ')}</Link>}
+            money={<Money amount={cost} currency={currency} />}
+          />
         </span>
         <Badge status={status} />
       </div>
@@ -122,7 +128,7 @@ function Sent({ message: { id, status, to, cost, currency, createdAt, recipients
         {STAGES.map(([stage, label], index) => (
           <li key={stage} data-reached={times[index] ? true : undefined}>
             {label}
-            <span className="quiet">{times[index] ? afterText(createdAt, times[index]) : 'not yet'}</span>
+            <span className="quiet">{times[index] ? afterText(createdAt, times[index]) : t('not yet')}</span>
           </li>
         ))}
       </ol>
@@ -134,6 +140,8 @@ function Sent({ message: { id, status, to, cost, currency, createdAt, recipients
 /** Formats the time since the message was accepted, such as `after 1.0 s`. */
 function afterText(from: string, at: string): string {
   const ms = Date.parse(at) - Date.parse(from);
-  if (ms <= 0) return 'at once';
-  return ms < 1_000 ? `after ${ms} ms` : `after ${(ms / 1_000).toFixed(1)} s`;
+  if (ms <= 0) return t('at once');
+  return ms < 1_000
+    ? t('after {ms} ms', { ms })
+    : t('after {seconds} s', { seconds: formatNumber(ms / 1_000, 1) });
 }

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 
 /**
@@ -34,7 +35,7 @@ export function Step({
           {isDone ? '✓' : number}
         </span>
         <h2 id={id} ref={heading} tabIndex={-1}>
-          <span className="visually-hidden">Step {number}: </span>
+          <span className="visually-hidden">{t('Step {number}:', { number })} </span>
           {title}
         </h2>
         <Badge status={isDone ? 'DONE' : 'TO_DO'} />
@@ -42,7 +43,7 @@ export function Step({
       <div className="first-run-ways">
         <div className="stack">{children}</div>
         <div className="stack first-run-commands">
-          <h3>Or with code</h3>
+          <h3>{t('Or with code')}</h3>
           {commands}
         </div>
       </div>

@@ -1,12 +1,14 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { RequestSamples } from '../../ui/request-samples.tsx';
+import { T } from '../../ui/t.tsx';
 import { webhookRequest } from './commands.ts';
 import { FirstRun, FirstRunWebhook } from './first-run.generated.ts';
 import { type Progress, WEBHOOK_EVENTS } from './progress.ts';
@@ -32,47 +34,57 @@ export function WebhookStep({
   return (
     <Step
       number={2}
-      title="Register a webhook"
+      title={t('Register a webhook')}
       isDone={webhook !== undefined}
       isDoneHere={secret !== undefined}
       commands={
         <RequestSamples
           of={webhookRequest(location.origin, apiKey, { ...input, url: url || OWN_EXAMPLE })}
-          does="registers a webhook"
+          does={t('registers a webhook')}
         />
       }
     >
-      <p>The gateway posts to it what becomes of your messages, so that you need not ask.</p>
+      <p>{t('The gateway posts to it what becomes of your messages, so that you need not ask.')}</p>
       {secret && (
         <>
           <Notice tone="warn">
-            Copy its secret now: it is shown this once. What is posted is signed with it.
+            {t('Copy its secret now: it is shown this once. What is posted is signed with it.')}
           </Notice>
-          <CodeBlock text={secret} label="webhook secret" />
+          <CodeBlock text={secret} label={t('webhook secret')} />
         </>
       )}
       {webhook ? (
         <p>
-          <Link href={`/webhooks/${webhook.id}`}>{webhook.url}</Link> receives {webhook.events.join(', ')}.
+          <T
+            text="{url} receives {events}."
+            url={<Link href={`/webhooks/${webhook.id}`}>{webhook.url}</Link>}
+            events={webhook.events.join(', ')}
+          />
         </p>
       ) : (
-        <Form label="Register a webhook" error={register.error} onSubmit={() => register.mutate({ input })}>
+        <Form
+          label={t('Register a webhook')}
+          error={register.error}
+          onSubmit={() => register.mutate({ input })}
+        >
           <Field
             name="url"
-            label="Address"
+            label={t('Address')}
             type="url"
             placeholder={OWN_EXAMPLE}
             hint={
               simulatorUrl
-                ? 'This is a receiver that the gateway simulates: it answers 200 to everything. An address of your own does as well.'
-                : 'HTTPS, at a public address.'
+                ? t(
+                    'This is a receiver that the gateway simulates: it answers 200 to everything. An address of your own does as well.',
+                  )
+                : t('HTTPS, at a public address.')
             }
             value={url}
             onChange={({ target }) => setUrl(target.value)}
           />
           <div className="row">
             <Button type="submit" look="primary" isBusy={register.isPending}>
-              Register it
+              {t('Register it')}
             </Button>
           </div>
         </Form>

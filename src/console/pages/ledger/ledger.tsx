@@ -4,6 +4,7 @@ import { useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
 import { useViewer } from '../../lib/session.tsx';
 import { PRESETS, presetSpan } from '../../lib/spans.ts';
+import { t } from '../../lib/words.ts';
 import { Actor, actorName, actorText } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
@@ -37,25 +38,29 @@ export default function LedgerPage() {
   useLiveRefetch(LedgerMoved, {}, LIVE);
   const currency = useViewer().account?.currency ?? '';
   const columns: readonly Column<Entry>[] = [
-    { header: 'No.', cell: ({ seq }) => seq },
+    { header: t('No.'), cell: ({ seq }) => seq },
     {
-      header: 'Kind',
+      header: t('Kind'),
       cell: ({ kind }) => <Badge status={kind === 'TOPUP' ? 'TOP-UP' : kind} />,
     },
-    { header: 'Amount', cell: ({ amount }) => <Money amount={amount} currency={currency} />, isNumber: true },
     {
-      header: 'Balance after',
+      header: t('Amount'),
+      cell: ({ amount }) => <Money amount={amount} currency={currency} />,
+      isNumber: true,
+    },
+    {
+      header: t('Balance after'),
       cell: ({ balanceAfter }) => <Money amount={balanceAfter} currency={currency} />,
       isNumber: true,
     },
-    { header: 'For', cell: (entry) => <Cause of={entry} /> },
-    { header: 'By', cell: ({ actor }) => <Actor of={actor} /> },
-    { header: 'When', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+    { header: t('For'), cell: (entry) => <Cause of={entry} /> },
+    { header: t('By'), cell: ({ actor }) => <Actor of={actor} /> },
+    { header: t('When'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
   ];
   return (
     <>
-      <PageHeader title="Ledger">
-        <ButtonLink href="/statement">Monthly statement</ButtonLink>
+      <PageHeader title={t('Ledger')}>
+        <ButtonLink href="/statement">{t('Monthly statement')}</ButtonLink>
         <CsvExport
           fileName={`ledger-${new Date().toISOString().slice(0, 10)}.csv`}
           header={[
@@ -88,18 +93,18 @@ export default function LedgerPage() {
             (await request(Ledger, { ...span, first: SLICE_MAX, after }, signal)).ledger
           }
         >
-          Export as CSV
+          {t('Export as CSV')}
         </CsvExport>
       </PageHeader>
       <Choice
-        label="Period"
+        label={t('Period')}
         options={PERIODS}
         chosen={preset}
         onChoose={(value) => navigate(value === preset?.value ? '/ledger' : `/ledger?period=${value}`)}
       />
-      <Filters label="Filter the ledger">
-        <Field name="from" label="From" type="datetime-local" />
-        <Field name="to" label="To" type="datetime-local" />
+      <Filters label={t('Filter the ledger')}>
+        <Field name="from" label={t('From')} type="datetime-local" />
+        <Field name="to" label={t('To')} type="datetime-local" />
       </Filters>
       <Loaded query={ledger}>
         {(data) => (
@@ -107,14 +112,14 @@ export default function LedgerPage() {
             of={data.ledger}
             caption={
               isWhole
-                ? 'Every movement of the balance, the newest first; their sum is the balance'
-                : 'What moved the balance in this time, the newest first'
+                ? t('Every movement of the balance, the newest first; their sum is the balance')
+                : t('What moved the balance in this time, the newest first')
             }
             columns={columns}
             keyOf={({ seq }) => String(seq)}
             empty={
-              <EmptyState title="Nothing has moved the balance yet">
-                <p>Top-ups, charges for messages and refunds appear here.</p>
+              <EmptyState title={t('Nothing has moved the balance yet')}>
+                <p>{t('Top-ups, charges for messages and refunds appear here.')}</p>
               </EmptyState>
             }
           />
@@ -145,7 +150,7 @@ function causeText({ messageId, message, recipient, reference }: Entry): string 
   if (message) {
     // The recipients of a push message are devices, which people do not know.
     const to = recipient && message.channel !== 'PUSH' ? recipient.to : whom(message.to);
-    return `${CHANNEL_NAMES[message.channel]} to ${to}`;
+    return t('{channel} to {to}', { channel: CHANNEL_NAMES[message.channel], to });
   }
-  return messageId === null ? reference : 'a message that is no longer kept';
+  return messageId === null ? reference : t('a message that is no longer kept');
 }

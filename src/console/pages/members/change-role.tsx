@@ -1,9 +1,11 @@
 import { useState } from 'react';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ApiKeys } from '../api-keys/api-keys.generated.ts';
 import { KeysBeyond, keysBeyond } from './keys-beyond.tsx';
@@ -27,7 +29,7 @@ export function ChangeRole({ of }: { of: Member }) {
       {
         onSuccess: () => {
           setIsOpen(false);
-          toast({ text: `${of.email} is now ${formatName(role)}.`, undo });
+          toast({ text: t('{email} is now {role}.', { email: of.email, role: formatName(role) }), undo });
         },
       },
     );
@@ -41,12 +43,20 @@ export function ChangeRole({ of }: { of: Member }) {
   return (
     <>
       <Button onClick={open}>
-        Change role <span className="visually-hidden">of {of.email}</span>
+        <T
+          text="Change role <span>of {email}</span>"
+          span={<span className="visually-hidden" />}
+          email={of.email}
+        />
       </Button>
       {isOpen && (
-        <Dialog title={`Role of ${of.email}`} onClose={() => setIsOpen(false)} mustAnswer={set.isPending}>
+        <Dialog
+          title={t('Role of {email}', { email: of.email })}
+          onClose={() => setIsOpen(false)}
+          mustAnswer={set.isPending}
+        >
           <Form
-            label={`Role of ${of.email}`}
+            label={t('Role of {email}', { email: of.email })}
             error={set.error}
             onSubmit={(values) => change(textOf(values, 'role') as AccountRole)}
           >
@@ -57,9 +67,9 @@ export function ChangeRole({ of }: { of: Member }) {
               onChange={setKeepKeys}
             />
             <DialogActions>
-              <Button onClick={() => set.isPending || setIsOpen(false)}>Cancel</Button>
+              <Button onClick={() => set.isPending || setIsOpen(false)}>{t('Cancel')}</Button>
               <Button type="submit" look="primary" isBusy={set.isPending}>
-                Change role
+                {t('Change role')}
               </Button>
             </DialogActions>
           </Form>

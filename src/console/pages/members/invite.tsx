@@ -2,6 +2,7 @@ import { useLocation } from 'wouter';
 import { formatName } from '../../lib/format.ts';
 import { People } from '../../lib/people.generated.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
@@ -19,9 +20,9 @@ export default function InviteMemberPage() {
   const invited = invite.data?.inviteMember;
   return (
     <>
-      <PageHeader title="Invite a person" />
+      <PageHeader title={t('Invite a person')} />
       <Form
-        label="Invite a person"
+        label={t('Invite a person')}
         error={invite.error}
         onSubmit={(values) =>
           invite.mutate({ email: textOf(values, 'email'), role: textOf(values, 'role') as AccountRole })
@@ -29,23 +30,26 @@ export default function InviteMemberPage() {
       >
         <Field
           name="email"
-          label="Email"
+          label={t('Email')}
           type="email"
           autoComplete="off"
-          hint="They sign in with it, and choose their own password within 72 hours."
+          hint={t('They sign in with it, and choose their own password within 72 hours.')}
         />
         <RoleSelect chosen="DEVELOPER" />
         <div className="row">
           <Button type="submit" look="primary" isBusy={invite.isPending}>
-            Invite
+            {t('Invite')}
           </Button>
-          <ButtonLink href="/members">Cancel</ButtonLink>
+          <ButtonLink href="/members">{t('Cancel')}</ButtonLink>
         </div>
       </Form>
       <RoleTable />
       {invited && (
         <PasswordDialog
-          title={`${invited.user.email} is invited as ${formatName(invited.user.role)}`}
+          title={t('{email} is invited as {role}', {
+            email: invited.user.email,
+            role: formatName(invited.user.role),
+          })}
           email={invited.user.email}
           password={invited.password}
           isMailed={invited.mailed}

@@ -1,5 +1,8 @@
+import { counted } from '../../lib/counts.ts';
+import { t } from '../../lib/words.ts';
 import { Checkbox } from '../../ui/field.tsx';
-import { countOfKeys, KeyNames, livingOf } from '../api-keys/key-names.tsx';
+import { T } from '../../ui/t.tsx';
+import { KeyNames, livingOf } from '../api-keys/key-names.tsx';
 import type { Member } from './member.ts';
 import type { AccountRole } from './role-facts.ts';
 
@@ -27,12 +30,16 @@ export function KeysBeyond({
   if (keys.length === 0) return null;
   return (
     <div className="stack">
-      <p>{countOfKeys(keys.length)} whose secret they know will be revoked:</p>
+      <p>
+        <T text="{keys} whose secret they know will be revoked:" keys={counted(keys.length, 'key')} />
+      </p>
       <KeyNames keys={keys} />
       <Checkbox
         name="keepKeys"
-        label="Keep these keys working"
-        hint="Everybody who knows a key can use it. To keep a program running, rotate its key yourself first."
+        label={t('Keep these keys working')}
+        hint={t(
+          'Everybody who knows a key can use it. To keep a program running, rotate its key yourself first.',
+        )}
         checked={isKept}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />

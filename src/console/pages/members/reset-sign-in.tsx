@@ -1,8 +1,10 @@
 import { useState } from 'react';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { PasswordDialog } from '../../ui/password-dialog.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ResetMemberFactors, ResetMemberPassword } from './members.generated.ts';
 
@@ -10,17 +12,23 @@ import { ResetMemberFactors, ResetMemberPassword } from './members.generated.ts'
 export function ResetFactors({ of: { id, email } }: { of: { readonly id: string; readonly email: string } }) {
   const toast = useToast();
   const reset = useApiMutation(ResetMemberFactors, {
-    onDone: () => toast({ text: `${email} has no second factor any more.` }),
+    onDone: () => toast({ text: t('{email} has no second factor any more.', { email }) }),
   });
   return (
     <Can run="secondFactor.reset">
       <ConfirmButton
-        title={`Reset the second factors of ${email}?`}
-        consequence="Their authenticator app, passkeys and recovery codes stop working, and they are signed out everywhere. Then their password alone signs them in, until they add a second factor. They get a mail if mails can be sent. Make sure first that it is really them who asks."
-        confirmLabel="Reset second factors"
+        title={t('Reset the second factors of {email}?', { email })}
+        consequence={t(
+          'Their authenticator app, passkeys and recovery codes stop working, and they are signed out everywhere. Then their password alone signs them in, until they add a second factor. They get a mail if mails can be sent. Make sure first that it is really them who asks.',
+        )}
+        confirmLabel={t('Reset second factors')}
         onConfirm={() => reset.mutateAsync({ userId: id })}
       >
-        Reset second factors <span className="visually-hidden">of {email}</span>
+        <T
+          text="Reset second factors <span>of {email}</span>"
+          span={<span className="visually-hidden" />}
+          email={email}
+        />
       </ConfirmButton>
     </Can>
   );
@@ -41,16 +49,22 @@ export function ResetPassword({
   return (
     <Can run="member.resetPassword">
       <ConfirmButton
-        title={`Reset the password of ${email}?`}
-        consequence="Their password stops working, and their sessions and access tokens end. They sign in with a one-time password, which you see once and which is valid for 72 hours. Make sure first that it is really them who asks."
-        confirmLabel="Reset password"
+        title={t('Reset the password of {email}?', { email })}
+        consequence={t(
+          'Their password stops working, and their sessions and access tokens end. They sign in with a one-time password, which you see once and which is valid for 72 hours. Make sure first that it is really them who asks.',
+        )}
+        confirmLabel={t('Reset password')}
         onConfirm={() => reset.mutateAsync({ email, accountId })}
       >
-        Reset password <span className="visually-hidden">of {email}</span>
+        <T
+          text="Reset password <span>of {email}</span>"
+          span={<span className="visually-hidden" />}
+          email={email}
+        />
       </ConfirmButton>
       {password !== undefined && (
         <PasswordDialog
-          title={`${email} has a one-time password`}
+          title={t('{email} has a one-time password', { email })}
           email={email}
           password={password}
           onClose={() => setPassword(undefined)}

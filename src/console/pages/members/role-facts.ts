@@ -1,3 +1,5 @@
+import { t } from '../../lib/words.ts';
+
 /** The roles of an account. The most powerful one is first. */
 export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'SUPPORT', 'VIEWER'] as const;
 export type AccountRole = (typeof ACCOUNT_ROLES)[number];
@@ -16,7 +18,7 @@ export interface RoleFact {
 
 export const ROLE_FACTS: readonly RoleFact[] = [
   {
-    what: 'Read messages, contacts, webhooks, keys, the ledger and the audit log',
+    what: t('Read messages, contacts, webhooks, keys, the ledger and the audit log'),
     operations: [
       'message.list',
       'contact.slice',
@@ -28,7 +30,7 @@ export const ROLE_FACTS: readonly RoleFact[] = [
     roles: EVERYBODY,
   },
   {
-    what: 'Send and cancel messages',
+    what: t('Send and cancel messages'),
     operations: [
       'message.sendSms',
       'message.sendEmail',
@@ -39,37 +41,37 @@ export const ROLE_FACTS: readonly RoleFact[] = [
     roles: WRITERS,
   },
   {
-    what: 'Send a message again as it was',
+    what: t('Send a message again as it was'),
     operations: ['message.resend'],
     roles: [...WRITERS, 'SUPPORT'],
   },
   {
-    what: 'Change and import contacts, register devices',
+    what: t('Change and import contacts, register devices'),
     operations: ['contact.create', 'contact.update', 'contact.remove', 'contact.import', 'device.register'],
     roles: WRITERS,
   },
   {
-    what: 'Register and change webhooks',
+    what: t('Register and change webhooks'),
     operations: ['webhook.register', 'webhook.update', 'webhook.delete'],
     roles: WRITERS,
   },
   {
-    what: 'Send failed deliveries of webhooks again',
+    what: t('Send failed deliveries of webhooks again'),
     operations: ['webhook.retry', 'webhook.retryMany', 'webhook.recover'],
     roles: [...WRITERS, 'SUPPORT'],
   },
   {
-    what: 'Create and change API keys (developers: their own, none with full access)',
+    what: t('Create and change API keys (developers: their own, none with full access)'),
     operations: ['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke'],
     roles: WRITERS,
   },
   {
-    what: 'Invite people, change their roles, remove them (only owners make and unmake owners)',
+    what: t('Invite people, change their roles, remove them (only owners make and unmake owners)'),
     operations: ['member.invite', 'member.setRole', 'member.remove'],
     roles: MANAGERS,
   },
   {
-    what: 'Say how long messages are kept',
+    what: t('Say how long messages are kept'),
     operations: ['account.setRetention'],
     roles: ['OWNER'],
   },

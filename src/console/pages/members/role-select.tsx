@@ -1,15 +1,16 @@
 import { formatName } from '../../lib/format.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Select } from '../../ui/field.tsx';
 import type { Role } from './members.generated.ts';
 import { ACCOUNT_ROLES, type AccountRole } from './role-facts.ts';
 
 const MEANINGS: Readonly<Record<AccountRole, string>> = {
-  OWNER: 'everything in the account',
-  ADMIN: 'keys, webhooks and members; sends',
-  DEVELOPER: 'sends; contacts, webhooks and their own keys',
-  SUPPORT: 'reads; resends messages and deliveries',
-  VIEWER: 'reads',
+  OWNER: t('everything in the account'),
+  ADMIN: t('keys, webhooks and members; sends'),
+  DEVELOPER: t('sends; contacts, webhooks and their own keys'),
+  SUPPORT: t('reads; resends messages and deliveries'),
+  VIEWER: t('reads'),
 };
 
 /** Selects one of the roles that the signed-in person may give. */
@@ -22,7 +23,7 @@ export function RoleSelect({ chosen, onChoose }: { chosen: Role; onChoose?: (rol
   return (
     <Select
       name="role"
-      label="Role"
+      label={t('Role')}
       options={options}
       defaultValue={chosen}
       onChange={(event) => onChoose?.(event.currentTarget.value as AccountRole)}

@@ -1,8 +1,10 @@
 import { fromMinor, toMinor } from '../../../domain/money/money.ts';
 import { Tariff } from '../../../domain/money/tariff.ts';
+import { counted } from '../../lib/counts.ts';
 import { formatMoney } from '../../lib/format.ts';
 import { request } from '../../lib/request.ts';
-import { counted, type Message } from './message-text.ts';
+import { t } from '../../lib/words.ts';
+import type { Message } from './message-text.ts';
 import { type Channel, EstimateSms, Prices, type PricesQuery } from './send.generated.ts';
 
 /** What a message costs, before it is sent. Amounts are in units of the currency. */
@@ -20,7 +22,11 @@ export const recipientsText = ({ recipients }: Bill) => counted(recipients, 'rec
 export function billWords(bill: Bill): string {
   const { cost, balance, currency } = bill;
   const left = formatMoney(balance - cost, currency);
-  return `${recipientsText(bill)}, ${formatMoney(cost, currency)}, leaves ${left}.`;
+  return t('{recipients}, {cost}, leaves {left}.', {
+    recipients: recipientsText(bill),
+    cost: formatMoney(cost, currency),
+    left,
+  });
 }
 
 /** Asks the gateway what an SMS costs. Rejects with `ApiError`. */

@@ -1,9 +1,11 @@
 import { Check } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import { useStored } from '../../lib/stored.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { MenuButton } from '../../ui/menu-button.tsx';
+import { T } from '../../ui/t.tsx';
 import { Money, Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES, whom } from './message-text.ts';
 import type { MessageRowFragment, RecipientRowFragment } from './messages.generated.ts';
@@ -11,12 +13,12 @@ import { StatusBadge } from './status-badge.tsx';
 
 /** The columns that a person chooses from, by their name in storage. The recipient and the status are always shown. */
 export const CHOICES = {
-  message: 'Message',
-  channel: 'Channel',
-  sender: 'Sender',
-  key: 'API key',
-  cost: 'Cost',
-  accepted: 'Accepted',
+  message: t('Message'),
+  channel: t('Channel'),
+  sender: t('Sender'),
+  key: t('API key'),
+  cost: t('Cost'),
+  accepted: t('Accepted'),
 } as const;
 export type Choice = keyof typeof CHOICES;
 const NAMES = Object.keys(CHOICES) as Choice[];
@@ -33,7 +35,7 @@ export function useColumnChoice() {
 export function ColumnMenu() {
   const [chosen, choose] = useColumnChoice();
   return (
-    <MenuButton label="Columns">
+    <MenuButton label={t('Columns')}>
       {NAMES.map((name) => (
         <DropdownMenu.CheckboxItem
           key={name}
@@ -86,7 +88,7 @@ function sharedColumns<Row>(messageOf: (row: Row) => Shared): Omit<Always<Row>['
     sender: { header: CHOICES.sender, cell: (row) => messageOf(row).from, isWhole: true },
     key: {
       header: CHOICES.key,
-      cell: (row) => messageOf(row).apiKey?.name ?? <span className="quiet">a person</span>,
+      cell: (row) => messageOf(row).apiKey?.name ?? <span className="quiet">{t('a person')}</span>,
       isWhole: true,
     },
     accepted: {
@@ -98,9 +100,9 @@ function sharedColumns<Row>(messageOf: (row: Row) => Shared): Omit<Always<Row>['
 }
 
 export const MESSAGE_COLUMNS: Always<MessageRowFragment> = {
-  to: { header: 'To', cell: ({ to }) => <span className="message-to">{whom(to)}</span> },
+  to: { header: t('To'), cell: ({ to }) => <span className="message-to">{whom(to)}</span> },
   status: {
-    header: 'Status',
+    header: t('Status'),
     cell: (message) => (
       <span className="message-status">
         <StatusBadge of={message} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
@@ -119,9 +121,9 @@ export const MESSAGE_COLUMNS: Always<MessageRowFragment> = {
 };
 
 export const RECIPIENT_COLUMNS: Always<RecipientRowFragment> = {
-  to: { header: 'To', cell: ({ to }) => <span className="message-to">{to}</span> },
+  to: { header: t('To'), cell: ({ to }) => <span className="message-to">{to}</span> },
   status: {
-    header: 'Status',
+    header: t('Status'),
     cell: ({ status, error, message }) => (
       <span className="message-status">
         <Badge status={status} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
@@ -144,7 +146,7 @@ function Due({ at }: { at: string | null }) {
   return (
     at && (
       <span className="quiet">
-        due <Time at={at} />
+        <T text="due {time}" time={<Time at={at} />} />
       </span>
     )
   );

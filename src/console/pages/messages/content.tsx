@@ -1,4 +1,5 @@
 import { formatName } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import { KeyValues } from '../../ui/values.tsx';
 import type { Message } from './message-text.ts';
 
@@ -10,9 +11,9 @@ export function Content({ of: message }: { of: Message }) {
   });
   return (
     <section className="card stack" aria-labelledby="message-content">
-      <h2 id="message-content">Content</h2>
+      <h2 id="message-content">{t('Content')}</h2>
       {message.content === '' ? (
-        <p className="quiet">The text is no longer kept.</p>
+        <p className="quiet">{t('The text is no longer kept.')}</p>
       ) : (
         <p className="message-content">{message.content}</p>
       )}

@@ -1,6 +1,9 @@
+import { counted } from '../../lib/counts.ts';
 import { formatMoney } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
+import { T } from '../../ui/t.tsx';
 import { Money } from '../../ui/values.tsx';
-import { counted, type Message } from './message-text.ts';
+import type { Message } from './message-text.ts';
 
 /** Shows the cost of a message and how it was calculated. */
 export function Cost({ of: message }: { of: Message }) {
@@ -10,44 +13,45 @@ export function Cost({ of: message }: { of: Message }) {
   return (
     <section className="card stack" aria-labelledby="message-cost">
       <div className="row spread">
-        <h2 id="message-cost">Cost</h2>
+        <h2 id="message-cost">{t('Cost')}</h2>
         <strong className="message-amount">
           <Money amount={cost} currency={currency} />
         </strong>
       </div>
       <p className="quiet">
-        {message.environment === 'SANDBOX' ? 'Nothing is charged in the sandbox.' : explained(message)}
+        {message.environment === 'SANDBOX' ? t('Nothing is charged in the sandbox.') : explained(message)}
       </p>
       {refunded > 0 && (
         <p>
-          <Money amount={refunded} currency={currency} /> refunded:{' '}
-          {isCanceled ? 'the message was canceled.' : `${refundedWords(recipients)}.`}
+          <T
+            text={
+              isCanceled
+                ? '{money} refunded: the message was canceled.'
+                : '{money} refunded: {count, plural, one {# recipient was rejected.} other {# recipients were rejected.}}'
+            }
+            money={<Money amount={refunded} currency={currency} />}
+            count={recipients.filter((recipient) => recipient.refunded > 0).length}
+          />
         </p>
       )}
     </section>
   );
 }
 
-/** Explains a refund: the number of recipients that were refunded because they were rejected. */
-function refundedWords(recipients: Message['recipients']): string {
-  const count = recipients.filter(({ refunded }) => refunded > 0).length;
-  return `${counted(count, 'recipient was', 'recipients were')} rejected`;
-}
-
 function explained({ channel, cost, currency, metadata, recipients }: Message): string {
   const count = recipients.length;
   const people = counted(count, channel === 'PUSH' ? 'device' : 'recipient');
   if (channel !== 'SMS') {
-    return `${people}${count > 0 ? `, ${formatMoney(cost / count, currency)} each` : ''}.`;
+    if (count === 0) return `${people}.`;
+    return t('{people}, {price} each.', { people, price: formatMoney(cost / count, currency) });
   }
   const units = metadata.smsCount ?? 0;
   const price = metadata.costPerSms ?? 0;
+  const told = { people, units: counted(units, 'billingUnit'), price: formatMoney(price, currency) };
   const sum =
     price * units * count === cost
-      ? `${people} × ${counted(units, 'billing unit')} × ${formatMoney(price, currency)}.`
-      : `${people} × ${counted(units, 'billing unit')}, at prices that differ by destination.`;
-  return (
-    `${sum} A billing unit is 160 characters of text, whatever the encoding. Carriers take it in ` +
-    `${counted(metadata.segments ?? 0, 'segment')}; that does not change the price.`
-  );
+      ? `${told.people} × ${told.units} × ${told.price}.`
+      : t('{people} × {units}, at prices that differ by destination.', told);
+  const segments = counted(metadata.segments ?? 0, 'segment');
+  return `${sum} ${t('A billing unit is 160 characters of text, whatever the encoding. Carriers take it in {segments}; that does not change the price.', { segments })}`;
 }

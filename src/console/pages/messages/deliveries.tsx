@@ -1,11 +1,13 @@
 import { Link } from 'wouter';
+import { counted } from '../../lib/counts.ts';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
-import { counted } from './message-text.ts';
 import { MessageDeliveries, type MessageDeliveriesQuery } from './messages.generated.ts';
 
 type Delivery = NonNullable<MessageDeliveriesQuery['webhookDeliveries']>['nodes'][number];
@@ -13,19 +15,19 @@ type Delivery = NonNullable<MessageDeliveriesQuery['webhookDeliveries']>['nodes'
 const ASK_EVERY_MS = 2_000;
 
 const COLUMNS: readonly Column<Delivery>[] = [
-  { header: 'Event', cell: ({ event }) => <code>{event}</code> },
-  { header: 'Status', cell: (delivery) => <StatusOf delivery={delivery} /> },
+  { header: t('Event'), cell: ({ event }) => <code>{event}</code> },
+  { header: t('Status'), cell: (delivery) => <StatusOf delivery={delivery} /> },
   {
-    header: 'Endpoint',
+    header: t('Endpoint'),
     cell: ({ id, webhook }) =>
       webhook ? (
         <Link href={`/webhooks/deliveries/${id}`}>{webhook.url}</Link>
       ) : (
-        <span className="quiet">deleted</span>
+        <span className="quiet">{t('deleted')}</span>
       ),
   },
-  { header: 'Attempts', cell: (delivery) => <Attempts of={delivery} /> },
-  { header: 'Recorded', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: t('Attempts'), cell: (delivery) => <Attempts of={delivery} /> },
+  { header: t('Recorded'), cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
 function StatusOf({ delivery: { status, nextRetryAt } }: { delivery: Delivery }) {
@@ -34,7 +36,7 @@ function StatusOf({ delivery: { status, nextRetryAt } }: { delivery: Delivery })
       <Badge status={status} />
       {status === 'RETRYING' && nextRetryAt && (
         <span className="quiet">
-          next <Time at={nextRetryAt} />
+          <T text="next {time}" time={<Time at={nextRetryAt} />} />
         </span>
       )}
     </span>
@@ -42,15 +44,19 @@ function StatusOf({ delivery: { status, nextRetryAt } }: { delivery: Delivery })
 }
 
 function Attempts({ of: { attemptLog, attempts } }: { of: Delivery }) {
-  if (attemptLog.length === 0) return attempts === 0 ? 'none yet' : formatNumber(attempts);
+  if (attemptLog.length === 0) return attempts === 0 ? t('none yet') : formatNumber(attempts);
   return (
     <details>
       <summary>{counted(attemptLog.length, 'attempt')}</summary>
       <ol className="message-attempts">
         {attemptLog.map(({ at, httpStatus, durationMs, errorMessage }) => (
           <li key={at}>
-            {formatAbsolute(new Date(at))}: {httpStatus === null ? 'no answer' : `HTTP ${httpStatus}`} in{' '}
-            {formatNumber(durationMs)} ms
+            <T
+              text="{time}: {answer} in {durationMs} ms"
+              time={formatAbsolute(new Date(at))}
+              answer={httpStatus === null ? t('no answer') : `HTTP ${httpStatus}`}
+              durationMs={durationMs}
+            />
             {errorMessage && <span className="quiet"> {errorMessage}</span>}
           </li>
         ))}
@@ -64,17 +70,17 @@ export function Deliveries({ id, isSettling }: { id: string; isSettling: boolean
   const query = useApiQuery(MessageDeliveries, { id }, isSettling ? { refetchEveryMs: ASK_EVERY_MS } : {});
   return (
     <section className="stack" aria-labelledby="message-deliveries">
-      <h2 id="message-deliveries">Webhook deliveries</h2>
+      <h2 id="message-deliveries">{t('Webhook deliveries')}</h2>
       <Loaded query={query}>
         {({ webhookDeliveries: { nodes, totalCount } }) =>
           nodes.length === 0 ? (
-            <p className="quiet">None: no webhook listened to an event of this message.</p>
+            <p className="quiet">{t('None: no webhook listened to an event of this message.')}</p>
           ) : (
             <DataTable
               caption={
                 totalCount > nodes.length
-                  ? `The newest ${nodes.length} of ${formatNumber(totalCount)}`
-                  : counted(totalCount, 'delivery', 'deliveries')
+                  ? t('The newest {shown} of {totalCount}', { shown: nodes.length, totalCount })
+                  : counted(totalCount, 'delivery')
               }
               columns={COLUMNS}
               rows={nodes}

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { parseAddresses } from '../../../domain/messages/email-address.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Field, TextArea } from '../../ui/field.tsx';
 import { linesOf, textOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -20,7 +21,7 @@ export function EmailForm({ again }: { again: Again | undefined }) {
   const send = useApiMutation(SendEmail);
   return (
     <SendForm
-      label="Send an email"
+      label={t('Send an email')}
       environment={before?.environment}
       purpose={before?.purpose}
       price={(environment) => (
@@ -56,7 +57,7 @@ export function EmailForm({ again }: { again: Again | undefined }) {
     >
       {before && (
         <Notice>
-          Filled with what lists keep of the earlier email: its HTML and its files must be added again.
+          {t('Filled with what lists keep of the earlier email: its HTML and its files must be added again.')}
         </Notice>
       )}
       <RecipientsField
@@ -64,41 +65,51 @@ export function EmailForm({ again }: { again: Again | undefined }) {
         onChange={setTo}
         understood={understood}
         noun="address"
-        many="addresses"
-        hint="Email addresses, one a line or separated by commas; at most 50. Each gets a mail of its own."
+        hint={t(
+          'Email addresses, one a line or separated by commas; at most 50. Each gets a mail of its own.',
+        )}
       />
-      <Field name="subject" label="Subject" defaultValue={textIn(before?.payload, 'subject')} />
-      <TextArea name="text" label="Text" rows={6} defaultValue={before?.content} />
+      <Field name="subject" label={t('Subject')} defaultValue={textIn(before?.payload, 'subject')} />
+      <TextArea name="text" label={t('Text')} rows={6} defaultValue={before?.content} />
       <TextArea
         name="html"
-        label="HTML"
+        label={t('HTML')}
         rows={4}
-        hint="Beside the text, or instead of it."
+        hint={t('Beside the text, or instead of it.')}
         spellCheck={false}
       />
       <AttachmentsField />
       <details className="message-more">
-        <summary>Sender, copies and headers</summary>
+        <summary>{t('Sender, copies and headers')}</summary>
         <div className="stack">
-          <Field name="from" label="Sender" hint="Empty: the gateway's own." defaultValue={before?.from} />
-          <Field name="replyTo" label="Answers go to" defaultValue={textIn(before?.payload, 'replyTo')} />
+          <Field
+            name="from"
+            label={t('Sender')}
+            hint={t("Empty: the gateway's own.")}
+            defaultValue={before?.from}
+          />
+          <Field
+            name="replyTo"
+            label={t('Answers go to')}
+            defaultValue={textIn(before?.payload, 'replyTo')}
+          />
           <Field
             name="cc"
-            label="Copies to"
-            hint="They get a copy of the first mail."
+            label={t('Copies to')}
+            hint={t('They get a copy of the first mail.')}
             defaultValue={listIn(before?.payload, 'cc')}
           />
           <Field
             name="bcc"
-            label="Hidden copies to"
-            hint="As above, unseen by the others."
+            label={t('Hidden copies to')}
+            hint={t('As above, unseen by the others.')}
             defaultValue={listIn(before?.payload, 'bcc')}
           />
           <TextArea
             name="headers"
-            label="Further headers"
+            label={t('Further headers')}
             rows={2}
-            hint="One a line, such as X-Campaign: spring."
+            hint={t('One a line, such as X-Campaign: spring.')}
             defaultValue={headerLines(before?.payload?.headers)}
           />
         </div>
@@ -113,7 +124,7 @@ function headersOf(lines: readonly string[]): Record<string, string> | null {
     lines.map((line) => {
       const [, name, value] = /^([^:\s]+):\s*(.*)$/.exec(line) ?? [];
       if (name === undefined || value === undefined) {
-        throw fieldFault('headers', `“${line}” is no header; write Name: value`);
+        throw fieldFault('headers', t('“{line}” is no header; write Name: value', { line }));
       }
       return [name, value];
     }),

@@ -1,5 +1,6 @@
 import type { Cell } from '../../lib/csv.ts';
 import { request } from '../../lib/request.ts';
+import { t } from '../../lib/words.ts';
 import { CsvExport } from '../../ui/csv-export.tsx';
 import {
   type MessageFilter,
@@ -75,7 +76,7 @@ export function MessageExport({ filter, total }: { filter: MessageFilter; total:
         return { ...messages, totalCount: total ?? 0 };
       }}
     >
-      Export as CSV
+      {t('Export as CSV')}
     </CsvExport>
   );
 }
@@ -136,7 +137,7 @@ export function RecipientExport({ filter }: { filter: RecipientFilter }) {
         (await request(MessageRecipients, { first: PAGE, after, filter }, signal)).recipients
       }
     >
-      Export as CSV
+      {t('Export as CSV')}
     </CsvExport>
   );
 }

@@ -3,25 +3,26 @@ import { Link } from 'wouter';
 import { inEnvironment } from '../../lib/environment.ts';
 import { formatAbsolute, formatName, formatNumber } from '../../lib/format.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Id } from '../../ui/code.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
-import { CHANNEL_NAMES, counted, ENVIRONMENT_NAMES, type Message } from './message-text.ts';
+import { CHANNEL_NAMES, ENVIRONMENT_NAMES, type Message } from './message-text.ts';
 
 type Figure = Exclude<keyof Message['metadata'], 'costPerSms' | 'suppressedSkipped'>;
 
 const FIGURES: Readonly<Record<Figure, string>> = {
-  recipientsProcessed: 'Recipients accepted',
-  invalidNumbersSkipped: 'Invalid numbers skipped',
-  invalidAddressesSkipped: 'Invalid addresses skipped',
-  duplicatesRemoved: 'Duplicates removed',
-  messageLength: 'Length',
-  encoding: 'Encoding',
-  segments: 'Segments',
-  smsCount: 'Billing units',
-  devicesTargeted: 'Devices aimed at',
-  devicesReached: 'Devices reached',
-  devicesFailed: 'Devices not reached',
-  devicesRemoved: 'Devices removed as gone',
+  recipientsProcessed: t('Recipients accepted'),
+  invalidNumbersSkipped: t('Invalid numbers skipped'),
+  invalidAddressesSkipped: t('Invalid addresses skipped'),
+  duplicatesRemoved: t('Duplicates removed'),
+  messageLength: t('Length'),
+  encoding: t('Encoding'),
+  segments: t('Segments'),
+  smsCount: t('Billing units'),
+  devicesTargeted: t('Devices aimed at'),
+  devicesReached: t('Devices reached'),
+  devicesFailed: t('Devices not reached'),
+  devicesRemoved: t('Devices removed as gone'),
 };
 
 /** Shows the properties of a message and its figures, such as the number of recipients. */
@@ -34,21 +35,24 @@ export function Facts({ of: message }: { of: Message }) {
   });
   return (
     <section className="card stack" aria-labelledby="message-facts">
-      <h2 id="message-facts">The message</h2>
+      <h2 id="message-facts">{t('The message')}</h2>
       <KeyValues
         items={shownOf([
-          ['Id', <Id key="id" of={message.id} label="Message id" />],
-          ['Channel', CHANNEL_NAMES[message.channel]],
-          ['Environment', ENVIRONMENT_NAMES[message.environment]],
-          ['From', message.from],
-          ['Sent with', <SentWith key="with" apiKey={message.apiKey} />],
-          ['Request', message.request && <RequestLink key="request" to={message.request} />],
-          ['Accepted', <Exactly key="accepted" at={message.createdAt} />],
-          ['Scheduled for', message.scheduledFor && <Exactly key="due" at={message.scheduledFor} />],
-          ['Reason', message.statusReason && formatName(message.statusReason)],
-          ['Provider id', message.sid && <Id key="sid" of={message.sid} label="Provider id" />],
+          [t('Id'), <Id key="id" of={message.id} label={t('Message id')} />],
+          [t('Channel'), CHANNEL_NAMES[message.channel]],
+          [t('Environment'), ENVIRONMENT_NAMES[message.environment]],
+          [t('From'), message.from],
+          [t('Sent with'), <SentWith key="with" apiKey={message.apiKey} />],
+          [t('Request'), message.request && <RequestLink key="request" to={message.request} />],
+          [t('Accepted'), <Exactly key="accepted" at={message.createdAt} />],
+          [t('Scheduled for'), message.scheduledFor && <Exactly key="due" at={message.scheduledFor} />],
+          [t('Reason'), message.statusReason && formatName(message.statusReason)],
+          [t('Provider id'), message.sid && <Id key="sid" of={message.sid} label={t('Provider id')} />],
           ...figures,
-          ['Left out', message.metadata.suppressedSkipped ? <LeftOut key="left-out" of={message} /> : null],
+          [
+            t('Left out'),
+            message.metadata.suppressedSkipped ? <LeftOut key="left-out" of={message} /> : null,
+          ],
         ])}
       />
     </section>
@@ -80,13 +84,15 @@ function RequestLink({ to: { id, method, path } }: { to: NonNullable<Message['re
 /** How many recipients were left out because they opted out, with a link to the list of opt-outs. */
 function LeftOut({ of: { channel, environment, metadata } }: { of: Message }) {
   const mayOpen = usePermission('suppression.slice');
-  const text = `${counted(metadata.suppressedSkipped ?? 0, 'recipient')} who opted out`;
+  const text = t('{count, plural, one {# recipient who opted out} other {# recipients who opted out}}', {
+    count: metadata.suppressedSkipped ?? 0,
+  });
   if (!mayOpen) return text;
   return <Link href={inEnvironment(`/suppressions?channel=${channel}`, environment)}>{text}</Link>;
 }
 
 function SentWith({ apiKey }: { apiKey: Message['apiKey'] }) {
   const mayOpen = usePermission('apiKey.find');
-  if (!apiKey) return 'the console, by a person';
+  if (!apiKey) return t('the console, by a person');
   return mayOpen ? <Link href={`/api-keys/${apiKey.keyId}`}>{apiKey.name}</Link> : apiKey.name;
 }

@@ -1,12 +1,14 @@
 import { useState } from 'react';
 import { formatAbsolute } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { LocalPages } from './local-pages.tsx';
 import { MessageHistory, MessagePayloads } from './messages.generated.ts';
@@ -16,13 +18,13 @@ export function Timeline({ id }: { id: string }) {
   const query = useApiQuery(MessageHistory, { id });
   return (
     <section className="card stack" aria-labelledby="message-timeline">
-      <h2 id="message-timeline">Timeline</h2>
+      <h2 id="message-timeline">{t('Timeline')}</h2>
       <Loaded query={query}>
         {({ message: { timeline } }) =>
           timeline.length === 0 ? (
-            <p className="quiet">Nothing has happened yet.</p>
+            <p className="quiet">{t('Nothing has happened yet.')}</p>
           ) : (
-            <LocalPages label="Timeline" rows={timeline} pageSize={10}>
+            <LocalPages label={t('Timeline')} rows={timeline} pageSize={10}>
               {(page) => (
                 <ol className="message-timeline">
                   {page.map(({ at, status, recipient, detail }, index) => (
@@ -53,27 +55,27 @@ export function Events({ id }: { id: string }) {
   const query = useApiQuery(MessageHistory, { id });
   return (
     <section className="stack" aria-labelledby="message-events">
-      <h2 id="message-events">Events</h2>
+      <h2 id="message-events">{t('Events')}</h2>
       <Loaded query={query}>
         {({ message: { events } }) =>
           events.length === 0 ? (
-            <p className="quiet">None yet. Webhooks receive events as the message progresses.</p>
+            <p className="quiet">{t('None yet. Webhooks receive events as the message progresses.')}</p>
           ) : (
             <LocalPages
-              label="Events"
+              label={t('Events')}
               rows={events.map((event, index) => ({ ...event, index }))}
               pageSize={20}
             >
               {(page) => (
                 <DataTable
-                  caption="Events for subscribed webhooks, in order"
+                  caption={t('Events for subscribed webhooks, in order')}
                   rows={page}
                   keyOf={({ index }) => String(index)}
                   columns={[
-                    { header: 'Event', cell: ({ type }) => <code>{type}</code> },
-                    { header: 'Recorded', cell: ({ recordedAt }) => <Time at={recordedAt} /> },
+                    { header: t('Event'), cell: ({ type }) => <code>{type}</code> },
+                    { header: t('Recorded'), cell: ({ recordedAt }) => <Time at={recordedAt} /> },
                     {
-                      header: 'Payload',
+                      header: t('Payload'),
                       cell: ({ index, type }) => <Payload id={id} index={index} type={type} />,
                     },
                   ]}
@@ -95,17 +97,24 @@ function Payload({ id, index, type }: { id: string; index: number; type: string 
   return (
     <>
       <Button onClick={() => setIsOpen(true)}>
-        Show<span className="visually-hidden"> the payload of {type}</span>
+        <T
+          text="Show<span> the payload of {type}</span>"
+          span={<span className="visually-hidden" />}
+          type={type}
+        />
       </Button>
       {isOpen && (
         <Dialog title={type} onClose={close}>
           <Loaded query={query}>
             {({ message: { events } }) => (
-              <CodeBlock text={JSON.stringify(events[index]?.payload ?? null, null, 2)} label="payload" />
+              <CodeBlock
+                text={JSON.stringify(events[index]?.payload ?? null, null, 2)}
+                label={t('payload')}
+              />
             )}
           </Loaded>
           <DialogActions>
-            <Button onClick={close}>Close</Button>
+            <Button onClick={close}>{t('Close')}</Button>
           </DialogActions>
         </Dialog>
       )}

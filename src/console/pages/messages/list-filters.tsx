@@ -3,6 +3,7 @@ import { isoOf, localTime } from '../../lib/local-time.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
 import { PRESETS } from '../../lib/spans.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
@@ -64,7 +65,7 @@ export function ListFilters({
     <search>
       <Form
         className="message-filters"
-        label="Filter the messages"
+        label={t('Filter the messages')}
         onSubmit={() =>
           onChange({
             search: typed.search.trim(),
@@ -74,41 +75,54 @@ export function ListFilters({
           })
         }
       >
-        <Field {...type('search')} label="Search" type="search" placeholder="Number, text or sender" />
-        <Select {...choose('status')} label="Status" options={[any('All'), ...optionsOf(STATUS_NAMES)]} />
-        <Select {...choose('channel')} label="Channel" options={[any('All'), ...optionsOf(CHANNEL_NAMES)]} />
+        <Field
+          {...type('search')}
+          label={t('Search')}
+          type="search"
+          placeholder={t('Number, text or sender')}
+        />
+        <Select
+          {...choose('status')}
+          label={t('Status')}
+          options={[any(t('All')), ...optionsOf(STATUS_NAMES)]}
+        />
+        <Select
+          {...choose('channel')}
+          label={t('Channel')}
+          options={[any(t('All')), ...optionsOf(CHANNEL_NAMES)]}
+        />
         {mayListKeys && (
           <Select
             {...choose('key')}
-            label="API key"
-            options={[any('All'), ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
+            label={t('API key')}
+            options={[any(t('All')), ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
           />
         )}
-        <Field {...type('sender')} label="Sender" placeholder="Any" />
+        <Field {...type('sender')} label={t('Sender')} placeholder={t('Any')} />
         <Select
           {...choose('environment')}
-          label="Environment"
-          options={[any('Both'), ...optionsOf(ENVIRONMENT_NAMES)]}
+          label={t('Environment')}
+          options={[any(t('Both')), ...optionsOf(ENVIRONMENT_NAMES)]}
         />
         <Select
           {...choose('period')}
           value={isCustom ? CUSTOM : state.period}
-          label="Period"
-          options={[any('Any time'), ...PRESETS, { value: CUSTOM, label: 'From … to' }]}
+          label={t('Period')}
+          options={[any(t('Any time')), ...PRESETS, { value: CUSTOM, label: t('From … to') }]}
         />
         {isCustom && (
           <>
-            <Field {...type('from')} label="From" type="datetime-local" />
-            <Field {...type('to')} label="To" type="datetime-local" />
+            <Field {...type('from')} label={t('From')} type="datetime-local" />
+            <Field {...type('to')} label={t('To')} type="datetime-local" />
           </>
         )}
-        <Select {...choose('size')} label="Rows" options={SIZES} />
+        <Select {...choose('size')} label={t('Rows')} options={SIZES} />
         <Button type="submit" look="quiet">
-          Search
+          {t('Search')}
         </Button>
         {isFiltered && (
           <Button look="quiet" onClick={() => onChange(NO_FILTERS)}>
-            Clear filters
+            {t('Clear filters')}
           </Button>
         )}
       </Form>

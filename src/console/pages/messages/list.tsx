@@ -1,6 +1,6 @@
-import { formatNumber } from '../../lib/format.ts';
 import { refetch, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
 import { useDrawerHref } from '../../ui/drawer.tsx';
@@ -28,15 +28,15 @@ export default function MessagesPage() {
   const rows = <MessageRows filter={filter} first={first} isFiltered={isFiltered} />;
   return (
     <>
-      <PageHeader title="Messages">
+      <PageHeader title={t('Messages')}>
         <SavedViews />
         <ColumnMenu />
         <Can
           run="message.sendSms"
-          otherwise={<span className="quiet">Your role can read messages, not send them.</span>}
+          otherwise={<span className="quiet">{t('Your role can read messages, not send them.')}</span>}
         >
           <ButtonLink href="/messages/send" look="primary">
-            Send a message
+            {t('Send a message')}
           </ButtonLink>
         </Can>
       </PageHeader>
@@ -95,15 +95,17 @@ function Rows({
   const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
   // Rows of the old filter stay until the new rows arrive. Meanwhile the count is hidden, because it would not match
   // them.
-  const total = count === undefined || !isLoaded ? '' : `${formatNumber(count)} in all, `;
   if (rows.length === 0 && !isLoaded) return <Loading />;
   return (
     <>
       <div aria-live="polite">
         {newCount > 0 && rows.length > 0 && (
           <Button className="message-news" onClick={() => void refetch(Messages, MessagesCount)}>
-            {newCount > MOST_COUNTED ? `More than ${MOST_COUNTED}` : newCount} new{' '}
-            {newCount === 1 ? 'message' : 'messages'}: show
+            {newCount > MOST_COUNTED
+              ? t('More than {count} new messages: show', { count: MOST_COUNTED })
+              : t('{count, plural, one {# new message: show} other {# new messages: show}}', {
+                  count: newCount,
+                })}
           </Button>
         )}
       </div>
@@ -112,7 +114,11 @@ function Rows({
       ) : (
         <div className="message-rows">
           <DataTable
-            caption={`${total}the newest first`}
+            caption={
+              count === undefined || !isLoaded
+                ? t('the newest first')
+                : t('{count} in all, the newest first', { count })
+            }
             columns={columnsOf(MESSAGE_COLUMNS, chosen)}
             rows={rows}
             keyOf={({ id }) => id}
@@ -131,21 +137,22 @@ function NoRows({ isFiltered }: { isFiltered: boolean }) {
   const maySend = usePermission('message.sendSms');
   if (isFiltered) {
     return (
-      <EmptyState title="No message matches">
-        <p>Nothing fits all the filters together.</p>
-        <ButtonLink href="/messages">Clear filters</ButtonLink>
+      <EmptyState title={t('No message matches')}>
+        <p>{t('Nothing fits all the filters together.')}</p>
+        <ButtonLink href="/messages">{t('Clear filters')}</ButtonLink>
       </EmptyState>
     );
   }
   return (
-    <EmptyState title="No messages yet">
+    <EmptyState title={t('No messages yet')}>
       <p>
-        What people and programs of this account send is listed here, with what became of it. The sandbox
-        sends nothing and costs nothing.
+        {t(
+          'What people and programs of this account send is listed here, with what became of it. The sandbox sends nothing and costs nothing.',
+        )}
       </p>
       {maySend && (
         <ButtonLink href="/messages/send" look="primary">
-          Send the first
+          {t('Send the first')}
         </ButtonLink>
       )}
     </EmptyState>

@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from 'react';
-import { formatNumber } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
+import { T } from '../../ui/t.tsx';
 
 /** Shows loaded rows in pages, because rendering all of them at once would be slow. */
 export function LocalPages<Row>({
@@ -23,14 +24,18 @@ export function LocalPages<Row>({
     <>
       {children(rows.slice(start, start + pageSize))}
       {last > 0 && (
-        <nav className="row spread" aria-label={`${label}: further rows`}>
+        <nav className="row spread" aria-label={t('{label}: further rows', { label })}>
           <span className="quiet" aria-live="polite">
-            {formatNumber(start + 1)}–{formatNumber(Math.min(rows.length, start + pageSize))} of{' '}
-            {formatNumber(rows.length)}
+            <T
+              text="{first}–{last} of {count}"
+              first={start + 1}
+              last={Math.min(rows.length, start + pageSize)}
+              count={rows.length}
+            />
           </span>
           <span className="row">
-            {page > 0 && <Button onClick={() => setAsked(page - 1)}>Previous</Button>}
-            {page < last && <Button onClick={() => setAsked(page + 1)}>Next</Button>}
+            {page > 0 && <Button onClick={() => setAsked(page - 1)}>{t('Previous')}</Button>}
+            {page < last && <Button onClick={() => setAsked(page + 1)}>{t('Next')}</Button>}
           </span>
         </nav>
       )}

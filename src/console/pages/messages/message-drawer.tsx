@@ -1,3 +1,4 @@
+import { t } from '../../lib/words.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { MessageView } from './message-view.tsx';
@@ -8,13 +9,13 @@ export const OPENED = 'message';
 /** The message that the URL names, in a drawer beside the list. */
 export function MessageDrawer() {
   return (
-    <Drawer name={OPENED} title="Message">
+    <Drawer name={OPENED} title={t('Message')}>
       {(id) => (
         <MessageView
           key={id}
           id={id}
           isDrawer
-          actions={<ButtonLink href={`/messages/${id}`}>Open as a page</ButtonLink>}
+          actions={<ButtonLink href={`/messages/${id}`}>{t('Open as a page')}</ButtonLink>}
         />
       )}
     </Drawer>

@@ -1,4 +1,4 @@
-import { formatNumber } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import type { Channel, Environment, MessageDetailQuery, MessageStatus } from './messages.generated.ts';
 
 /** A message with all fields that its page shows. */
@@ -7,19 +7,19 @@ export type Message = NonNullable<MessageDetailQuery['message']>;
 /** The name of each channel. */
 export const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
   SMS: 'SMS',
-  EMAIL: 'Email',
-  PUSH: 'Push',
+  EMAIL: t('Email'),
+  PUSH: t('Push'),
   WHATSAPP: 'WhatsApp',
 };
 export const STATUS_NAMES: Readonly<Record<MessageStatus, string>> = {
-  PENDING: 'Pending',
-  SENT: 'Sent',
-  DELIVERED: 'Delivered',
-  FAILED: 'Failed',
+  PENDING: t('Pending'),
+  SENT: t('Sent'),
+  DELIVERED: t('Delivered'),
+  FAILED: t('Failed'),
 };
 export const ENVIRONMENT_NAMES: Readonly<Record<Environment, string>> = {
-  PRODUCTION: 'Production',
-  SANDBOX: 'Sandbox',
+  PRODUCTION: t('Production'),
+  SANDBOX: t('Sandbox'),
 };
 
 /** Converts a record of values and their names to the options of a select. */
@@ -29,13 +29,8 @@ export function optionsOf<Value extends string>(names: Readonly<Record<Value, st
 
 /** Shortens a list of recipients, such as `+256700000001 and 2 more`. */
 export function whom(to: readonly string[]): string {
-  const [first = 'nobody'] = to;
-  return to.length > 1 ? `${first} and ${to.length - 1} more` : first;
-}
-
-/** Formats a count with its noun: `1 recipient`, `2 recipients`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+  const [first = t('nobody')] = to;
+  return to.length > 1 ? t('{first} and {count} more', { first, count: to.length - 1 }) : first;
 }
 
 /** A message with the number of its recipients in each status. */
@@ -52,10 +47,10 @@ export function statusWords({ recipientCounts: counts }: Counted): string | unde
   const { delivered, failed, pending, sent } = counts;
   const all = delivered + failed + pending + sent;
   if ([delivered, failed, pending, sent].filter((count) => count > 0).length < 2) return undefined;
-  if (delivered > 0) return `${formatNumber(delivered)} of ${formatNumber(all)} delivered`;
+  if (delivered > 0) return t('{delivered} of {all} delivered', { delivered, all });
   return failed > 0
-    ? `${formatNumber(failed)} of ${formatNumber(all)} failed`
-    : `${formatNumber(sent)} of ${formatNumber(all)} sent`;
+    ? t('{failed} of {all} failed', { failed, all })
+    : t('{sent} of {all} sent', { sent, all });
 }
 
 /** Returns the status whose colour a message has: a finished message with failed recipients is not simply delivered. */

@@ -1,11 +1,13 @@
 import type { ReactNode } from 'react';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Money } from '../../ui/values.tsx';
 import { Content } from './content.tsx';
@@ -48,7 +50,12 @@ export function MessageView({
     <Loaded query={query}>
       {({ message }) => (
         <>
-          <PageHeader title={`${CHANNEL_NAMES[message.channel]} to ${whom(message.to)}`}>
+          <PageHeader
+            title={t('{channel} to {to}', {
+              channel: CHANNEL_NAMES[message.channel],
+              to: whom(message.to),
+            })}
+          >
             <span aria-live="polite">
               <StatusBadge of={message} />
             </span>
@@ -79,7 +86,7 @@ function Acts({ of: message }: { of: Message }) {
   const mayCancel = usePermission('message.cancel');
   const cancel = useApiMutation(CancelMessage, {
     refetches: [MessageDetail, MessageReason, MessageHistory, Messages],
-    onDone: () => toast({ text: 'The message is canceled and its cost refunded.' }),
+    onDone: () => toast({ text: t('The message is canceled and its cost refunded.') }),
   });
   return (
     <>
@@ -88,27 +95,31 @@ function Acts({ of: message }: { of: Message }) {
         otherwise={
           <Can
             run="message.resend"
-            otherwise={<span className="quiet">Your role can read messages, not send or cancel them.</span>}
+            otherwise={
+              <span className="quiet">{t('Your role can read messages, not send or cancel them.')}</span>
+            }
           >
             <ResendAsItWas of={message} onlyFailed={false} />
           </Can>
         }
       >
-        <ButtonLink href={`/messages/send?from=${message.id}`}>Resend</ButtonLink>
+        <ButtonLink href={`/messages/send?from=${message.id}`}>{t('Resend')}</ButtonLink>
       </Can>
       {mayCancel && message.status === 'PENDING' && (
         <ConfirmButton
-          title="Cancel this message?"
+          title={t('Cancel this message?')}
           consequence={
             <p>
-              Nobody gets it, and <Money amount={message.cost} currency={message.currency} /> go back to the
-              balance. A message that a carrier is already taking cannot be canceled any more.
+              <T
+                text="Nobody gets it, and {money} go back to the balance. A message that a carrier is already taking cannot be canceled any more."
+                money={<Money amount={message.cost} currency={message.currency} />}
+              />
             </p>
           }
-          confirmLabel="Cancel the message"
+          confirmLabel={t('Cancel the message')}
           onConfirm={() => cancel.mutateAsync({ id: message.id })}
         >
-          Cancel
+          {t('Cancel')}
         </ConfirmButton>
       )}
     </>

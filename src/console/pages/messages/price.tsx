@@ -1,10 +1,12 @@
 import { type ReactNode, useMemo } from 'react';
 import { fromMinor } from '../../../domain/money/money.ts';
+import { counted } from '../../lib/counts.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Notice } from '../../ui/notice.tsx';
+import { T } from '../../ui/t.tsx';
 import { KeyValues, Money } from '../../ui/values.tsx';
 import { tariffOf } from './bill.ts';
-import { counted } from './message-text.ts';
 import { type Channel, type Environment, Prices } from './send.generated.ts';
 
 /** Shows the price of a message, the balance after it, and whether the balance is enough. */
@@ -25,13 +27,14 @@ export function PriceCard({
   /** True if the form has changed since, and the new price has not arrived yet. */
   isOld?: boolean;
 }) {
-  if (environment === 'SANDBOX') return <PriceFrame>Nothing is sent or charged in the sandbox.</PriceFrame>;
+  if (environment === 'SANDBOX')
+    return <PriceFrame>{t('Nothing is sent or charged in the sandbox.')}</PriceFrame>;
   return (
     <PriceFrame isBusy={isOld}>
       <KeyValues
         items={[
           [
-            'Price',
+            t('Price'),
             <span key="price">
               <strong>
                 <Money amount={cost} currency={currency} />
@@ -39,16 +42,23 @@ export function PriceCard({
               <span className="quiet">{how}</span>
             </span>,
           ],
-          ['Balance now', <Money key="now" amount={balance} currency={currency} />],
+          [t('Balance now'), <Money key="now" amount={balance} currency={currency} />],
           ...(cost <= balance
-            ? [['Balance after', <Money key="after" amount={balance - cost} currency={currency} />] as const]
+            ? [
+                [
+                  t('Balance after'),
+                  <Money key="after" amount={balance - cost} currency={currency} />,
+                ] as const,
+              ]
             : []),
         ]}
       />
       {cost > balance && (
         <Notice tone="warn">
-          The balance does not cover it: <Money amount={cost - balance} currency={currency} /> are missing. It
-          would be refused.
+          <T
+            text="The balance does not cover it: {money} are missing. It would be refused."
+            money={<Money amount={cost - balance} currency={currency} />}
+          />
         </Notice>
       )}
     </PriceFrame>
@@ -58,7 +68,7 @@ export function PriceCard({
 /** The frame around the price, the same in every form. */
 export function PriceFrame({ children, isBusy = false }: { children: ReactNode; isBusy?: boolean }) {
   return (
-    <section className="message-price stack" aria-label="Price" aria-live="polite" aria-busy={isBusy}>
+    <section className="message-price stack" aria-label={t('Price')} aria-live="polite" aria-busy={isBusy}>
       {children}
     </section>
   );
@@ -81,7 +91,7 @@ export function ChannelPrice({
   destination?: string;
   /** Number of recipients. Undefined if only the gateway knows it, for example the devices of a user. */
   count: number | undefined;
-  noun: string;
+  noun: 'recipient' | 'device';
 }) {
   const { data } = useApiQuery(Prices, {});
   const tariff = useMemo(() => data && tariffOf(data), [data]);
@@ -89,14 +99,26 @@ export function ChannelPrice({
   const { balance, currency } = data.account;
   const unitMinor = tariff.unitPrice(currency, channel, destination);
   if (unitMinor === undefined) {
-    return <PriceFrame>There is no {currency} price for this. An operator sets prices.</PriceFrame>;
+    return (
+      <PriceFrame>
+        <T text="There is no {currency} price for this. An operator sets prices." currency={currency} />
+      </PriceFrame>
+    );
   }
   const unit = <Money amount={fromMinor(unitMinor, currency)} currency={currency} />;
   if (!count && environment === 'PRODUCTION') {
     return (
       <PriceFrame>
         <p>
-          {unit} for each {noun}. The balance is <Money amount={balance} currency={currency} />.
+          <T
+            text={
+              noun === 'device'
+                ? '{unit} for each device. The balance is {money}.'
+                : '{unit} for each recipient. The balance is {money}.'
+            }
+            unit={unit}
+            money={<Money amount={balance} currency={currency} />}
+          />
         </p>
       </PriceFrame>
     );
@@ -107,7 +129,7 @@ export function ChannelPrice({
       cost={fromMinor(unitMinor * (count ?? 0), currency)}
       currency={currency}
       balance={balance}
-      how={`for ${counted(count ?? 0, noun)}`}
+      how={t('for {recipients}', { recipients: counted(count ?? 0, noun) })}
     />
   );
 }

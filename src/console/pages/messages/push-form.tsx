@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useApiMutation } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
+import { t } from '../../lib/words.ts';
 import { Field, Select, TextArea } from '../../ui/field.tsx';
 import { textOf } from '../../ui/form.tsx';
 import { balanceNow } from './bill.ts';
@@ -11,8 +12,8 @@ import { PriceOfPush, type PushPriority, SendPush, type SendPushInput } from './
 import { type SendCommon, SendForm } from './send-form.tsx';
 
 const PRIORITIES = [
-  { value: 'HIGH', label: 'High: at once, waking the device' },
-  { value: 'NORMAL', label: 'Normal: when it suits the device' },
+  { value: 'HIGH', label: t('High: at once, waking the device') },
+  { value: 'NORMAL', label: t('Normal: when it suits the device') },
 ];
 
 /** Parses a list of user ids. The account chooses its own ids, so any text is valid. */
@@ -48,7 +49,7 @@ export function PushForm({ again }: { again: Again | undefined }) {
   };
   return (
     <SendForm
-      label="Send a push notification"
+      label={t('Send a push notification')}
       environment={before?.environment}
       purpose={before?.purpose}
       price={(environment) => (
@@ -71,58 +72,58 @@ export function PushForm({ again }: { again: Again | undefined }) {
         onChange={setTo}
         understood={understood}
         noun="user"
-        hint="Ids of your users, one a line or separated by commas. All their devices get it."
+        hint={t('Ids of your users, one a line or separated by commas. All their devices get it.')}
       />
       <TextArea
         name="deviceIds"
-        label="Devices"
+        label={t('Devices')}
         rows={2}
-        hint="Ids of single devices, instead of users or beside them."
+        hint={t('Ids of single devices, instead of users or beside them.')}
         defaultValue={listIn(before?.payload, 'deviceIds')}
       />
-      <Field name="title" label="Title" defaultValue={textIn(before?.payload, 'title')} />
-      <TextArea name="body" label="Text" rows={3} defaultValue={before?.content} />
+      <Field name="title" label={t('Title')} defaultValue={textIn(before?.payload, 'title')} />
+      <TextArea name="body" label={t('Text')} rows={3} defaultValue={before?.content} />
       <details className="message-more">
-        <summary>Data, picture, link and delivery</summary>
+        <summary>{t('Data, picture, link and delivery')}</summary>
         <div className="stack">
           <TextArea
             name="data"
-            label="Data for the app"
+            label={t('Data for the app')}
             rows={3}
-            hint={'JSON such as {"order": "42"}.'}
+            hint={t('JSON such as {example}.', { example: '{"order": "42"}' })}
             spellCheck={false}
             defaultValue={jsonIn(before?.payload, 'data')}
           />
           <Field
             name="imageUrl"
-            label="Picture"
+            label={t('Picture')}
             type="url"
-            hint="Its address."
+            hint={t('Its address.')}
             defaultValue={textIn(before?.payload, 'imageUrl')}
           />
           <Field
             name="clickUrl"
-            label="A click opens"
-            hint="An address, also one of your app."
+            label={t('A click opens')}
+            hint={t('An address, also one of your app.')}
             defaultValue={textIn(before?.payload, 'clickUrl')}
           />
           <Field
             name="collapseKey"
-            label="Collapse key"
-            hint="A later notification with the same key replaces this one."
+            label={t('Collapse key')}
+            hint={t('A later notification with the same key replaces this one.')}
             defaultValue={textIn(before?.payload, 'collapseKey')}
           />
           <Field
             name="ttlSeconds"
-            label="Keep for, in seconds"
+            label={t('Keep for, in seconds')}
             type="number"
             min={0}
-            hint="How long the platform may keep it for a device out of reach."
+            hint={t('How long the platform may keep it for a device out of reach.')}
             defaultValue={textIn(before?.payload, 'ttlSeconds')}
           />
           <Select
             name="priority"
-            label="Priority"
+            label={t('Priority')}
             options={PRIORITIES}
             defaultValue={textIn(before?.payload, 'priority').toUpperCase() || 'HIGH'}
           />

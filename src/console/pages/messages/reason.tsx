@@ -1,8 +1,10 @@
 import { CircleAlert, CircleCheck, Clock } from 'lucide-react';
+import { counted } from '../../lib/counts.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Loaded } from '../../ui/states.tsx';
-import { counted, type Message } from './message-text.ts';
+import type { Message } from './message-text.ts';
 import { MessageReason } from './messages.generated.ts';
 import { ResendAsItWas } from './resend-as-it-was.tsx';
 import { ResendFailed } from './resend-failed.tsx';
@@ -16,7 +18,7 @@ export function Reason({ of: message }: { of: Message }) {
   return (
     <section className={`card reason reason-${tone}`} aria-labelledby="message-reason">
       <h2 id="message-reason" className="visually-hidden">
-        Why it is so
+        {t('Why it is so')}
       </h2>
       <Icon className="icon" aria-hidden="true" />
       <div className="stack">

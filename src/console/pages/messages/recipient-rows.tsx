@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
-import { formatNumber } from '../../lib/format.ts';
+import { counted } from '../../lib/counts.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { DataTable } from '../../ui/data-table.tsx';
 import { useDrawerHref } from '../../ui/drawer.tsx';
 import { Pager, useAfter } from '../../ui/pager.tsx';
@@ -41,7 +42,9 @@ export function RecipientRows({
           <>
             <div className="message-rows">
               <DataTable
-                caption={`${formatNumber(totalCount)} ${totalCount === 1 ? 'message' : 'messages'} to this recipient, the newest first`}
+                caption={t('{messages} to this recipient, the newest first', {
+                  messages: counted(totalCount, 'message'),
+                })}
                 columns={columnsOf(RECIPIENT_COLUMNS, chosen)}
                 rows={nodes}
                 keyOf={({ to, message }) => `${message.id} ${to}`}

@@ -1,8 +1,39 @@
 import { useDeferredValue, useMemo } from 'react';
+import { t } from '../../lib/words.ts';
 import { TextArea } from '../../ui/field.tsx';
-import { counted } from './message-text.ts';
 
 const INVALID_SHOWN = 5;
+
+/** How many recipients are understood or not, by what a recipient is. */
+const NOTES = {
+  number: {
+    valid: (count: number) =>
+      t('{count, plural, one {# number understood} other {# numbers understood}}', { count }),
+    invalid: (count: number, list: string) =>
+      t('{count, plural, one {# invalid number} other {# invalid numbers}} will be skipped: {list}', {
+        count,
+        list,
+      }),
+  },
+  address: {
+    valid: (count: number) =>
+      t('{count, plural, one {# address understood} other {# addresses understood}}', { count }),
+    invalid: (count: number, list: string) =>
+      t('{count, plural, one {# invalid address} other {# invalid addresses}} will be skipped: {list}', {
+        count,
+        list,
+      }),
+  },
+  user: {
+    valid: (count: number) =>
+      t('{count, plural, one {# user understood} other {# users understood}}', { count }),
+    invalid: (count: number, list: string) =>
+      t('{count, plural, one {# invalid user} other {# invalid users}} will be skipped: {list}', {
+        count,
+        list,
+      }),
+  },
+} as const;
 
 /**
  * Converts typed recipients, separated by lines, semicolons or commas, to a list separated by commas as the API expects
@@ -34,26 +65,31 @@ export function RecipientsField({
   onChange,
   understood: { valid, invalid, duplicatesRemoved },
   noun,
-  many = `${noun}s`,
   hint,
 }: {
   value: string;
   onChange: (text: string) => void;
   understood: Understood;
-  /** The noun for one recipient, such as `number` for a phone number. */
-  noun: string;
-  many?: string;
+  /** What a recipient is. */
+  noun: keyof typeof NOTES;
   hint: string;
 }) {
+  const shown = invalid.slice(0, INVALID_SHOWN).join(', ');
   const notes = [
-    `${counted(valid.length, noun, many)} understood`,
-    ...(duplicatesRemoved > 0 ? [`${counted(duplicatesRemoved, 'duplicate')} removed`] : []),
+    NOTES[noun].valid(valid.length),
+    ...(duplicatesRemoved > 0
+      ? [
+          t('{count, plural, one {# duplicate removed} other {# duplicates removed}}', {
+            count: duplicatesRemoved,
+          }),
+        ]
+      : []),
   ];
   return (
     <div className="stack message-recipients-field">
       <TextArea
         name="to"
-        label="To"
+        label={t('To')}
         hint={hint}
         rows={3}
         value={value}
@@ -62,9 +98,10 @@ export function RecipientsField({
       {value.trim() !== '' && <p className="field-hint">{notes.join(', ')}</p>}
       {invalid.length > 0 && (
         <p className="field-error">
-          {counted(invalid.length, `invalid ${noun}`, `invalid ${many}`)} will be skipped:{' '}
-          {invalid.slice(0, INVALID_SHOWN).join(', ')}
-          {invalid.length > INVALID_SHOWN && ' and more'}
+          {NOTES[noun].invalid(
+            invalid.length,
+            invalid.length > INVALID_SHOWN ? t('{list} and more', { list: shown }) : shown,
+          )}
         </p>
       )}
     </div>

@@ -1,8 +1,10 @@
 import { useState } from 'react';
 import { formatNumber } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Field, Select } from '../../ui/field.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { LocalPages } from './local-pages.tsx';
 import { type Message, STATUS_NAMES } from './message-text.ts';
@@ -14,34 +16,38 @@ type Recipient = Message['recipients'][number];
 const MANY = 10;
 
 const COLUMNS: readonly Column<Recipient>[] = [
-  { header: 'To', cell: ({ to }) => to },
-  { header: 'Status', cell: ({ status }) => <Badge status={status} /> },
+  { header: t('To'), cell: ({ to }) => to },
+  { header: t('Status'), cell: ({ status }) => <Badge status={status} /> },
   {
-    header: 'Error',
+    header: t('Error'),
     cell: ({ error }) =>
       error ? (
         <>
           {error.message} <code className="quiet">{error.code}</code>
         </>
       ) : (
-        <span className="quiet">none</span>
+        <span className="quiet">{t('none')}</span>
       ),
   },
-  { header: 'Sent', cell: ({ sentAt }) => <Time at={sentAt} otherwise="–" /> },
+  { header: t('Sent'), cell: ({ sentAt }) => <Time at={sentAt} otherwise="–" /> },
   {
-    header: 'Settled',
+    header: t('Settled'),
     cell: ({ deliveredAt, failedAt, readAt }) => (
       <>
         <Time at={deliveredAt ?? failedAt} otherwise="–" />
         {readAt && (
           <>
-            , read <Time at={readAt} />
+            {', '}
+            <T text="read {time}" time={<Time at={readAt} />} />
           </>
         )}
       </>
     ),
   },
-  { header: 'Provider id', cell: ({ sid }) => (sid ? <code>{sid}</code> : <span className="quiet">–</span>) },
+  {
+    header: t('Provider id'),
+    cell: ({ sid }) => (sid ? <code>{sid}</code> : <span className="quiet">–</span>),
+  },
 ];
 
 /** The list of a message's recipients and their status, with filters and pages. */
@@ -61,28 +67,28 @@ export function Recipients({ of: { recipients } }: { of: Message }) {
   });
   return (
     <section className="stack" aria-labelledby="message-recipients">
-      <h2 id="message-recipients">Recipients</h2>
+      <h2 id="message-recipients">{t('Recipients')}</h2>
       {recipients.length > MANY && (
         <div className="message-narrow">
           <Select
             name="recipientStatus"
-            label="Status"
+            label={t('Status')}
             value={status}
             onChange={(event) => setStatus(event.currentTarget.value)}
-            options={[{ value: '', label: `All (${formatNumber(recipients.length)})` }, ...options]}
+            options={[{ value: '', label: t('All ({count})', { count: recipients.length }) }, ...options]}
           />
           <Field
             name="recipientText"
-            label="Part of the address"
+            label={t('Part of the address')}
             value={text}
             onChange={(event) => setText(event.currentTarget.value)}
           />
         </div>
       )}
-      <LocalPages label="Recipients" rows={shown} pageSize={50}>
+      <LocalPages label={t('Recipients')} rows={shown} pageSize={50}>
         {(page) => (
           <DataTable
-            caption={shown.length === 0 ? 'None of them matches' : summary.join(', ')}
+            caption={shown.length === 0 ? t('None of them matches') : summary.join(', ')}
             columns={COLUMNS}
             rows={page}
             keyOf={({ to }) => to}

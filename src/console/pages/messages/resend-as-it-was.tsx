@@ -1,13 +1,16 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import { counted } from '../../lib/counts.ts';
 import { formatMoney } from '../../lib/format.ts';
 import { refetch, useApiMutation } from '../../lib/queries.ts';
 import { SendKeys } from '../../lib/send-keys.ts';
 import { Session } from '../../lib/session.generated.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { counted, type Message } from './message-text.ts';
+import type { Message } from './message-text.ts';
 import { Messages, MessagesCount } from './messages.generated.ts';
+import { resendLabel } from './resend.ts';
 import { ResendMessage } from './send.generated.ts';
 
 /**
@@ -22,7 +25,7 @@ export function ResendAsItWas({ of: message, onlyFailed }: { of: Message; onlyFa
   const { failed, sent, delivered, pending } = message.recipientCounts;
   const count = onlyFailed ? failed : failed + sent + delivered;
   if (count === 0 || message.channel === 'PUSH' || message.content === '') return null;
-  const whom = counted(count, 'recipient');
+  const recipients = counted(count, 'recipient');
   const sendAgain = async () => {
     const idempotencyKey = keys.keyOf(`${message.id} ${onlyFailed} ${count}`);
     const { resendMessage } = await resend.mutateAsync({ id: message.id, onlyFailed, idempotencyKey });
@@ -33,18 +36,19 @@ export function ResendAsItWas({ of: message, onlyFailed }: { of: Message; onlyFa
   const cost = formatMoney((message.cost * count) / all, message.currency);
   return (
     <>
-      <Button onClick={() => setIsOpen(true)}>
-        {onlyFailed ? `Resend to the ${failed} that failed` : 'Resend'}
-      </Button>
+      <Button onClick={() => setIsOpen(true)}>{onlyFailed ? resendLabel(failed) : t('Resend')}</Button>
       {isOpen && (
         <ConfirmDialog
-          title={`Send again to ${whom}?`}
+          title={t('Send again to {recipients}?', { recipients })}
           consequence={
             message.environment === 'SANDBOX'
-              ? 'Nothing is sent or charged in the sandbox.'
-              : `The same message goes out once more and is charged again. The first time this cost ${cost}.`
+              ? t('Nothing is sent or charged in the sandbox.')
+              : t(
+                  'The same message goes out once more and is charged again. The first time this cost {cost}.',
+                  { cost },
+                )
           }
-          confirmLabel={`Send to ${whom}`}
+          confirmLabel={t('Send to {recipients}', { recipients })}
           look="primary"
           onConfirm={sendAgain}
           onClose={() => setIsOpen(false)}

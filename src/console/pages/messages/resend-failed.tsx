@@ -3,12 +3,14 @@ import { useLocation } from 'wouter';
 import { refetch, useApiMutation } from '../../lib/queries.ts';
 import { SendKeys } from '../../lib/send-keys.ts';
 import { Session } from '../../lib/session.generated.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { type Bill, billWords, recipientsText, smsBill } from './bill.ts';
 import type { Message } from './message-text.ts';
 import { Messages, MessagesCount } from './messages.generated.ts';
+import { resendLabel } from './resend.ts';
 import { SendSms } from './send.generated.ts';
 
 /**
@@ -17,10 +19,7 @@ import { SendSms } from './send.generated.ts';
  */
 export function ResendFailed({ of: message }: { of: Message }) {
   const { failed } = message.recipientCounts;
-  const label =
-    failed === 1
-      ? 'Resend to the one that failed'
-      : `Resend to the ${failed.toLocaleString('en')} that failed`;
+  const label = resendLabel(failed);
   if (message.channel === 'SMS') return <ResendSms of={message} label={label} />;
   return <ButtonLink href={`/messages/send?from=${message.id}&only=failed`}>{label}</ButtonLink>;
 }
@@ -40,7 +39,7 @@ function ResendSms({ of: message, label }: { of: Message; label: string }) {
     try {
       setBill(await smsBill(to, message.content, message.purpose));
     } catch (error) {
-      setFault(error instanceof Error ? error.message : 'It did not work.');
+      setFault(error instanceof Error ? error.message : t('It did not work.'));
     } finally {
       setIsAsking(false);
     }
@@ -62,9 +61,9 @@ function ResendSms({ of: message, label }: { of: Message; label: string }) {
       {fault && <Notice tone="bad">{fault}</Notice>}
       {bill && (
         <ConfirmDialog
-          title={`Send again to ${recipientsText(bill)}?`}
-          consequence={isSandbox ? 'Nothing is sent or charged in the sandbox.' : billWords(bill)}
-          confirmLabel={`Send to ${recipientsText(bill)}`}
+          title={t('Send again to {recipients}?', { recipients: recipientsText(bill) })}
+          consequence={isSandbox ? t('Nothing is sent or charged in the sandbox.') : billWords(bill)}
+          confirmLabel={t('Send to {recipients}', { recipients: recipientsText(bill) })}
           look="primary"
           onConfirm={sendAgain}
           onClose={() => setBill(undefined)}

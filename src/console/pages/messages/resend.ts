@@ -1,3 +1,4 @@
+import { t } from '../../lib/words.ts';
 import type { Message } from './message-text.ts';
 import type { Channel } from './messages.generated.ts';
 import { fieldFault } from './send-form.tsx';
@@ -46,10 +47,22 @@ export function parseJson<Kind extends 'object' | 'array'>(
   try {
     value = JSON.parse(text);
   } catch {
-    throw fieldFault(name, `must be JSON such as ${example}`);
+    throw fieldFault(name, t('must be JSON such as {example}', { example }));
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value) !== (kind === 'array')) {
-    throw fieldFault(name, `must be a JSON ${kind} such as ${example}`);
+    throw fieldFault(
+      name,
+      kind === 'array'
+        ? t('must be a JSON array such as {example}', { example })
+        : t('must be a JSON object such as {example}', { example }),
+    );
   }
   return value as never;
+}
+
+/** The name of the button that sends a message again to the recipients that failed. */
+export function resendLabel(failed: number): string {
+  return t('{failed, plural, one {Resend to the one that failed} other {Resend to the # that failed}}', {
+    failed,
+  });
 }

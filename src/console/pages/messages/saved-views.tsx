@@ -4,11 +4,13 @@ import { useState } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
 import { useViewer } from '../../lib/session.tsx';
 import { useStored } from '../../lib/stored.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { MenuButton } from '../../ui/menu-button.tsx';
+import { T } from '../../ui/t.tsx';
 import { fieldFault } from './send-form.tsx';
 
 /** Named filters of the list, as the query of its URL. */
@@ -40,15 +42,15 @@ export function SavedViews() {
   const query = queryOf(params);
   const shown = views.find((view) => view.query === query);
   const save = (name: string) => {
-    if (name === '') return setFault(fieldFault('name', 'Give it a name.'));
+    if (name === '') return setFault(fieldFault('name', t('Give it a name.')));
     store([...views.filter((view) => view.name !== name), { name, query }]);
     setIsNaming(false);
   };
   return (
     <>
-      <MenuButton label={shown?.name ?? 'Views'}>
+      <MenuButton label={shown?.name ?? t('Views')}>
         <DropdownMenu.Label className="menu-label">
-          {views.length === 0 ? 'Filters that you save are listed here.' : 'Saved in this browser'}
+          {views.length === 0 ? t('Filters that you save are listed here.') : t('Saved in this browser')}
         </DropdownMenu.Label>
         {views.map((view) => (
           <DropdownMenu.Item
@@ -66,7 +68,7 @@ export function SavedViews() {
             onSelect={() => store(views.filter((view) => view !== shown))}
           >
             <Trash2 className="icon" aria-hidden="true" />
-            Delete “{shown.name}”
+            <T text="Delete “{name}”" name={shown.name} />
           </DropdownMenu.Item>
         ) : (
           <DropdownMenu.Item
@@ -78,28 +80,30 @@ export function SavedViews() {
             }}
           >
             <Bookmark className="icon" aria-hidden="true" />
-            {views.length >= MOST ? `At most ${MOST} views: delete one first` : 'Save these filters'}
+            {views.length >= MOST
+              ? t('At most {count} views: delete one first', { count: MOST })
+              : t('Save these filters')}
           </DropdownMenu.Item>
         )}
       </MenuButton>
       {isNaming && (
-        <Dialog title="Save these filters" onClose={() => setIsNaming(false)}>
+        <Dialog title={t('Save these filters')} onClose={() => setIsNaming(false)}>
           <Form
-            label="Save these filters"
+            label={t('Save these filters')}
             error={fault ?? null}
             onSubmit={(values) => save(textOf(values, 'name'))}
           >
             <Field
               name="name"
-              label="Name"
-              hint="The view is kept in this browser. The same name replaces a view."
+              label={t('Name')}
+              hint={t('The view is kept in this browser. The same name replaces a view.')}
               maxLength={NAME_LENGTH}
               autoComplete="off"
             />
             <DialogActions>
-              <Button onClick={() => setIsNaming(false)}>Cancel</Button>
+              <Button onClick={() => setIsNaming(false)}>{t('Cancel')}</Button>
               <Button type="submit" look="primary">
-                Save
+                {t('Save')}
               </Button>
             </DialogActions>
           </Form>

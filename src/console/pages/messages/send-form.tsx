@@ -5,19 +5,21 @@ import { refetch } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
 import { SendKeys } from '../../lib/send-keys.ts';
 import { Session } from '../../lib/session.generated.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Form, textOf, timeOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { T } from '../../ui/t.tsx';
 import { type Bill, billWords, recipientsText } from './bill.ts';
 import type { Message } from './message-text.ts';
 import { Messages, MessagesCount } from './messages.generated.ts';
 import { type Environment, NewestMessage } from './send.generated.ts';
 
 const ENVIRONMENTS = [
-  { value: 'PRODUCTION', label: 'Production: it is sent and charged' },
-  { value: 'SANDBOX', label: 'Sandbox: it is checked and recorded, nothing is sent or charged' },
+  { value: 'PRODUCTION', label: t('Production: it is sent and charged') },
+  { value: 'SANDBOX', label: t('Sandbox: it is checked and recorded, nothing is sent or charged') },
 ];
 
 /** The fields that every channel sends. */
@@ -160,36 +162,41 @@ export function SendForm({
         {fault instanceof ApiError && explain?.(fault)}
         {fault instanceof ApiError && fault.isLostConnection && (
           <Notice tone="warn">
-            The message may have gone out all the same. Sent again unchanged it goes out once; once you change
-            it, it is another message beside the first.
+            {t(
+              'The message may have gone out all the same. Sent again unchanged it goes out once; once you change it, it is another message beside the first.',
+            )}
           </Notice>
         )}
         {earlierId && (
           <Notice tone="bad">
-            Nothing was sent: this idempotency key was used before.{' '}
-            <Link href={`/messages/${earlierId}`}>This is the message that it sent.</Link>
+            <T
+              text="Nothing was sent: this idempotency key was used before. <link>This is the message that it sent.</link>"
+              link={<Link href={`/messages/${earlierId}`} />}
+            />
           </Notice>
         )}
         {children}
         <Select
           name="environment"
-          label="Environment"
+          label={t('Environment')}
           options={ENVIRONMENTS}
           value={environment}
           onChange={(event) => setEnvironment(event.currentTarget.value as Environment)}
         />
         <Field
           name="scheduledFor"
-          label="Send at"
+          label={t('Send at')}
           type="datetime-local"
-          hint="In your time zone, at most 30 days ahead. Empty: now."
+          hint={t('In your time zone, at most 30 days ahead. Empty: now.')}
         />
         <details className="message-more">
-          <summary>Idempotency key</summary>
+          <summary>{t('Idempotency key')}</summary>
           <Field
             name="idempotencyKey"
-            label="Key of this send"
-            hint="Whatever is sent with the same key within 24 hours is sent once. Empty: the form makes one of its own."
+            label={t('Key of this send')}
+            hint={t(
+              'Whatever is sent with the same key within 24 hours is sent once. Empty: the form makes one of its own.',
+            )}
             autoComplete="off"
             maxLength={64}
           />
@@ -197,16 +204,16 @@ export function SendForm({
         {price(environment)}
         <div className="row">
           <Button type="submit" look="primary" isBusy={isBusy}>
-            {environment === 'SANDBOX' ? 'Send in the sandbox' : 'Send'}
+            {environment === 'SANDBOX' ? t('Send in the sandbox') : t('Send')}
           </Button>
-          <ButtonLink href="/messages">Cancel</ButtonLink>
+          <ButtonLink href="/messages">{t('Cancel')}</ButtonLink>
         </div>
       </Form>
       {asked && (
         <ConfirmDialog
-          title={`Send to ${recipientsText(asked.bill)}?`}
+          title={t('Send to {recipients}?', { recipients: recipientsText(asked.bill) })}
           consequence={billWords(asked.bill)}
-          confirmLabel={`Send to ${recipientsText(asked.bill)}`}
+          confirmLabel={t('Send to {recipients}', { recipients: recipientsText(asked.bill) })}
           look="primary"
           // The dialog closes at once, so that the form can focus a field with an error.
           onConfirm={async () => void sendNow(asked.values)}

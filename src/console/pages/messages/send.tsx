@@ -1,5 +1,6 @@
 import { useSearchParams } from 'wouter';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -53,14 +54,14 @@ function Forms({ channel, again }: { channel: string; again?: Again }) {
   };
   return (
     <>
-      <PageHeader title={again ? 'Send again' : 'Send a message'} />
+      <PageHeader title={again ? t('Send again') : t('Send a message')} />
       {again && (
         <Notice>
-          The form holds what the earlier message held. It is sent as a new one, with its own price.
+          {t('The form holds what the earlier message held. It is sent as a new one, with its own price.')}
         </Notice>
       )}
       <Tabs
-        label="Channel"
+        label={t('Channel')}
         initial={Math.max(0, CHANNELS.indexOf(channel as Channel))}
         keepsAll
         tabs={CHANNELS.map((each) => ({ label: CHANNEL_NAMES[each], content: forms[each] }))}

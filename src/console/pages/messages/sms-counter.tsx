@@ -1,9 +1,10 @@
 import { useDeferredValue } from 'react';
 import { describeText, unicodeCharacters } from '../../../domain/messages/sms-text.ts';
-import { formatNumber } from '../../lib/format.ts';
+import { counted } from '../../lib/counts.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
+import { T } from '../../ui/t.tsx';
 import { type Offender, offendersIn, piecesOf, withTwins } from './gsm-twins.ts';
-import { counted } from './message-text.ts';
 
 const MAX_LENGTH = 1_000;
 
@@ -20,10 +21,10 @@ export function SmsCounter({ text, onReplace }: { text: string; onReplace: (text
           <strong>{encoding}</strong>
         </span>
         <span className={length > MAX_LENGTH ? 'field-error' : ''}>
-          {formatNumber(length)} of {formatNumber(MAX_LENGTH)} characters
+          <T text="{length} of {max} characters" length={length} max={MAX_LENGTH} />
         </span>
         <span>{counted(segments, 'segment')}</span>
-        <span>{counted(billingUnits, 'billing unit')}</span>
+        <span>{counted(billingUnits, 'billingUnit')}</span>
       </p>
       {encoding === 'UCS-2' && <Offenders text={text} onReplace={onReplace} />}
     </div>
@@ -35,10 +36,11 @@ function Offenders({ text, onReplace }: { text: string; onReplace: (text: string
   const twins = offenders.filter(({ twin }) => twin !== undefined);
   const shown = useDeferredValue(text);
   return (
-    <section className="sms-offenders stack" aria-label="Characters that GSM-7 lacks">
+    <section className="sms-offenders stack" aria-label={t('Characters that GSM-7 lacks')}>
       <p>
-        GSM-7 lacks the marked characters, so the text travels as UCS-2: a single segment holds 70 characters
-        instead of 160. The price counts units of 160 characters either way.
+        {t(
+          'GSM-7 lacks the marked characters, so the text travels as UCS-2: a single segment holds 70 characters instead of 160. The price counts units of 160 characters either way.',
+        )}
       </p>
       <p className="sms-preview">
         {piecesOf(shown).map(({ text: piece, index, isOffender }) =>
@@ -55,7 +57,7 @@ function Offenders({ text, onReplace }: { text: string; onReplace: (text: string
               </span>
             </span>
             {offender.twin === undefined ? (
-              <span className="quiet">has no obvious twin</span>
+              <span className="quiet">{t('has no obvious twin')}</span>
             ) : (
               <Button onClick={() => onReplace(withTwins(text, offender.char))}>
                 {replacementOf(offender)}
@@ -66,7 +68,9 @@ function Offenders({ text, onReplace }: { text: string; onReplace: (text: string
       </ul>
       {twins.length > 1 && (
         <div className="row">
-          <Button onClick={() => onReplace(withTwins(text))}>Replace all {twins.length} kinds</Button>
+          <Button onClick={() => onReplace(withTwins(text))}>
+            <T text="Replace all {count} kinds" count={twins.length} />
+          </Button>
         </div>
       )}
     </section>
@@ -74,8 +78,11 @@ function Offenders({ text, onReplace }: { text: string; onReplace: (text: string
 }
 
 function replacementOf({ char, twin }: Offender): string {
-  if (twin === '') return `Remove ${codePointOf(char)}`;
-  return `Replace ${visible(char)} with ${twin === ' ' ? 'a space' : twin}`;
+  if (twin === '') return t('Remove {character}', { character: codePointOf(char) });
+  return t('Replace {character} with {twin}', {
+    character: visible(char),
+    twin: twin === ' ' ? t('a space') : (twin ?? ''),
+  });
 }
 
 function codePointOf(char: string): string {

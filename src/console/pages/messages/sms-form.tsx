@@ -1,10 +1,11 @@
 import { useDeferredValue, useEffect, useState } from 'react';
 import { parseRecipients } from '../../../domain/messages/msisdn.ts';
+import { counted } from '../../lib/counts.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Field, TextArea } from '../../ui/field.tsx';
 import { textOf } from '../../ui/form.tsx';
 import { smsBill } from './bill.ts';
-import { counted } from './message-text.ts';
 import { PriceCard, PriceFrame } from './price.tsx';
 import { listOf, RecipientsField, useUnderstood } from './recipients-field.tsx';
 import { type Again, ofChannel } from './resend.ts';
@@ -23,7 +24,7 @@ export function SmsForm({ again }: { again: Again | undefined }) {
   const send = useApiMutation(SendSms);
   return (
     <SendForm
-      label="Send an SMS"
+      label={t('Send an SMS')}
       environment={before?.environment}
       purpose={before?.purpose}
       price={(environment) => (
@@ -49,19 +50,19 @@ export function SmsForm({ again }: { again: Again | undefined }) {
         onChange={setTo}
         understood={understood}
         noun="number"
-        hint="Phone numbers such as +256700123456, one a line or separated by commas; at most 1,000."
+        hint={t('Phone numbers such as +256700123456, one a line or separated by commas; at most 1,000.')}
       />
       <Field
         name="from"
-        label="Sender"
-        hint="1 to 11 letters and digits. Empty: the gateway's own."
+        label={t('Sender')}
+        hint={t("1 to 11 letters and digits. Empty: the gateway's own.")}
         defaultValue={before?.from}
         autoComplete="off"
       />
       <div className="stack message-recipients-field">
         <TextArea
           name="message"
-          label="Message"
+          label={t('Message')}
           rows={5}
           value={message}
           onChange={(event) => setMessage(event.currentTarget.value)}
@@ -95,10 +96,11 @@ function Estimate({
     { input },
     { isEnabled, keepsLast: true },
   );
-  if (environment === 'SANDBOX') return <PriceFrame>Nothing is sent or charged in the sandbox.</PriceFrame>;
-  if (!isReady) return <PriceFrame>The price is shown once there are a number and a text.</PriceFrame>;
+  if (environment === 'SANDBOX')
+    return <PriceFrame>{t('Nothing is sent or charged in the sandbox.')}</PriceFrame>;
+  if (!isReady) return <PriceFrame>{t('The price is shown once there are a number and a text.')}</PriceFrame>;
   if (error && isSettled) return <PriceFrame>{error.message}</PriceFrame>;
-  if (!data) return <PriceFrame isBusy>Asking for the price</PriceFrame>;
+  if (!data) return <PriceFrame isBusy>{t('Asking for the price')}</PriceFrame>;
   const { recipientsProcessed, smsCount, cost, currency, balance } = data.estimateSms;
   return (
     <PriceCard
@@ -106,7 +108,10 @@ function Estimate({
       cost={cost}
       currency={currency}
       balance={balance}
-      how={`for ${counted(recipientsProcessed, 'recipient')} × ${counted(smsCount, 'billing unit')} of 160 characters`}
+      how={t('for {recipients} × {units} of 160 characters', {
+        recipients: counted(recipientsProcessed, 'recipient'),
+        units: counted(smsCount, 'billingUnit'),
+      })}
       isOld={!isSettled || isPlaceholderData}
     />
   );

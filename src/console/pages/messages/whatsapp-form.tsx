@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import { parseMsisdn } from '../../../domain/messages/msisdn.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Checkbox, Field, Select, TextArea } from '../../ui/field.tsx';
 import { textOf } from '../../ui/form.tsx';
@@ -11,9 +12,9 @@ import { type MessageType, SendWhatsApp, type SendWhatsAppInput } from './send.g
 import { SendForm } from './send-form.tsx';
 
 const TYPES = [
-  { value: 'TEXT', label: 'Text' },
-  { value: 'TEMPLATE', label: 'Template' },
-  { value: 'MEDIA', label: 'Picture, video, sound or document' },
+  { value: 'TEXT', label: t('Text') },
+  { value: 'TEMPLATE', label: t('Template') },
+  { value: 'MEDIA', label: t('Picture, video, sound or document') },
 ];
 const FIELD_NAMES = {
   text: 'textBody',
@@ -39,7 +40,7 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
   const send = useApiMutation(SendWhatsApp);
   return (
     <SendForm
-      label="Send a WhatsApp message"
+      label={t('Send a WhatsApp message')}
       environment={before?.environment}
       purpose={before?.purpose}
       fieldNames={FIELD_NAMES}
@@ -64,64 +65,66 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
     >
       <Field
         name="to"
-        label="To"
+        label={t('To')}
         type="tel"
         value={to}
         onChange={(event) => setTo(event.currentTarget.value)}
         hint={
           to.trim() === ''
-            ? 'One phone number.'
+            ? t('One phone number.')
             : number
-              ? `Understood as ${number}.`
-              : 'This number is not valid yet.'
+              ? t('Understood as {number}.', { number })
+              : t('This number is not valid yet.')
         }
       />
       <Select
         name="type"
-        label="Type"
+        label={t('Type')}
         options={TYPES}
         value={type}
         onChange={(event) => setType(event.currentTarget.value as MessageType)}
         hint={
           type === 'TEMPLATE'
-            ? 'Approved by WhatsApp beforehand; it can be sent at any time.'
-            : "Only within 24 hours of the recipient's last message to you; a template at any time."
+            ? t('Approved by WhatsApp beforehand; it can be sent at any time.')
+            : t("Only within 24 hours of the recipient's last message to you; a template at any time.")
         }
       />
       <Part isShown={type === 'TEXT'}>
-        <TextArea name="textBody" label="Text" rows={4} defaultValue={textIn(payload, 'body')} />
+        <TextArea name="textBody" label={t('Text')} rows={4} defaultValue={textIn(payload, 'body')} />
         <Checkbox
           name="previewUrl"
-          label="Show a preview of the first link"
+          label={t('Show a preview of the first link')}
           defaultChecked={payload?.previewUrl === true}
         />
       </Part>
       <Part isShown={type === 'TEMPLATE'}>
-        <Field name="templateName" label="Name of the template" defaultValue={textIn(payload, 'name')} />
+        <Field name="templateName" label={t('Name of the template')} defaultValue={textIn(payload, 'name')} />
         <Field
           name="templateLanguage"
-          label="Language"
-          hint="Such as en or en_US."
+          label={t('Language')}
+          hint={t('Such as en or en_US.')}
           defaultValue={textIn(payload, 'language')}
         />
         <TextArea
           name="components"
-          label="What fills it"
+          label={t('What fills it')}
           rows={5}
           spellCheck={false}
-          hint={'JSON such as [{"type": "body", "parameters": [{"type": "text", "text": "Ann"}]}].'}
+          hint={t('JSON such as {example}.', {
+            example: '[{"type": "body", "parameters": [{"type": "text", "text": "Ann"}]}]',
+          })}
           defaultValue={jsonIn(payload, 'components')}
         />
       </Part>
       <Part isShown={type === 'MEDIA'}>
         <Field
           name="mediaUrl"
-          label="Address of the file"
+          label={t('Address of the file')}
           type="url"
-          hint="WhatsApp fetches it from there."
+          hint={t('WhatsApp fetches it from there.')}
           defaultValue={textIn(payload, 'url')}
         />
-        <Field name="caption" label="Text under it" defaultValue={textIn(payload, 'caption')} />
+        <Field name="caption" label={t('Text under it')} defaultValue={textIn(payload, 'caption')} />
       </Part>
     </SendForm>
   );
@@ -163,10 +166,11 @@ function WindowClosed({ onTemplate }: { onTemplate: () => void }) {
   return (
     <Notice tone="warn">
       <p>
-        WhatsApp lets a business write freely for 24 hours after each message that the person sent to it.
-        Outside of that only a template reaches them; when they answer it, the 24 hours begin anew.
+        {t(
+          'WhatsApp lets a business write freely for 24 hours after each message that the person sent to it. Outside of that only a template reaches them; when they answer it, the 24 hours begin anew.',
+        )}
       </p>
-      <Button onClick={onTemplate}>Send a template instead</Button>
+      <Button onClick={onTemplate}>{t('Send a template instead')}</Button>
     </Notice>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
@@ -18,14 +19,16 @@ export function PeopleOfAccount({ accountId }: { accountId: string }) {
   const [isShown, setIsShown] = useState(false);
   return (
     <section className="card stack" aria-labelledby="account-people">
-      <h2 id="account-people">People</h2>
+      <h2 id="account-people">{t('People')}</h2>
       {isShown ? (
         <PeopleTable accountId={accountId} />
       ) : (
         <>
-          <p className="quiet">The account sees in its audit log that you have looked at its people.</p>
+          <p className="quiet">
+            {t('The account sees in its audit log that you have looked at its people.')}
+          </p>
           <div className="row">
-            <Button onClick={() => setIsShown(true)}>Show its people</Button>
+            <Button onClick={() => setIsShown(true)}>{t('Show its people')}</Button>
           </div>
         </>
       )}
@@ -36,12 +39,12 @@ export function PeopleOfAccount({ accountId }: { accountId: string }) {
 function PeopleTable({ accountId }: { accountId: string }) {
   const query = useApiQuery(AccountPeople, { id: accountId });
   const columns: readonly Column<Person>[] = [
-    { header: 'Email', cell: ({ email }) => email },
-    { header: 'Role', cell: ({ role }) => <Badge status={role} /> },
+    { header: t('Email'), cell: ({ email }) => email },
+    { header: t('Role'), cell: ({ role }) => <Badge status={role} /> },
     {
-      header: 'Lost sign-in',
+      header: t('Lost sign-in'),
       cell: (person) => (
-        <Can run="secondFactor.reset" otherwise={<span className="quiet">You only read</span>}>
+        <Can run="secondFactor.reset" otherwise={<span className="quiet">{t('You only read')}</span>}>
           <span className="row">
             <ResetFactors of={person} />
             <ResetPassword of={person} accountId={accountId} />
@@ -55,7 +58,7 @@ function PeopleTable({ accountId }: { accountId: string }) {
     <Loaded query={query}>
       {({ account }) => (
         <DataTable
-          caption="Everybody who can sign in to this account"
+          caption={t('Everybody who can sign in to this account')}
           columns={columns}
           rows={account.members ?? []}
           keyOf={({ id }) => id}

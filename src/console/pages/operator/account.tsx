@@ -1,6 +1,6 @@
 import { useParams } from 'wouter';
-import { formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Id } from '../../ui/code.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -29,21 +29,24 @@ export default function AccountPage() {
       {({ account }) => (
         <>
           <PageHeader title={account.name}>
-            <ButtonLink href={`/api-keys/new?account=${account.id}`}>Create an API key</ButtonLink>
-            <ButtonLink href={`/audit?target=${account.id}`}>Audit log</ButtonLink>
+            <ButtonLink href={`/api-keys/new?account=${account.id}`}>{t('Create an API key')}</ButtonLink>
+            <ButtonLink href={`/audit?target=${account.id}`}>{t('Audit log')}</ButtonLink>
           </PageHeader>
           <div className="columns">
             <div className="stack">
               <section className="card stack" aria-labelledby="facts">
-                <h2 id="facts">The account</h2>
+                <h2 id="facts">{t('The account')}</h2>
                 <KeyValues
                   items={[
-                    ['Balance', <Money key="balance" amount={account.balance} currency={account.currency} />],
-                    ['Email', account.email],
-                    ['Currency', account.currency],
-                    ['Plan', account.plan?.name ?? 'No plan (default limits)'],
-                    ['Created', <Time key="created" at={account.createdAt} />],
-                    ['Account id', <Id key="id" of={account.id} label="Account id" />],
+                    [
+                      t('Balance'),
+                      <Money key="balance" amount={account.balance} currency={account.currency} />,
+                    ],
+                    [t('Email'), account.email],
+                    [t('Currency'), account.currency],
+                    [t('Plan'), account.plan?.name ?? t('No plan (default limits)')],
+                    [t('Created'), <Time key="created" at={account.createdAt} />],
+                    [t('Account id'), <Id key="id" of={account.id} label={t('Account id')} />],
                   ]}
                 />
               </section>
@@ -65,37 +68,38 @@ function AccountPlan({ of }: { of: AccountRowFragment }) {
   const set = useApiMutation(SetAccountPlan, { refetches: [OperatedAccount, Accounts] });
   const put = (plan: string | null) => {
     const undo = () => set.mutateNext({ accountId: of.id, plan: of.plan?.name ?? null });
-    const text = plan === null ? 'The account is on no plan.' : `The account is on the plan ${plan}.`;
+    const text =
+      plan === null ? t('The account is on no plan.') : t('The account is on the plan {plan}.', { plan });
     set.mutate({ accountId: of.id, plan }, { onSuccess: () => toast({ text, undo }) });
   };
   return (
     <section className="card stack" aria-labelledby="plan">
-      <h2 id="plan">Plan</h2>
+      <h2 id="plan">{t('Plan')}</h2>
       <Loaded query={plans}>
         {({ plans: all }) => (
           <Form
             // A new plan changes the React key, so that the form shows the stored plan, also after an undo.
             key={of.plan?.name}
-            label="Plan of the account"
+            label={t('Plan of the account')}
             error={set.error}
             onSubmit={(values) => put(textOf(values, 'plan') || null)}
           >
             <Select
               name="plan"
-              label="Plan"
-              hint="How many requests each of its keys may make, unless the key has limits of its own."
+              label={t('Plan')}
+              hint={t('How many requests each of its keys may make, unless the key has limits of its own.')}
               defaultValue={of.plan?.name ?? ''}
               options={[
-                { value: '', label: 'No plan (default limits)' },
+                { value: '', label: t('No plan (default limits)') },
                 ...all.map(({ name, perMinute }) => ({
                   value: name,
-                  label: `${name}: ${formatNumber(perMinute)} a minute`,
+                  label: t('{name}: {perMinute} a minute', { name, perMinute }),
                 })),
               ]}
             />
             <div className="row">
               <Button type="submit" isBusy={set.isPending}>
-                Put on this plan
+                {t('Put on this plan')}
               </Button>
             </div>
           </Form>

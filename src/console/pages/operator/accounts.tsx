@@ -1,4 +1,5 @@
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -11,15 +12,15 @@ import { Money, Time } from '../../ui/values.tsx';
 import { type AccountRowFragment, Accounts } from './operator.generated.ts';
 
 const COLUMNS: readonly Column<AccountRowFragment>[] = [
-  { header: 'Name', cell: ({ name }) => name },
-  { header: 'Email', cell: ({ email }) => email },
-  { header: 'Plan', cell: ({ plan }) => plan?.name ?? <span className="quiet">none</span> },
+  { header: t('Name'), cell: ({ name }) => name },
+  { header: t('Email'), cell: ({ email }) => email },
+  { header: t('Plan'), cell: ({ plan }) => plan?.name ?? <span className="quiet">{t('none')}</span> },
   {
-    header: 'Balance',
+    header: t('Balance'),
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
     isNumber: true,
   },
-  { header: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: t('Created'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
 
 /** For operators: the list of all accounts. */
@@ -28,25 +29,25 @@ export default function AccountsPage() {
   const accounts = useApiQuery(Accounts, variables, { keepsLast: true });
   return (
     <>
-      <PageHeader title="Accounts">
+      <PageHeader title={t('Accounts')}>
         <ButtonLink href="/accounts/new" look="primary">
-          Create an account
+          {t('Create an account')}
         </ButtonLink>
       </PageHeader>
-      <Filters label="Search accounts">
-        <Field name="search" label="Search" type="search" placeholder="Name or email" />
+      <Filters label={t('Search accounts')}>
+        <Field name="search" label={t('Search')} type="search" placeholder={t('Name or email')} />
       </Filters>
       <Loaded query={accounts}>
         {(data) => (
           <PagedTable
             of={data.accounts}
-            caption="The newest first"
+            caption={t('The newest first')}
             columns={COLUMNS}
             keyOf={({ id }) => id}
             hrefOf={({ id }) => `/accounts/${id}`}
             empty={
-              <EmptyState title="No accounts yet">
-                <p>An account owns keys, messages and a balance. Create the first.</p>
+              <EmptyState title={t('No accounts yet')}>
+                <p>{t('An account owns keys, messages and a balance. Create the first.')}</p>
               </EmptyState>
             }
           />

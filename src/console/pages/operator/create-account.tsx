@@ -1,5 +1,6 @@
 import { useLocation } from 'wouter';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
@@ -14,9 +15,9 @@ export default function CreateAccountPage() {
   const created = create.data?.createAccount;
   return (
     <>
-      <PageHeader title="New account" />
+      <PageHeader title={t('New account')} />
       <Form
-        label="New account"
+        label={t('New account')}
         error={create.error}
         onSubmit={(values) =>
           create.mutate({
@@ -31,37 +32,37 @@ export default function CreateAccountPage() {
       >
         <Field
           name="email"
-          label="Email of the owner"
+          label={t('Email of the owner')}
           type="email"
           autoComplete="off"
-          hint="The owner signs in with it."
+          hint={t('The owner signs in with it.')}
         />
-        <Field name="name" label="Name" autoComplete="off" hint="Empty: the email address." />
+        <Field name="name" label={t('Name')} autoComplete="off" hint={t('Empty: the email address.')} />
         <Field
           name="currency"
-          label="Currency"
+          label={t('Currency')}
           autoComplete="off"
           maxLength={3}
-          hint="Three letters, such as UGX. It cannot be changed later."
+          hint={t('Three letters, such as UGX. It cannot be changed later.')}
         />
         <Field
           name="balance"
-          label="Opening balance"
+          label={t('Opening balance')}
           type="number"
           min={0}
           step="any"
-          hint="In the currency. Empty: 0."
+          hint={t('In the currency. Empty: 0.')}
         />
         <div className="row">
           <Button type="submit" look="primary" isBusy={create.isPending}>
-            Create account
+            {t('Create account')}
           </Button>
-          <ButtonLink href="/accounts">Cancel</ButtonLink>
+          <ButtonLink href="/accounts">{t('Cancel')}</ButtonLink>
         </div>
       </Form>
       {created && (
         <PasswordDialog
-          title={`${created.name} is created`}
+          title={t('{name} is created', { name: created.name })}
           email={created.email}
           password={created.ownerPassword ?? ''}
           onClose={() => navigate(`/accounts/${created.id}`)}

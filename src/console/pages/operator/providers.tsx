@@ -1,5 +1,6 @@
 import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -16,11 +17,11 @@ type Provider = NonNullable<ProvidersQuery['providers']>[number];
 const ASK_EVERY_MS = 10_000;
 
 /** Formats a route. A route for push is a platform followed by a colon, which is dropped. */
-const routeOf = (prefix: string) => prefix.replace(/:$/, '') || 'all others';
+const routeOf = (prefix: string) => prefix.replace(/:$/, '') || t('all others');
 
 const COLUMNS: readonly Column<Provider>[] = [
   {
-    header: 'Provider',
+    header: t('Provider'),
     cell: ({ name, process }) => (
       <>
         <code>{name}</code>
@@ -29,19 +30,19 @@ const COLUMNS: readonly Column<Provider>[] = [
       </>
     ),
   },
-  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
-  { header: 'Routes', cell: ({ prefixes }) => prefixes.map(routeOf).join(', ') || '–' },
-  { header: 'State', cell: ({ state }) => <Badge status={state} />, isWhole: true },
-  { header: 'Submitted', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
-  { header: 'Rejected', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
-  { header: 'Unavailable', cell: ({ failed }) => formatNumber(failed), isNumber: true },
-  { header: 'In flight', cell: ({ inFlight }) => formatNumber(inFlight), isNumber: true },
-  { header: 'Last success', cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} />, isWhole: true },
-  { header: 'Last error', cell: (provider) => <LastError of={provider} /> },
+  { header: t('Channel'), cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
+  { header: t('Routes'), cell: ({ prefixes }) => prefixes.map(routeOf).join(', ') || '–' },
+  { header: t('State'), cell: ({ state }) => <Badge status={state} />, isWhole: true },
+  { header: t('Submitted'), cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
+  { header: t('Rejected'), cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
+  { header: t('Unavailable'), cell: ({ failed }) => formatNumber(failed), isNumber: true },
+  { header: t('In flight'), cell: ({ inFlight }) => formatNumber(inFlight), isNumber: true },
+  { header: t('Last success'), cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} />, isWhole: true },
+  { header: t('Last error'), cell: (provider) => <LastError of={provider} /> },
 ];
 
 function LastError({ of: { detail, lastError, lastErrorAt } }: { of: Provider }) {
-  if (lastError === null) return detail ?? <span className="quiet">none</span>;
+  if (lastError === null) return detail ?? <span className="quiet">{t('none')}</span>;
   return (
     <>
       {lastError}{' '}
@@ -57,19 +58,22 @@ export default function ProvidersPage() {
   const query = useApiQuery(Providers, {}, { refetchEveryMs: ASK_EVERY_MS });
   return (
     <>
-      <PageHeader title="Carriers and providers" />
+      <PageHeader title={t('Carriers and providers')} />
       <Loaded query={query}>
         {({ providers }) =>
           providers.length === 0 ? (
-            <EmptyState title="No worker has said anything">
+            <EmptyState title={t('No worker has said anything')}>
               <p>
-                Every worker process tells how its carriers and providers are. None has for more than a
-                minute: is one running?
+                {t(
+                  'Every worker process tells how its carriers and providers are. None has for more than a minute: is one running?',
+                )}
               </p>
             </EmptyState>
           ) : (
             <DataTable
-              caption="As each worker process, named below the provider, sees them; counts of the last five minutes"
+              caption={t(
+                'As each worker process, named below the provider, sees them; counts of the last five minutes',
+              )}
               columns={COLUMNS}
               rows={providers}
               keyOf={({ name, channel, process }) => `${channel} ${name} ${process}`}

@@ -3,6 +3,7 @@ import { toMinor } from '../../../domain/money/money.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatMoney } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Actor, type ShownActor } from '../../ui/actor.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
@@ -31,7 +32,7 @@ interface Payment {
   readonly reference: string;
 }
 
-const REFERENCE_NEEDED = 'is needed: with it the same payment is booked once, however often it is sent';
+const REFERENCE_NEEDED = t('is needed: with it the same payment is booked once, however often it is sent');
 
 /**
  * Returns why an amount cannot be booked, or undefined. It runs before the confirmation, which would show the amount
@@ -39,7 +40,7 @@ const REFERENCE_NEEDED = 'is needed: with it the same payment is booked once, ho
  */
 function faultOfAmount(amount: number, currency: string): string | undefined {
   try {
-    return toMinor(amount, currency) > 0 ? undefined : 'must be more than 0';
+    return toMinor(amount, currency) > 0 ? undefined : t('must be more than 0');
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return error.message;
@@ -51,13 +52,13 @@ export function TopUp({ of }: { of: AccountRowFragment }) {
   const payments = useApiQuery(TopUps, { accountId: of.id });
   return (
     <section className="card stack" aria-labelledby="top-up">
-      <h2 id="top-up">Top up</h2>
+      <h2 id="top-up">{t('Top up')}</h2>
       <Loaded query={payments}>
         {({ auditLog: { nodes } }) => (
           <>
             <TopUpForm of={of} booked={nodes} />
             {nodes.length === 0 ? (
-              <p className="quiet">No top-ups yet.</p>
+              <p className="quiet">{t('No top-ups yet.')}</p>
             ) : (
               <Payments of={nodes} currency={of.currency} />
             )}
@@ -99,14 +100,14 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
     <>
       {done && (
         <Notice tone={isAdded ? 'good' : 'warn'}>
-          {isAdded ? 'Booked.' : 'This reference was booked before, so nothing was added.'} The balance is{' '}
-          {formatMoney(done.balance, done.currency)}.
+          {isAdded ? t('Booked.') : t('This reference was booked before, so nothing was added.')}{' '}
+          {t('The balance is {balance}.', { balance: formatMoney(done.balance, done.currency) })}
         </Notice>
       )}
-      <Form label="Top up the account" error={fault ?? topUp.error} onSubmit={ask}>
+      <Form label={t('Top up the account')} error={fault ?? topUp.error} onSubmit={ask}>
         <Field
           name="amount"
-          label={`Amount in ${of.currency}`}
+          label={t('Amount in {currency}', { currency: of.currency })}
           type="number"
           min={0}
           step="any"
@@ -114,28 +115,34 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
         />
         <Field
           name="reference"
-          label="Reference"
+          label={t('Reference')}
           autoComplete="off"
-          hint="Names the payment, such as its number at the bank. The same reference is booked once."
+          hint={t('Names the payment, such as its number at the bank. The same reference is booked once.')}
         />
         <div className="row">
           <Button type="submit" look="primary" isBusy={topUp.isPending}>
-            Top up
+            {t('Top up')}
           </Button>
         </div>
       </Form>
       {asked && (
         <ConfirmDialog
-          title={`Add ${formatMoney(asked.amount, of.currency)} to ${of.name}?`}
+          title={t('Add {amount} to {name}?', {
+            amount: formatMoney(asked.amount, of.currency),
+            name: of.name,
+          })}
           consequence={
             <>
-              Reference “{asked.reference}”. The balance is {formatMoney(of.balance, of.currency)} now.
+              {t('Reference “{reference}”. The balance is {balance} now.', {
+                reference: asked.reference,
+                balance: formatMoney(of.balance, of.currency),
+              })}{' '}
               {bookingsOf(asked.reference).length > 0
-                ? ' This reference was booked before: it will not be booked again.'
-                : ' A top-up cannot be taken back.'}
+                ? t('This reference was booked before: it will not be booked again.')
+                : t('A top-up cannot be taken back.')}
             </>
           }
-          confirmLabel="Book it"
+          confirmLabel={t('Book it')}
           // The form's fields show the error, so the dialog closes after a failure too.
           onConfirm={() => topUp.mutateAsync({ accountId: of.id, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
@@ -148,17 +155,17 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
 function Payments({ of, currency }: { of: readonly Booked[]; currency: string }) {
   return (
     <DataTable
-      caption="The latest top-ups"
+      caption={t('The latest top-ups')}
       rows={of}
       keyOf={({ id }) => id}
       columns={[
         {
-          header: 'Amount',
+          header: t('Amount'),
           cell: ({ after }) => <Money amount={Number(after?.amount)} currency={currency} />,
         },
-        { header: 'Reference', cell: ({ after }) => String(after?.reference ?? '–') },
-        { header: 'By', cell: ({ actor }) => <Actor of={actor} /> },
-        { header: 'When', cell: ({ at }) => <Time at={at} /> },
+        { header: t('Reference'), cell: ({ after }) => String(after?.reference ?? '–') },
+        { header: t('By'), cell: ({ actor }) => <Actor of={actor} /> },
+        { header: t('When'), cell: ({ at }) => <Time at={at} /> },
       ]}
     />
   );

@@ -4,6 +4,7 @@ import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Session } from '../../lib/session.generated.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Loaded, Loading } from '../../ui/states.tsx';
@@ -38,7 +39,7 @@ export function AccountOverview({ accountId }: { accountId: string }) {
   if (hasSent === false) {
     return (
       <>
-        <PageHeader title="Overview" />
+        <PageHeader title={t('Overview')} />
         <NothingSent />
       </>
     );
@@ -54,9 +55,9 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
   const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: ['STATUS'] }, { keepsLast: true });
   return (
     <>
-      <PageHeader title="Overview">
+      <PageHeader title={t('Overview')}>
         <Choice
-          label="Period"
+          label={t('Period')}
           options={PERIODS}
           chosen={period}
           onChoose={(value) => choose('period', value)}

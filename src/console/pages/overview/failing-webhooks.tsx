@@ -1,9 +1,12 @@
 import { Link } from 'wouter';
 import type { Complete } from '../../lib/document.ts';
+import { formatNumber } from '../../lib/format.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import {
   OverviewDeliveryChanged,
@@ -34,14 +37,14 @@ export function FailingWebhooks() {
   return (
     <section className="card stack" aria-labelledby="webhooks">
       <div className="row spread">
-        <h2 id="webhooks">Webhooks</h2>
-        <Link href="/webhooks">All webhooks</Link>
+        <h2 id="webhooks">{t('Webhooks')}</h2>
+        <Link href="/webhooks">{t('All webhooks')}</Link>
       </div>
       <Loaded query={health}>
         {(data) => {
           const failing = failingOf(data, Date.now() - RECENT_MS);
-          if (data.webhooks.length === 0) return <p className="quiet">No webhook is registered.</p>;
-          if (failing.length === 0) return <p>No failed delivery in the last 24 hours.</p>;
+          if (data.webhooks.length === 0) return <p className="quiet">{t('No webhook is registered.')}</p>;
+          if (failing.length === 0) return <p>{t('No failed delivery in the last 24 hours.')}</p>;
           return (
             <ul className="overview-list">
               {failing.map((webhook) => (
@@ -56,10 +59,11 @@ export function FailingWebhooks() {
 }
 
 function FailingWebhook({ of: { id, url, disabledReason, failed, retrying, lastAt } }: { of: Failing }) {
-  const count = (value: number) => (value >= MOST ? `${MOST} or more` : String(value));
+  const count = (value: number) =>
+    value >= MOST ? t('{count} or more', { count: MOST }) : formatNumber(value);
   const parts = [
-    ...(failed > 0 ? [`${count(failed)} failed`] : []),
-    ...(retrying > 0 ? [`${count(retrying)} being retried`] : []),
+    ...(failed > 0 ? [t('{count} failed', { count: count(failed) })] : []),
+    ...(retrying > 0 ? [t('{count} being retried', { count: count(retrying) })] : []),
   ];
   return (
     <li>
@@ -70,7 +74,11 @@ function FailingWebhook({ of: { id, url, disabledReason, failed, retrying, lastA
       {disabledReason !== null && <p>{disabledReason}</p>}
       {parts.length > 0 && (
         <p className="quiet">
-          {parts.join(', ')} in the last 24 hours, the last <Time at={lastAt} />
+          <T
+            text="{parts} in the last 24 hours, the last {time}"
+            parts={parts.join(', ')}
+            time={<Time at={lastAt} />}
+          />
         </p>
       )}
     </li>

@@ -1,9 +1,11 @@
 import { Link } from 'wouter';
-import { formatNumber } from '../../lib/format.ts';
+import { formatNumber, formatPercent } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Figure } from '../../ui/figure.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { T } from '../../ui/t.tsx';
 import { Money } from '../../ui/values.tsx';
 import { type Environment, OverviewSpending } from './overview.generated.ts';
 import { daysLeft, lastWeek } from './periods.ts';
@@ -11,7 +13,6 @@ import { summaryOf, type UsageRow } from './usage-summary.ts';
 
 /** A balance that lasts fewer days than this is shown with a warning. */
 const LOW_DAYS = 3;
-const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
 /** Shows the messages, delivery rate and cost of a period, and how long the balance will last. */
 export function Figures({
@@ -39,13 +40,13 @@ export function Figures({
       <LowBalance balance={balance} days={days} />
       <dl className="figures">
         <Figure
-          name={`Messages, ${period}`}
+          name={t('Messages, {period}', { period })}
           note={
             failed === 0 ? (
-              'none failed'
+              t('none failed')
             ) : (
               <Link href={`/messages?${new URLSearchParams({ status: 'FAILED', environment, from })}`}>
-                {formatNumber(failed)} failed
+                <T text="{failed} failed" failed={failed} />
               </Link>
             )
           }
@@ -53,15 +54,15 @@ export function Figures({
           {formatNumber(messages)}
         </Figure>
         <Figure
-          name={`Delivery rate, ${period}`}
-          note={deliveryRate === undefined ? 'nothing is finished yet' : 'of those that are finished'}
+          name={t('Delivery rate, {period}', { period })}
+          note={deliveryRate === undefined ? t('nothing is finished yet') : t('of those that are finished')}
         >
-          {deliveryRate === undefined ? '–' : percent.format(deliveryRate)}
+          {deliveryRate === undefined ? '–' : formatPercent(deliveryRate)}
         </Figure>
-        <Figure name={`Cost, ${period}`} note="before refunds">
+        <Figure name={t('Cost, {period}', { period })} note={t('before refunds')}>
           <Money amount={cost} currency={currency} />
         </Figure>
-        <Figure name="Balance" note={costOfWeek === undefined ? '' : lastsText(days)}>
+        <Figure name={t('Balance')} note={costOfWeek === undefined ? '' : lastsText(days)}>
           <Money amount={balance} currency={currency} />
         </Figure>
       </dl>
@@ -71,26 +72,28 @@ export function Figures({
 
 /** Formats how many days the balance will last. Undefined means that nothing was charged in the last seven days. */
 function lastsText(days: number | undefined): string {
-  if (days === undefined) return 'not used in the last 7 days';
-  if (days < 1) return 'lasts less than a day';
-  if (days > 365) return 'lasts more than a year';
+  if (days === undefined) return t('not used in the last 7 days');
+  if (days < 1) return t('lasts less than a day');
+  if (days > 365) return t('lasts more than a year');
   const rounded = Math.floor(days);
-  return `lasts about ${rounded} ${rounded === 1 ? 'day' : 'days'}`;
+  return t('{days, plural, one {lasts about # day} other {lasts about # days}}', { days: rounded });
 }
 
 function LowBalance({ balance, days }: { balance: number; days: number | undefined }) {
   if (balance <= 0) {
     return (
       <Notice tone="bad">
-        The balance is used up: production messages are refused until it is topped up.
+        {t('The balance is used up: production messages are refused until it is topped up.')}
       </Notice>
     );
   }
   if (days === undefined || days >= LOW_DAYS) return null;
   return (
     <Notice tone="warn">
-      The balance {lastsText(days)} at the average of the last 7 days. Have it topped up before messages are
-      refused.
+      <T
+        text="The balance {lasts} at the average of the last 7 days. Have it topped up before messages are refused."
+        lasts={lastsText(days)}
+      />
     </Notice>
   );
 }

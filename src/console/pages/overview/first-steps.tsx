@@ -1,9 +1,11 @@
 import { useEffect } from 'react';
 import { Link, Redirect } from 'wouter';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { EmptyState } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { noteFirstRunOffered } from '../first-run/offer.ts';
 
 /** Redirects to the first steps. It happens once for an account in a browser. */
@@ -16,16 +18,16 @@ export function LeadToFirstSteps({ accountId }: { accountId: string }) {
 export function NothingSent() {
   const mayWalk = usePermission('webhook.register');
   return (
-    <EmptyState title="Nothing has been sent yet">
+    <EmptyState title={t('Nothing has been sent yet')}>
       {mayWalk ? (
         <>
-          <p>Four short steps lead to a delivered message and a received webhook.</p>
+          <p>{t('Four short steps lead to a delivered message and a received webhook.')}</p>
           <ButtonLink href="/start" look="primary">
-            Take the first steps
+            {t('Take the first steps')}
           </ButtonLink>
         </>
       ) : (
-        <p>What the account sends is counted here.</p>
+        <p>{t('What the account sends is counted here.')}</p>
       )}
     </EmptyState>
   );
@@ -36,8 +38,10 @@ export function NoWebhook() {
   const mayWalk = usePermission('webhook.register');
   return mayWalk ? (
     <Notice>
-      No webhook is registered, so no program hears what became of its messages. The{' '}
-      <Link href="/start">first steps</Link> lead to one.
+      <T
+        text="No webhook is registered, so no program hears what became of its messages. The <link>first steps</link> lead to one."
+        link={<Link href="/start" />}
+      />
     </Notice>
   ) : null;
 }

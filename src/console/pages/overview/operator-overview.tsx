@@ -1,12 +1,14 @@
 import { Link } from 'wouter';
 import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Money, Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import { OverviewPlatform, type OverviewPlatformQuery } from './overview.generated.ts';
@@ -18,24 +20,24 @@ type Provider = NonNullable<OverviewPlatformQuery['providers']>[number];
 const PROVIDERS_EVERY_MS = 15_000;
 
 const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
-  { header: 'Account', cell: ({ name, email }) => (name === email ? name : `${name} · ${email}`) },
-  { header: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: t('Account'), cell: ({ name, email }) => (name === email ? name : `${name} · ${email}`) },
+  { header: t('Created'), cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
-    header: 'Balance',
+    header: t('Balance'),
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
     isNumber: true,
   },
 ];
 
 const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
-  { header: 'Provider', cell: ({ name }) => <code>{name}</code> },
-  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel] },
-  { header: 'State', cell: ({ state }) => <Badge status={state} /> },
-  { header: 'Submitted', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
-  { header: 'Rejected', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
-  { header: 'Unavailable', cell: ({ failed }) => formatNumber(failed), isNumber: true },
+  { header: t('Provider'), cell: ({ name }) => <code>{name}</code> },
+  { header: t('Channel'), cell: ({ channel }) => CHANNEL_NAMES[channel] },
+  { header: t('State'), cell: ({ state }) => <Badge status={state} /> },
+  { header: t('Submitted'), cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
+  { header: t('Rejected'), cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
+  { header: t('Unavailable'), cell: ({ failed }) => formatNumber(failed), isNumber: true },
   {
-    header: 'Last error',
+    header: t('Last error'),
     cell: ({ detail, lastError, lastErrorAt }) =>
       lastError === null ? (
         (detail ?? '–')
@@ -55,30 +57,38 @@ export function OperatorOverview() {
   const query = useApiQuery(OverviewPlatform, {}, { refetchEveryMs: PROVIDERS_EVERY_MS });
   return (
     <>
-      <PageHeader title="Overview">
-        <ButtonLink href="/providers">Carriers and providers</ButtonLink>
-        <ButtonLink href="/accounts">All accounts</ButtonLink>
+      <PageHeader title={t('Overview')}>
+        <ButtonLink href="/providers">{t('Carriers and providers')}</ButtonLink>
+        <ButtonLink href="/accounts">{t('All accounts')}</ButtonLink>
       </PageHeader>
       <Loaded query={query}>
         {({ accounts, providers, senders: { totalCount: waiting } }) => (
           <>
             {waiting > 0 && (
               <Notice tone="warn">
-                {waiting === 1 ? 'A sender ID waits' : `${formatNumber(waiting)} sender IDs wait`} for review:{' '}
-                <Link href="/senders">open the senders</Link>.
+                <T
+                  text="{waiting, plural, one {A sender ID waits} other {# sender IDs wait}} for review: <link>open the senders</link>."
+                  waiting={waiting}
+                  link={<Link href="/senders" />}
+                />
               </Notice>
             )}
             <DataTable
-              caption="Carriers and providers on each worker process; counts of the last five minutes"
+              caption={t('Carriers and providers on each worker process; counts of the last five minutes')}
               columns={PROVIDER_COLUMNS}
               rows={providers}
               keyOf={({ name, channel, process }) => `${channel} ${name} ${process}`}
             />
             {accounts.totalCount === 0 ? (
-              <EmptyState title="No accounts yet" />
+              <EmptyState title={t('No accounts yet')} />
             ) : (
               <DataTable
-                caption={`The newest of ${formatNumber(accounts.totalCount)} ${accounts.totalCount === 1 ? 'account' : 'accounts'}`}
+                caption={t(
+                  '{count, plural, one {The newest of # account} other {The newest of # accounts}}',
+                  {
+                    count: accounts.totalCount,
+                  },
+                )}
                 columns={ACCOUNT_COLUMNS}
                 rows={accounts.nodes}
                 keyOf={({ id }) => id}

@@ -1,9 +1,10 @@
+import { language, t } from '../../lib/words.ts';
 import type { UsageInterval } from './overview.generated.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const hour = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const hour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 interface PeriodKind {
   readonly value: string;
@@ -14,9 +15,9 @@ interface PeriodKind {
 }
 
 export const PERIODS = [
-  { value: '24h', label: '24 hours', interval: 'HOUR', length: 24 },
-  { value: '7d', label: '7 days', interval: 'DAY', length: 7 },
-  { value: '30d', label: '30 days', interval: 'DAY', length: 30 },
+  { value: '24h', label: t('24 hours'), interval: 'HOUR', length: 24 },
+  { value: '7d', label: t('7 days'), interval: 'DAY', length: 7 },
+  { value: '30d', label: t('30 days'), interval: 'DAY', length: 30 },
 ] as const satisfies readonly PeriodKind[];
 export type PeriodName = (typeof PERIODS)[number]['value'];
 

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, whom } from '../messages/message-text.ts';
@@ -12,13 +13,13 @@ export function RecentMessages() {
   return (
     <section className="card stack" aria-labelledby="recent">
       <div className="row spread">
-        <h2 id="recent">Recent messages</h2>
-        <Link href="/messages">All messages</Link>
+        <h2 id="recent">{t('Recent messages')}</h2>
+        <Link href="/messages">{t('All messages')}</Link>
       </div>
       <Loaded query={query}>
         {({ messages: { nodes } }) =>
           nodes.length === 0 ? (
-            <p className="quiet">Nothing has been sent yet.</p>
+            <p className="quiet">{t('Nothing has been sent yet.')}</p>
           ) : (
             <ul className="overview-list">
               {nodes.map(({ id, to, channel, environment, content, createdAt, ...state }) => (

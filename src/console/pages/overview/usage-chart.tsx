@@ -1,4 +1,5 @@
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { BarChart } from '../../ui/bar-chart.tsx';
 import { Choice } from '../../ui/choice.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -19,7 +20,7 @@ export function UsageChart({
   onGroup: (value: Group['value']) => void;
 }) {
   const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: [group.value] });
-  const title = `Messages per ${asked.interval === 'HOUR' ? 'hour' : 'day'}`;
+  const title = asked.interval === 'HOUR' ? t('Messages per hour') : t('Messages per day');
   const zone = asked.interval === 'HOUR' ? '' : ' (UTC)';
   return (
     <section className="card stack overview-chart" aria-labelledby="sent">
@@ -28,7 +29,7 @@ export function UsageChart({
           {title}
           <span className="quiet">{zone}</span>
         </h2>
-        <Choice label="Told apart by" options={GROUPS} chosen={group} onChoose={onGroup} />
+        <Choice label={t('Told apart by')} options={GROUPS} chosen={group} onChoose={onGroup} />
       </div>
       <Loaded query={usage}>
         {({ usage: rows }) => (

@@ -1,4 +1,5 @@
 import { formatName } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import type { Bar, Series } from '../../ui/bar-chart.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import type { MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
@@ -7,9 +8,9 @@ import type { Period } from './periods.ts';
 export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
 
 export const GROUPS = [
-  { value: 'STATUS', label: 'By status' },
-  { value: 'CHANNEL', label: 'By channel' },
-  { value: 'API_KEY', label: 'By API key' },
+  { value: 'STATUS', label: t('By status') },
+  { value: 'CHANNEL', label: t('By channel') },
+  { value: 'API_KEY', label: t('By API key') },
 ] as const satisfies readonly { value: UsageGroup; label: string }[];
 export type Group = (typeof GROUPS)[number];
 
@@ -20,7 +21,7 @@ const STATUS_COLORS: readonly (readonly [MessageStatus, string])[] = [
   ['FAILED', 'var(--chart-4)'],
 ];
 const COLORS = ['var(--chart-1)', 'var(--chart-2)', 'var(--chart-3)', 'var(--chart-5)'] as const;
-const OTHERS = { key: 'others', label: 'Others', color: 'var(--chart-4)' };
+const OTHERS = { key: 'others', label: t('Others'), color: 'var(--chart-4)' };
 
 const sum = (rows: readonly UsageRow[]) => rows.reduce((total, { messages }) => total + messages, 0);
 
@@ -99,5 +100,5 @@ function keyOf(row: UsageRow, group: UsageGroup): string {
 
 function labelOf(row: UsageRow, group: UsageGroup): string {
   if (group === 'CHANNEL') return row.channel ? CHANNEL_NAMES[row.channel] : '';
-  return row.apiKey?.name ?? (row.apiKeyId === null ? 'People' : row.apiKeyId);
+  return row.apiKey?.name ?? (row.apiKeyId === null ? t('People') : row.apiKeyId);
 }

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
@@ -14,6 +15,7 @@ import { Notice } from '../../ui/notice.tsx';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { OPENED, RequestDrawer, RequestStatus } from './request-view.tsx';
 import {
@@ -25,13 +27,13 @@ import {
   type StatusClass,
 } from './requests.generated.ts';
 
-const ANY = { value: '', label: 'Any' };
+const ANY = { value: '', label: t('Any') };
 const OUTCOMES: Readonly<Record<StatusClass, string>> = {
-  SUCCESS: 'Succeeded',
-  CLIENT_ERROR: 'Rejected (4xx)',
-  SERVER_ERROR: 'Failed here (5xx)',
+  SUCCESS: t('Succeeded'),
+  CLIENT_ERROR: t('Rejected (4xx)'),
+  SERVER_ERROR: t('Failed here (5xx)'),
 };
-const ENVIRONMENTS = { PRODUCTION: 'Production', SANDBOX: 'Sandbox' } as const;
+const ENVIRONMENTS = { PRODUCTION: t('Production'), SANDBOX: t('Sandbox') } as const;
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'];
 
 const optionsOf = (names: Readonly<Record<string, string>>) => [
@@ -59,7 +61,7 @@ export default function RequestsPage() {
   const hrefOf = useDrawerHref(OPENED);
   return (
     <>
-      <PageHeader title="Requests">
+      <PageHeader title={t('Requests')}>
         <Can run="request.setLogging">
           <WholeBodies until={query.data?.requestLogging.fullBodiesUntil ?? null} />
         </Can>
@@ -70,19 +72,21 @@ export default function RequestsPage() {
           <>
             {requestLogging.fullBodiesUntil !== null && (
               <Notice tone="warn">
-                Bodies are kept whole until {formatAbsolute(new Date(requestLogging.fullBodiesUntil))}: texts
-                and numbers of your recipients are in this log. Each is erased after a day.
+                <T
+                  text="Bodies are kept whole until {time}: texts and numbers of your recipients are in this log. Each is erased after a day."
+                  time={formatAbsolute(new Date(requestLogging.fullBodiesUntil))}
+                />
               </Notice>
             )}
             <PagedTable
               of={requests}
-              caption="The newest first, of the last 7 days"
+              caption={t('The newest first, of the last 7 days')}
               columns={COLUMNS}
               keyOf={({ id }) => id}
               hrefOf={hrefOf}
               empty={
-                <EmptyState title="No requests in the last 7 days">
-                  <p>Requests of your programs appear here about a second after their answer.</p>
+                <EmptyState title={t('No requests in the last 7 days')}>
+                  <p>{t('Requests of your programs appear here about a second after their answer.')}</p>
                 </EmptyState>
               }
             />
@@ -96,18 +100,18 @@ export default function RequestsPage() {
 
 const COLUMNS: readonly Column<RequestRowFragment>[] = [
   {
-    header: 'Request',
+    header: t('Request'),
     cell: ({ method, path }) => (
       <code>
         {method} {path}
       </code>
     ),
   },
-  { header: 'Answer', cell: (row) => <RequestStatus of={row} />, isWhole: true },
-  { header: 'Duration', cell: ({ durationMs }) => `${formatNumber(durationMs)} ms`, isNumber: true },
-  { header: 'Key', cell: ({ apiKey }) => apiKey?.name ?? <span className="quiet">unknown</span> },
-  { header: 'Environment', cell: ({ environment }) => <Badge status={environment} /> },
-  { header: 'When', cell: (row) => <When of={row} />, isWhole: true },
+  { header: t('Answer'), cell: (row) => <RequestStatus of={row} />, isWhole: true },
+  { header: t('Duration'), cell: ({ durationMs }) => `${formatNumber(durationMs)} ms`, isNumber: true },
+  { header: t('Key'), cell: ({ apiKey }) => apiKey?.name ?? <span className="quiet">{t('unknown')}</span> },
+  { header: t('Environment'), cell: ({ environment }) => <Badge status={environment} /> },
+  { header: t('When'), cell: (row) => <When of={row} />, isWhole: true },
 ];
 
 function When({ of: { at, skippedBefore } }: { of: RequestRowFragment }) {
@@ -115,7 +119,9 @@ function When({ of: { at, skippedBefore } }: { of: RequestRowFragment }) {
     <>
       <Time at={at} />
       {skippedBefore > 0 && (
-        <div className="field-hint">{formatNumber(skippedBefore)} alike before it were not kept</div>
+        <div className="field-hint">
+          <T text="{skippedBefore} alike before it were not kept" skippedBefore={skippedBefore} />
+        </div>
       )}
     </>
   );
@@ -126,25 +132,25 @@ function RequestFilters() {
   const keys = useApiQuery(RequestKeys, {}, { isEnabled: mayListKeys }).data?.apiKeys ?? [];
   return (
     // The options of the keys come later than the form. The React key makes it follow the URL again.
-    <Filters key={keys.length} label="Filter the requests">
-      <Select name="statusClass" label="Outcome" options={optionsOf(OUTCOMES)} />
+    <Filters key={keys.length} label={t('Filter the requests')}>
+      <Select name="statusClass" label={t('Outcome')} options={optionsOf(OUTCOMES)} />
       <Select
         name="method"
-        label="Method"
+        label={t('Method')}
         options={[ANY, ...METHODS.map((method) => ({ value: method, label: method }))]}
       />
       <Select
         name="key"
-        label="Key"
+        label={t('Key')}
         options={[ANY, ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
       />
-      <Select name="environment" label="Environment" options={optionsOf(ENVIRONMENTS)} />
-      <Field name="path" label="Path begins with" placeholder="/api/v1/developers/sms" />
-      <Field name="errorCode" label="Error code" placeholder="invalid_phone_number" />
-      <Field name="requestId" label="Request id" placeholder="X-Request-Id" />
-      <Field name="idempotencyKey" label="Idempotency key" />
-      <Field name="since" label="From" type="datetime-local" />
-      <Field name="until" label="To" type="datetime-local" />
+      <Select name="environment" label={t('Environment')} options={optionsOf(ENVIRONMENTS)} />
+      <Field name="path" label={t('Path begins with')} placeholder="/api/v1/developers/sms" />
+      <Field name="errorCode" label={t('Error code')} placeholder="invalid_phone_number" />
+      <Field name="requestId" label={t('Request id')} placeholder="X-Request-Id" />
+      <Field name="idempotencyKey" label={t('Idempotency key')} />
+      <Field name="since" label={t('From')} type="datetime-local" />
+      <Field name="until" label={t('To')} type="datetime-local" />
     </Filters>
   );
 }
@@ -156,18 +162,20 @@ function WholeBodies({ until }: { until: string | null }) {
   if (until !== null) {
     return (
       <Button isBusy={set.isPending} onClick={() => set.mutate({ fullBodies: false })}>
-        Mask bodies again
+        {t('Mask bodies again')}
       </Button>
     );
   }
   return (
     <>
-      <Button onClick={() => setIsAsked(true)}>Keep whole bodies for a day</Button>
+      <Button onClick={() => setIsAsked(true)}>{t('Keep whole bodies for a day')}</Button>
       {isAsked && (
         <ConfirmDialog
-          title="Keep whole bodies for a day?"
-          consequence="Texts, phone numbers and addresses of the requests of the next 24 hours can then be read here by developers, admins and owners. Keys and secrets stay masked. Each whole body is erased after a day. The audit log keeps who turned it on."
-          confirmLabel="Keep whole bodies"
+          title={t('Keep whole bodies for a day?')}
+          consequence={t(
+            'Texts, phone numbers and addresses of the requests of the next 24 hours can then be read here by developers, admins and owners. Keys and secrets stay masked. Each whole body is erased after a day. The audit log keeps who turned it on.',
+          )}
+          confirmLabel={t('Keep whole bodies')}
           onConfirm={() => set.mutateAsync({ fullBodies: true })}
           onClose={() => setIsAsked(false)}
         />

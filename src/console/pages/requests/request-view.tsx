@@ -2,10 +2,12 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { CodeBlock, Id } from '../../ui/code.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
 import { RequestDetail, type RequestDetailQuery, type RequestRowFragment } from './requests.generated.ts';
 
@@ -28,7 +30,7 @@ export function RequestStatus({ of: { status, errorCode } }: { of: RequestRowFra
 /** The request that the URL names, in a drawer beside the list. */
 export function RequestDrawer() {
   return (
-    <Drawer name={OPENED} title="Request">
+    <Drawer name={OPENED} title={t('Request')}>
       {(id) => <RequestView key={id} id={id} />}
     </Drawer>
   );
@@ -48,17 +50,21 @@ function RequestView({ id }: { id: string }) {
           <RequestStatus of={request} />
           {request.errorCode !== null && (
             <p>
-              <a href={`/docs/errors/${request.errorCode}`}>What {request.errorCode} means, and what to do</a>
+              <a href={`/docs/errors/${request.errorCode}`}>
+                <T text="What {errorCode} means, and what to do" errorCode={request.errorCode} />
+              </a>
             </p>
           )}
           <KeyValues items={factsOf(request)} />
-          <Body title="Body of the request" text={request.requestBody} of={request}>
+          <Body title={t('Body of the request')} text={request.requestBody} of={request}>
             {request.requestBytes === 0
-              ? 'It had no body, or was refused before its body was read.'
-              : `Its ${formatNumber(request.requestBytes)} bytes are not kept: more than 16 KiB, or no JSON.`}
+              ? t('It had no body, or was refused before its body was read.')
+              : t('Its {requestBytes} bytes are not kept: more than 16 KiB, or no JSON.', {
+                  requestBytes: request.requestBytes,
+                })}
           </Body>
-          <Body title="Body of the answer" text={request.responseBody} of={request}>
-            It is not kept: more than 16 KiB.
+          <Body title={t('Body of the answer')} text={request.responseBody} of={request}>
+            {t('It is not kept: more than 16 KiB.')}
           </Body>
         </>
       )}
@@ -87,7 +93,7 @@ function Body({
         <>
           <CodeBlock text={JSON.stringify(JSON.parse(text), null, 2)} label={title.toLowerCase()} />
           <p className="field-hint">
-            {isFull ? 'Whole, but for keys and secrets.' : 'Texts and numbers are masked.'}
+            {isFull ? t('Whole, but for keys and secrets.') : t('Texts and numbers are masked.')}
           </p>
         </>
       )}
@@ -98,37 +104,42 @@ function Body({
 function factsOf(request: Detail): readonly (readonly [string, ReactNode])[] {
   const { apiKey, messageId, idempotencyKey, skippedBefore, at } = request;
   return [
-    ['When', <When key="when" at={at} />],
-    ['Duration', `${formatNumber(request.durationMs)} ms`],
+    [t('When'), <When key="when" at={at} />],
+    [t('Duration'), `${formatNumber(request.durationMs)} ms`],
     [
-      'Key',
+      t('Key'),
       apiKey ? (
         <Link key="key" href={`/api-keys/${apiKey.keyId}`}>
           {apiKey.name}
         </Link>
       ) : (
-        'unknown'
+        t('unknown')
       ),
     ],
-    ['Environment', <Badge key="environment" status={request.environment} />],
-    ['Address', <code key="address">{request.address}</code>],
-    ['Request id', <Id key="id" of={request.requestId} label="Request id" />],
+    [t('Environment'), <Badge key="environment" status={request.environment} />],
+    [t('Address'), <code key="address">{request.address}</code>],
+    [t('Request id'), <Id key="id" of={request.requestId} label={t('Request id')} />],
     ...(idempotencyKey === null
       ? []
-      : [['Idempotency key', <code key="idempotency">{idempotencyKey}</code>] as const]),
+      : [[t('Idempotency key'), <code key="idempotency">{idempotencyKey}</code>] as const]),
     ...(messageId === null
       ? []
       : [
           [
-            'Message',
+            t('Message'),
             <Link key="message" href={`/messages/${messageId}`}>
-              The message that it sent
+              {t('The message that it sent')}
             </Link>,
           ] as const,
         ]),
     ...(skippedBefore === 0
       ? []
-      : [['Not kept', `${formatNumber(skippedBefore)} requests with the same outcome before it`] as const]),
+      : [
+          [
+            t('Not kept'),
+            t('{skippedBefore} requests with the same outcome before it', { skippedBefore }),
+          ] as const,
+        ]),
   ];
 }
 

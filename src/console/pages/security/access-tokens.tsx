@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { usePermissions } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
@@ -10,6 +11,7 @@ import { Dialog, DialogActions, ShownOnceDialog } from '../../ui/dialog.tsx';
 import { CheckboxGroup, Field } from '../../ui/field.tsx';
 import { Form, textOf, timeOf } from '../../ui/form.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import {
   AccessTokens,
@@ -21,11 +23,11 @@ import {
 type Token = NonNullable<AccessTokensQuery['accessTokens']>[number];
 
 const COLUMNS: readonly Column<Token>[] = [
-  { header: 'Name', cell: ({ name }) => name },
-  { header: 'Permissions', cell: ({ permissions }) => permissions.join(', ') },
-  { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, isWhole: true },
-  { header: 'Ends', cell: ({ expiresAt }) => <Time at={expiresAt} />, isWhole: true },
-  { header: 'Actions', cell: (token) => <Acts of={token} />, isWhole: true },
+  { header: t('Name'), cell: ({ name }) => name },
+  { header: t('Permissions'), cell: ({ permissions }) => permissions.join(', ') },
+  { header: t('Last used'), cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, isWhole: true },
+  { header: t('Ends'), cell: ({ expiresAt }) => <Time at={expiresAt} />, isWhole: true },
+  { header: t('Actions'), cell: (token) => <Acts of={token} />, isWhole: true },
 ];
 
 /** Operations that only read. Most programs need only these. */
@@ -39,15 +41,15 @@ export function AccessTokensSection() {
   const [isOpen, setIsOpen] = useState(false);
   return (
     <section className="card stack" aria-labelledby="access-tokens">
-      <h2 id="access-tokens">Access tokens</h2>
-      <p>A token lets a program, such as a dashboard, use some of your permissions over GraphQL.</p>
+      <h2 id="access-tokens">{t('Access tokens')}</h2>
+      <p>{t('A token lets a program, such as a dashboard, use some of your permissions over GraphQL.')}</p>
       <Loaded query={query}>
         {({ accessTokens }) =>
           accessTokens.length === 0 ? (
-            <p className="quiet">You have none.</p>
+            <p className="quiet">{t('You have none.')}</p>
           ) : (
             <DataTable
-              caption="Your tokens, ended ones too"
+              caption={t('Your tokens, ended ones too')}
               columns={COLUMNS}
               rows={accessTokens}
               keyOf={({ id }) => id}
@@ -56,7 +58,7 @@ export function AccessTokensSection() {
         }
       </Loaded>
       <div className="row">
-        <Button onClick={() => setIsOpen(true)}>New access token</Button>
+        <Button onClick={() => setIsOpen(true)}>{t('New access token')}</Button>
       </div>
       {isOpen && <NewToken onClose={() => setIsOpen(false)} />}
     </section>
@@ -69,12 +71,12 @@ function Acts({ of: { id, name, revokedAt, expiresAt } }: { of: Token }) {
   if (Date.parse(expiresAt) <= Date.now()) return <Badge status="EXPIRED" />;
   return (
     <ConfirmButton
-      title={`Revoke ${name}?`}
-      consequence="Programs that use it are refused at once."
-      confirmLabel="Revoke"
+      title={t('Revoke {name}?', { name })}
+      consequence={t('Programs that use it are refused at once.')}
+      confirmLabel={t('Revoke')}
       onConfirm={() => revoke.mutateAsync({ id })}
     >
-      Revoke <span className="visually-hidden">{name}</span>
+      <T text="Revoke {name}" name={<span className="visually-hidden">{name}</span>} />
     </ConfirmButton>
   );
 }
@@ -85,14 +87,14 @@ function NewToken({ onClose }: { onClose: () => void }) {
   const created = create.data?.createAccessToken;
   if (created)
     return (
-      <ShownOnceDialog title="Your new access token" onClose={onClose}>
-        <CodeBlock text={created.token} label="access token" />
+      <ShownOnceDialog title={t('Your new access token')} onClose={onClose}>
+        <CodeBlock text={created.token} label={t('access token')} />
       </ShownOnceDialog>
     );
   return (
-    <Dialog title="New access token" onClose={onClose} mustAnswer={create.isPending} look="wide">
+    <Dialog title={t('New access token')} onClose={onClose} mustAnswer={create.isPending} look="wide">
       <Form
-        label="New access token"
+        label={t('New access token')}
         error={create.error}
         onSubmit={(values) =>
           create.mutate({
@@ -104,21 +106,21 @@ function NewToken({ onClose }: { onClose: () => void }) {
           })
         }
       >
-        <Field name="name" label="Name" autoFocus />
-        <Field name="expiresAt" label="Ends" type="datetime-local" hint="At most a year ahead." />
+        <Field name="name" label={t('Name')} autoFocus />
+        <Field name="expiresAt" label={t('Ends')} type="datetime-local" hint={t('At most a year ahead.')} />
         <CheckboxGroup
           name="permissions"
-          label="Permissions"
-          hint="It never does more than your role allows at the time."
+          label={t('Permissions')}
+          hint={t('It never does more than your role allows at the time.')}
           options={[
             ...permissions.filter((name) => READS.test(name)),
             ...permissions.filter((name) => !READS.test(name)),
           ].map((name) => ({ value: name, label: name }))}
         />
         <DialogActions>
-          <Button onClick={() => create.isPending || onClose()}>Cancel</Button>
+          <Button onClick={() => create.isPending || onClose()}>{t('Cancel')}</Button>
           <Button type="submit" look="primary" isBusy={create.isPending}>
-            Create token
+            {t('Create token')}
           </Button>
         </DialogActions>
       </Form>

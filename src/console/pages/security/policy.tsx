@@ -1,5 +1,6 @@
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Session } from '../../lib/session.generated.ts';
+import { t } from '../../lib/words.ts';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
@@ -11,31 +12,31 @@ export function PolicySection() {
   const toast = useToast();
   const set = useApiMutation(SetSecurityPolicy, {
     refetches: [SecurityPolicy, Session],
-    onDone: () => toast({ text: 'Saved. It applies from the next request on.' }),
+    onDone: () => toast({ text: t('Saved. It applies from the next request on.') }),
   });
   return (
     <section className="card stack" aria-labelledby="policy">
-      <h2 id="policy">Policy of the account</h2>
+      <h2 id="policy">{t('Policy of the account')}</h2>
       <Loaded query={query}>
         {({ account: { requireSecondFactor } }) => (
           <>
             <p>
               {requireSecondFactor
-                ? 'Every member must have a second factor.'
-                : 'Members choose whether to have a second factor.'}
+                ? t('Every member must have a second factor.')
+                : t('Members choose whether to have a second factor.')}
             </p>
             <div className="row">
               <ConfirmButton
-                title={requireSecondFactor ? 'No longer require it?' : 'Require a second factor?'}
+                title={requireSecondFactor ? t('No longer require it?') : t('Require a second factor?')}
                 consequence={
                   requireSecondFactor
-                    ? 'Members can remove theirs then.'
-                    : 'Members without one, you included, can do nothing until they add one.'
+                    ? t('Members can remove theirs then.')
+                    : t('Members without one, you included, can do nothing until they add one.')
                 }
-                confirmLabel={requireSecondFactor ? 'No longer require it' : 'Require it'}
+                confirmLabel={requireSecondFactor ? t('No longer require it') : t('Require it')}
                 onConfirm={() => set.mutateAsync({ requireSecondFactor: !requireSecondFactor })}
               >
-                {requireSecondFactor ? 'No longer require it' : 'Require a second factor'}
+                {requireSecondFactor ? t('No longer require it') : t('Require a second factor')}
               </ConfirmButton>
             </div>
           </>

@@ -5,6 +5,7 @@ import { request } from '../../lib/request.ts';
 import { OwnFactors, type OwnFactorsQuery, Session } from '../../lib/session.generated.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
 import { useSteps } from '../../lib/steps.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
@@ -14,6 +15,7 @@ import { CodeField } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Time } from '../../ui/values.tsx';
 import { QrCode } from './qr-code.tsx';
@@ -31,10 +33,10 @@ import {
 type Factor = NonNullable<OwnFactorsQuery['factors']>[number];
 
 const COLUMNS: readonly Column<Factor>[] = [
-  { header: 'Name', cell: ({ name }) => name },
-  { header: 'Added', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
-  { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, isWhole: true },
-  { header: 'Actions', cell: (factor) => <Remove of={factor} />, isWhole: true },
+  { header: t('Name'), cell: ({ name }) => name },
+  { header: t('Added'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: t('Last used'), cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, isWhole: true },
+  { header: t('Actions'), cell: (factor) => <Remove of={factor} />, isWhole: true },
 ];
 
 /** The person's second factors: authenticator apps, passkeys and recovery codes. */
@@ -43,22 +45,23 @@ export function FactorsSection() {
   const isFree = usePermission('session.list');
   return (
     <section className="card stack" aria-labelledby="factors">
-      <h2 id="factors">Second factor</h2>
+      <h2 id="factors">{t('Second factor')}</h2>
       {!isFree && (
         <Notice tone="warn">
-          A second factor is required here. Add one; until then you can do nothing else.
+          {t('A second factor is required here. Add one; until then you can do nothing else.')}
         </Notice>
       )}
       <Loaded query={query}>
         {({ factors }) =>
           factors.length === 0 ? (
             <p>
-              Your password alone signs you in. With an authenticator app or a passkey, a stolen password is
-              not enough.
+              {t(
+                'Your password alone signs you in. With an authenticator app or a passkey, a stolen password is not enough.',
+              )}
             </p>
           ) : (
             <DataTable
-              caption="Asked for after your password"
+              caption={t('Asked for after your password')}
               columns={COLUMNS}
               rows={factors}
               keyOf={({ id }) => id}
@@ -81,16 +84,16 @@ function Remove({ of: { id, name } }: { of: Factor }) {
   const toast = useToast();
   const remove = useApiMutation(RemoveFactor, {
     refetches: [OwnFactors, RecoveryCodesLeft, Sessions],
-    onDone: () => toast({ text: `${name} is removed.` }),
+    onDone: () => toast({ text: t('{name} is removed.', { name }) }),
   });
   return (
     <ConfirmButton
-      title={`Remove ${name}?`}
-      consequence="Its codes are taken no longer, and your other sessions end."
-      confirmLabel="Remove"
+      title={t('Remove {name}?', { name })}
+      consequence={t('Its codes are taken no longer, and your other sessions end.')}
+      confirmLabel={t('Remove')}
       onConfirm={() => remove.mutateAsync({ id })}
     >
-      Remove <span className="visually-hidden">{name}</span>
+      <T text="Remove {name}" name={<span className="visually-hidden">{name}</span>} />
     </ConfirmButton>
   );
 }
@@ -110,25 +113,29 @@ function AddTotp() {
   return (
     <>
       <Button look="primary" isBusy={start.isPending} onClick={() => start.mutate({})}>
-        Add an authenticator app
+        {t('Add an authenticator app')}
       </Button>
       {start.error && <Notice tone="bad">{start.error.message}</Notice>}
       {codes && <RecoveryCodesDialog codes={codes} onClose={finish} />}
       {begun && !codes && (
-        <Dialog title="Add an authenticator app" onClose={() => start.reset()} mustAnswer={confirm.isPending}>
-          <p>Scan this with the app, or type the secret into it.</p>
-          <QrCode text={begun.uri} label="QR code for the app" />
-          <CodeBlock text={begun.secret} label="secret" />
+        <Dialog
+          title={t('Add an authenticator app')}
+          onClose={() => start.reset()}
+          mustAnswer={confirm.isPending}
+        >
+          <p>{t('Scan this with the app, or type the secret into it.')}</p>
+          <QrCode text={begun.uri} label={t('QR code for the app')} />
+          <CodeBlock text={begun.secret} label={t('secret')} />
           <Form
-            label="Add an authenticator app"
+            label={t('Add an authenticator app')}
             error={confirm.error}
             onSubmit={(values) => confirm.mutate({ code: textOf(values, 'code') })}
           >
-            <CodeField hint="The six digits that the app shows now." />
+            <CodeField hint={t('The six digits that the app shows now.')} />
             <DialogActions>
-              <Button onClick={() => confirm.isPending || start.reset()}>Cancel</Button>
+              <Button onClick={() => confirm.isPending || start.reset()}>{t('Cancel')}</Button>
               <Button type="submit" look="primary" isBusy={confirm.isPending}>
-                Add it
+                {t('Add it')}
               </Button>
             </DialogActions>
           </Form>
@@ -148,7 +155,7 @@ function AddPasskey() {
     const { finishPasskey } = await request(FinishPasskey, { passkey: await createPasskey(startPasskey) });
     setCodes(finishPasskey.recoveryCodes);
     if (finishPasskey.recoveryCodes.length > 0) return;
-    toast({ text: 'The passkey is added.' });
+    toast({ text: t('The passkey is added.') });
     await refresh();
   });
   const finish = () => {
@@ -159,7 +166,7 @@ function AddPasskey() {
   return (
     <>
       <Button isBusy={add.isPending} onClick={add.run}>
-        Add a passkey
+        {t('Add a passkey')}
       </Button>
       {add.error && <Notice tone="bad">{add.error.message}</Notice>}
       {codes.length > 0 && <RecoveryCodesDialog codes={codes} onClose={finish} />}
@@ -177,14 +184,16 @@ function RecoveryCodes() {
   return (
     <>
       <ConfirmButton
-        title="Make new recovery codes?"
-        consequence="The codes that you have now stop working."
-        confirmLabel="Make new codes"
+        title={t('Make new recovery codes?')}
+        consequence={t('The codes that you have now stop working.')}
+        confirmLabel={t('Make new codes')}
         onConfirm={() => renew.mutateAsync({})}
       >
-        New recovery codes
+        {t('New recovery codes')}
       </ConfirmButton>
-      <span className="quiet">{left === 1 ? '1 recovery code left' : `${left} recovery codes left`}</span>
+      <span className="quiet">
+        {t('{left, plural, one {# recovery code left} other {# recovery codes left}}', { left })}
+      </span>
       {codes && <RecoveryCodesDialog codes={codes} onClose={() => renew.reset()} />}
     </>
   );
@@ -192,15 +201,16 @@ function RecoveryCodes() {
 
 function RecoveryCodesDialog({ codes, onClose }: { codes: readonly string[]; onClose: () => void }) {
   return (
-    <Dialog title="Your recovery codes" onClose={onClose} mustAnswer>
+    <Dialog title={t('Your recovery codes')} onClose={onClose} mustAnswer>
       <Notice tone="warn">
-        Keep them apart from your phone: they are shown this once. Each signs you in once when the app is
-        lost.
+        {t(
+          'Keep them apart from your phone: they are shown this once. Each signs you in once when the app is lost.',
+        )}
       </Notice>
-      <CodeBlock text={codes.join('\n')} label="recovery codes" />
+      <CodeBlock text={codes.join('\n')} label={t('recovery codes')} />
       <DialogActions>
         <Button look="primary" onClick={onClose}>
-          I have kept them
+          {t('I have kept them')}
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,4 +1,5 @@
 import { Can } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { PageHeader } from '../../ui/layout.tsx';
 import { AccessTokensSection } from './access-tokens.tsx';
 import { PolicySection } from './policy.tsx';
@@ -10,7 +11,7 @@ import { SingleSignOnSection } from './single-sign-on.tsx';
 export default function SecurityPage() {
   return (
     <>
-      <PageHeader title="Security" />
+      <PageHeader title={t('Security')} />
       <FactorsSection />
       <Can run="session.list">
         <SessionsSection />

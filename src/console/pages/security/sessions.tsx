@@ -1,8 +1,10 @@
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Time } from '../../ui/values.tsx';
 import { EndOtherSessions, EndSession, Sessions, type SessionsQuery } from './security.generated.ts';
@@ -10,12 +12,12 @@ import { EndOtherSessions, EndSession, Sessions, type SessionsQuery } from './se
 type Session = NonNullable<SessionsQuery['sessions']>[number];
 
 const COLUMNS: readonly Column<Session>[] = [
-  { header: 'Device', cell: ({ device }) => device },
-  { header: 'Address', cell: ({ address }) => address },
-  { header: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
-  { header: 'Last used', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />, isWhole: true },
+  { header: t('Device'), cell: ({ device }) => device },
+  { header: t('Address'), cell: ({ address }) => address },
+  { header: t('Signed in'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: t('Last used'), cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />, isWhole: true },
   {
-    header: 'Actions',
+    header: t('Actions'),
     cell: (session) => (session.current ? <Badge status="THIS_ONE" /> : <End of={session} />),
     isWhole: true,
   },
@@ -27,16 +29,16 @@ export function SessionsSection() {
   const toast = useToast();
   const endOthers = useApiMutation(EndOtherSessions, {
     refetches: [Sessions],
-    onDone: () => toast({ text: 'Your other sessions have ended.' }),
+    onDone: () => toast({ text: t('Your other sessions have ended.') }),
   });
   return (
     <section className="card stack" aria-labelledby="sessions">
-      <h2 id="sessions">Sessions</h2>
+      <h2 id="sessions">{t('Sessions')}</h2>
       <Loaded query={query}>
         {({ sessions }) => (
           <>
             <DataTable
-              caption="Where you are signed in"
+              caption={t('Where you are signed in')}
               columns={COLUMNS}
               rows={sessions}
               keyOf={({ id }) => id}
@@ -44,12 +46,12 @@ export function SessionsSection() {
             {sessions.length > 1 && (
               <div className="row">
                 <ConfirmButton
-                  title="End all other sessions?"
-                  consequence="You stay signed in here only."
-                  confirmLabel="End them"
+                  title={t('End all other sessions?')}
+                  consequence={t('You stay signed in here only.')}
+                  confirmLabel={t('End them')}
                   onConfirm={() => endOthers.mutateAsync({})}
                 >
-                  End all others
+                  {t('End all others')}
                 </ConfirmButton>
               </div>
             )}
@@ -64,16 +66,20 @@ function End({ of: { id, device, address } }: { of: Session }) {
   const toast = useToast();
   const end = useApiMutation(EndSession, {
     refetches: [Sessions],
-    onDone: () => toast({ text: `The session of ${device} has ended.` }),
+    onDone: () => toast({ text: t('The session of {device} has ended.', { device }) }),
   });
   return (
     <ConfirmButton
-      title={`End the session of ${device}?`}
-      consequence={`The person who uses it, from ${address}, must sign in again.`}
-      confirmLabel="End it"
+      title={t('End the session of {device}?', { device })}
+      consequence={t('The person who uses it, from {address}, must sign in again.', { address })}
+      confirmLabel={t('End it')}
       onConfirm={() => end.mutateAsync({ id })}
     >
-      End <span className="visually-hidden">the session of {device}</span>
+      <T
+        text="End <span>the session of {device}</span>"
+        span={<span className="visually-hidden" />}
+        device={device}
+      />
     </ConfirmButton>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
@@ -8,6 +9,7 @@ import { Checkbox, Field, Select, TextArea } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Time } from '../../ui/values.tsx';
 import {
@@ -31,7 +33,7 @@ export function SingleSignOnSection() {
   const [isOpen, setOpen] = useState(false);
   return (
     <section className="card stack" aria-labelledby="single-sign-on">
-      <h2 id="single-sign-on">Single sign-on</h2>
+      <h2 id="single-sign-on">{t('Single sign-on')}</h2>
       <Loaded query={query}>
         {({ singleSignOn: settings }) => (
           <>
@@ -39,8 +41,9 @@ export function SingleSignOnSection() {
               <Facts settings={settings} />
             ) : (
               <p>
-                Members sign in with passwords or passkeys. They can sign in at your identity provider
-                instead.
+                {t(
+                  'Members sign in with passwords or passkeys. They can sign in at your identity provider instead.',
+                )}
               </p>
             )}
             {isOpen ? (
@@ -48,7 +51,7 @@ export function SingleSignOnSection() {
             ) : (
               <div className="row">
                 <Button onClick={() => setOpen(true)}>
-                  {settings ? 'Change the provider' : 'Set up single sign-on'}
+                  {settings ? t('Change the provider') : t('Set up single sign-on')}
                 </Button>
                 {settings && <Remove />}
               </div>
@@ -65,12 +68,20 @@ function Facts({ settings }: { settings: Settings }) {
   const toast = useToast();
   const check = useApiMutation(CheckSingleSignOnDomain, {
     refetches: [AccountSingleSignOn],
-    onDone: () => toast({ text: `${domain} is proved. Its people can sign in now.` }),
+    onDone: () => toast({ text: t('{domain} is proved. Its people can sign in now.', { domain }) }),
   });
   const facts = domainProvedAt !== null && (
     <p>
-      People of {domain} sign in at {issuer}
-      {required ? ', and only there' : ''}. The domain was proved <Time at={domainProvedAt} />.
+      <T
+        text={
+          required
+            ? 'People of {domain} sign in at {issuer}, and only there. The domain was proved {time}.'
+            : 'People of {domain} sign in at {issuer}. The domain was proved {time}.'
+        }
+        domain={domain}
+        issuer={issuer}
+        time={<Time at={domainProvedAt} />}
+      />
     </p>
   );
   if (facts && domainLostAt === null) return facts;
@@ -78,19 +89,27 @@ function Facts({ settings }: { settings: Settings }) {
     <>
       {facts}
       {domainLostAt === null ? (
-        <p>Add this TXT record to the DNS of {domain}. Nobody signs in by the provider before.</p>
+        <p>
+          <T
+            text="Add this TXT record to the DNS of {domain}. Nobody signs in by the provider before."
+            domain={domain}
+          />
+        </p>
       ) : (
         <Notice tone="warn">
-          The DNS record of {domain} is gone since <Time at={domainLostAt} />. People who have signed in
-          before still can, but nobody else. Add this TXT record again.
+          <T
+            text="The DNS record of {domain} is gone since {time}. People who have signed in before still can, but nobody else. Add this TXT record again."
+            domain={domain}
+            time={<Time at={domainLostAt} />}
+          />
         </Notice>
       )}
-      <CodeBlock label="Name of the record" text={dnsRecord.name} />
-      <CodeBlock label="Text of the record" text={dnsRecord.value} />
+      <CodeBlock label={t('Name of the record')} text={dnsRecord.name} />
+      <CodeBlock label={t('Text of the record')} text={dnsRecord.value} />
       {check.error && <Notice tone="warn">{check.error.message}</Notice>}
       <div className="row">
         <Button look="primary" isBusy={check.isPending} onClick={() => check.mutate({})}>
-          Check now
+          {t('Check now')}
         </Button>
       </div>
     </>
@@ -101,16 +120,18 @@ function Remove() {
   const toast = useToast();
   const remove = useApiMutation(RemoveSingleSignOn, {
     refetches: [AccountSingleSignOn],
-    onDone: () => toast({ text: 'The provider is removed.' }),
+    onDone: () => toast({ text: t('The provider is removed.') }),
   });
   return (
     <ConfirmButton
-      title="Remove the provider?"
-      consequence="People who signed in by it are signed out. Members sign in with passwords again. A member without a password can ask for one by mail."
-      confirmLabel="Remove it"
+      title={t('Remove the provider?')}
+      consequence={t(
+        'People who signed in by it are signed out. Members sign in with passwords again. A member without a password can ask for one by mail.',
+      )}
+      confirmLabel={t('Remove it')}
       onConfirm={() => remove.mutateAsync({})}
     >
-      Remove the provider
+      {t('Remove the provider')}
     </ConfirmButton>
   );
 }
@@ -121,14 +142,14 @@ function SettingsForm({ settings, onDone }: { settings: Settings | undefined; on
   const set = useApiMutation(SetSingleSignOn, {
     refetches: [AccountSingleSignOn],
     onDone: () => {
-      toast({ text: 'Saved.' });
+      toast({ text: t('Saved.') });
       onDone();
     },
   });
   const { roleMapping } = settings ?? {};
   return (
     <Form
-      label="Single sign-on"
+      label={t('Single sign-on')}
       error={set.error}
       onSubmit={(values) => {
         const secret = textOf(values, 'clientSecret');
@@ -142,65 +163,69 @@ function SettingsForm({ settings, onDone }: { settings: Settings | undefined; on
         });
       }}
     >
-      <p>Register this redirect URI at the provider:</p>
+      <p>{t('Register this redirect URI at the provider:')}</p>
       <CodeBlock
-        label="Redirect URI"
+        label={t('Redirect URI')}
         text={`${location.origin}/console/single-sign-on/${viewer.account?.id ?? ''}`}
       />
       <Field
         name="issuer"
-        label="Issuer"
+        label={t('Issuer')}
         type="url"
         defaultValue={settings?.issuer}
-        hint="As the provider names it, such as https://login.example.com."
+        hint={t('As the provider names it, such as https://login.example.com.')}
         autoFocus
       />
-      <Field name="clientId" label="Client id" defaultValue={settings?.clientId} />
+      <Field name="clientId" label={t('Client id')} defaultValue={settings?.clientId} />
       <Field
         name="clientSecret"
-        label="Client secret"
+        label={t('Client secret')}
         type="password"
         autoComplete="off"
-        hint={settings ? 'Leave it empty to keep the one that is stored.' : undefined}
+        hint={settings ? t('Leave it empty to keep the one that is stored.') : undefined}
       />
       <Field
         name="domain"
-        label="Domain"
+        label={t('Domain')}
         defaultValue={settings?.domain}
-        hint="The part of the email addresses after the @, such as example.com."
+        hint={t('The part of the email addresses after the @, such as example.com.')}
       />
       <Field
         name="claim"
-        label="Claim"
+        label={t('Claim')}
         defaultValue={roleMapping?.claim ?? 'groups'}
-        hint="What the provider calls the groups or roles of a person."
+        hint={t('What the provider calls the groups or roles of a person.')}
       />
       <TextArea
         name="roleMapping"
-        label="Roles"
+        label={t('Roles')}
         defaultValue={roleMapping?.rules.map(({ value, role }) => `${value} = ${role}`).join('\n')}
-        hint={`A group and its role in each line, such as “admins = ADMIN”. Roles: ${ROLES.join(', ')}.`}
+        hint={t('A group and its role in each line, such as “admins = ADMIN”. Roles: {roles}.', {
+          roles: ROLES.join(', '),
+        })}
       />
       <Select
         name="defaultRole"
-        label="Everybody else"
+        label={t('Everybody else')}
         defaultValue={roleMapping?.defaultRole ?? ''}
         options={[
-          { value: '', label: 'Cannot sign in' },
+          { value: '', label: t('Cannot sign in') },
           ...ROLES.map((role) => ({ value: role, label: role })),
         ]}
       />
       <Checkbox
         name="required"
-        label="Members must sign in by the provider"
+        label={t('Members must sign in by the provider')}
         defaultChecked={settings?.required}
-        hint="Sessions by passwords end. Only you can still use your password, in case the provider fails."
+        hint={t(
+          'Sessions by passwords end. Only you can still use your password, in case the provider fails.',
+        )}
       />
       <div className="row">
         <Button type="submit" look="primary" isBusy={set.isPending}>
-          Save
+          {t('Save')}
         </Button>
-        <Button onClick={onDone}>Cancel</Button>
+        <Button onClick={onDone}>{t('Cancel')}</Button>
       </div>
     </Form>
   );

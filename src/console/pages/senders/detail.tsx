@@ -4,6 +4,7 @@ import { useInEnvironment } from '../../lib/environment.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { useIsOperator, usePermission, useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Id } from '../../ui/code.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
@@ -44,13 +45,15 @@ function Detail({ of: sender }: { of: SenderRowFragment }) {
       </PageHeader>
       {!mayChange && !mayReview && (
         <Notice>
-          Your role, {formatName(role)}, can read this sender, not {isOperator ? 'review' : 'change'} it.
+          {isOperator
+            ? t('Your role, {role}, can read this sender, not review it.', { role: formatName(role) })
+            : t('Your role, {role}, can read this sender, not change it.', { role: formatName(role) })}
         </Notice>
       )}
       {!isOperator && <Notice tone={toneOf(sender)}>{nextStepOf(sender)}</Notice>}
       <div className="columns">
         <section className="card stack" aria-labelledby="facts">
-          <h2 id="facts">The sender</h2>
+          <h2 id="facts">{t('The sender')}</h2>
           <KeyValues items={factsOf(sender, isOperator)} />
         </section>
         {mayReview && <Review of={sender} />}
@@ -65,21 +68,21 @@ function Detail({ of: sender }: { of: SenderRowFragment }) {
 function factsOf(sender: SenderRowFragment, isOperator: boolean): readonly (readonly [string, ReactNode])[] {
   const { id, accountId, channel, environment, purposes, useCase, company, note } = sender;
   return [
-    ...(isOperator ? [['Account', <AccountName key="account" id={accountId} />] as const] : []),
-    ['Kind', CHANNEL_NAMES[channel]],
-    ['Environment', formatName(environment)],
-    ...(channel === 'SMS' ? [['Purposes', purposesText(purposes)] as const] : []),
-    ...(useCase === null ? [] : [['What is sent', useCase] as const]),
-    ...(company === null ? [] : [['Company', company] as const]),
-    ['Requested', <Time key="requested" at={sender.createdAt} />],
+    ...(isOperator ? [[t('Account'), <AccountName key="account" id={accountId} />] as const] : []),
+    [t('Kind'), CHANNEL_NAMES[channel]],
+    [t('Environment'), formatName(environment)],
+    ...(channel === 'SMS' ? [[t('Purposes'), purposesText(purposes)] as const] : []),
+    ...(useCase === null ? [] : [[t('What is sent'), useCase] as const]),
+    ...(company === null ? [] : [[t('Company'), company] as const]),
+    [t('Requested'), <Time key="requested" at={sender.createdAt} />],
     ...(channel === 'EMAIL'
-      ? [['Verified', <Time key="verified" at={sender.verifiedAt} otherwise="not yet" />] as const]
+      ? [[t('Verified'), <Time key="verified" at={sender.verifiedAt} otherwise={t('not yet')} />] as const]
       : []),
     ...(channel === 'SMS' || sender.reviewedAt !== null
-      ? [['Answered', <Time key="reviewed" at={sender.reviewedAt} otherwise="not yet" />] as const]
+      ? [[t('Answered'), <Time key="reviewed" at={sender.reviewedAt} otherwise={t('not yet')} />] as const]
       : []),
-    ...(note === null ? [] : [['Answer of the operator', note] as const]),
-    ['Sender id', <Id key="id" of={id} label="Sender id" />],
+    ...(note === null ? [] : [[t('Answer of the operator'), note] as const]),
+    [t('Sender id'), <Id key="id" of={id} label={t('Sender id')} />],
   ];
 }
 
@@ -97,22 +100,22 @@ function Remove({ of }: { of: SenderRowFragment }) {
   const remove = useApiMutation(RemoveSender, {
     refetches: [Senders],
     onDone: () => {
-      toast({ text: `${nameOf(of)} is removed.` });
+      toast({ text: t('{name} is removed.', { name: nameOf(of) }) });
       navigate(inEnvironment('/senders'));
     },
   });
   return (
     <ConfirmButton
-      title={`Remove ${nameOf(of)}?`}
-      consequence={`Where senders must be approved, messages from it are refused from now on. ${
+      title={t('Remove {name}?', { name: nameOf(of) })}
+      consequence={`${t('Where senders must be approved, messages from it are refused from now on.')} ${
         of.channel === 'SMS'
-          ? 'To use it again, you request it again and wait for a new review.'
-          : 'To use it again, you add it again and publish a new verification record.'
+          ? t('To use it again, you request it again and wait for a new review.')
+          : t('To use it again, you add it again and publish a new verification record.')
       }`}
-      confirmLabel="Remove it"
+      confirmLabel={t('Remove it')}
       onConfirm={() => remove.mutateAsync({ id: of.id })}
     >
-      Remove
+      {t('Remove')}
     </ConfirmButton>
   );
 }

@@ -2,6 +2,7 @@ import { useEnvironment } from '../../lib/environment.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can, useIsOperator } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import type { Column } from '../../ui/data-table.tsx';
@@ -25,18 +26,18 @@ import './senders.css';
 const CHANNELS: readonly SenderChannel[] = ['SMS', 'EMAIL'];
 const STATUSES: readonly SenderStatus[] = ['PENDING', 'APPROVED', 'REJECTED'];
 
-const NAME: Column<SenderRowFragment> = { header: 'Sender', cell: nameOf };
+const NAME: Column<SenderRowFragment> = { header: t('Sender'), cell: nameOf };
 const STATE: readonly Column<SenderRowFragment>[] = [
-  { header: 'Kind', cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
-  { header: 'Status', cell: ({ status }) => <Badge status={status} /> },
+  { header: t('Kind'), cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
+  { header: t('Status'), cell: ({ status }) => <Badge status={status} /> },
 ];
 const REQUESTED: Column<SenderRowFragment> = {
-  header: 'Requested',
+  header: t('Requested'),
   cell: ({ createdAt }) => <Time at={createdAt} />,
   isWhole: true,
 };
 const NEXT: Column<SenderRowFragment> = {
-  header: 'What to do next',
+  header: t('What to do next'),
   cell: (sender) => <div className="sender-next">{nextStepOf(sender)}</div>,
 };
 const OWN_COLUMNS = [NAME, ...STATE, NEXT, REQUESTED];
@@ -44,8 +45,8 @@ const OPERATOR_COLUMNS = [
   NAME,
   ...STATE,
   {
-    header: 'Company',
-    cell: ({ company }: SenderRowFragment) => company ?? <span className="quiet">not said</span>,
+    header: t('Company'),
+    cell: ({ company }: SenderRowFragment) => company ?? <span className="quiet">{t('not said')}</span>,
   },
   REQUESTED,
 ];
@@ -64,34 +65,34 @@ export default function SendersPage() {
   const query = useApiQuery(Senders, variables, { keepsLast: true });
   return (
     <>
-      <PageHeader title="Senders">
+      <PageHeader title={t('Senders')}>
         {!isOperator && (
           <Can
             run="sender.request"
-            otherwise={<span className="quiet">Your role can read senders, not request them.</span>}
+            otherwise={<span className="quiet">{t('Your role can read senders, not request them.')}</span>}
           >
             <ButtonLink href="/senders/new" look="primary">
-              Request a sender
+              {t('Request a sender')}
             </ButtonLink>
           </Can>
         )}
       </PageHeader>
       {isOperator && <WaitingSenders />}
-      <section className="stack" aria-label="All senders">
-        <Filters label="Filter the senders">
+      <section className="stack" aria-label={t('All senders')}>
+        <Filters label={t('Filter the senders')}>
           <Select
             name="channel"
-            label="Kind"
+            label={t('Kind')}
             options={[
-              { value: '', label: 'Any' },
+              { value: '', label: t('Any') },
               ...CHANNELS.map((each) => ({ value: each, label: CHANNEL_NAMES[each] })),
             ]}
           />
           <Select
             name="status"
-            label="Status"
+            label={t('Status')}
             options={[
-              { value: '', label: 'Any' },
+              { value: '', label: t('Any') },
               ...STATUSES.map((each) => ({ value: each, label: formatName(each) })),
             ]}
           />
@@ -100,7 +101,7 @@ export default function SendersPage() {
           {({ senders }) => (
             <PagedTable
               of={senders}
-              caption={isOperator ? 'Of all accounts, the newest first' : 'The newest first'}
+              caption={isOperator ? t('Of all accounts, the newest first') : t('The newest first')}
               columns={isOperator ? OPERATOR_COLUMNS : OWN_COLUMNS}
               keyOf={({ id }) => id}
               hrefOf={({ id }) => `/senders/${id}`}
@@ -114,15 +115,16 @@ export default function SendersPage() {
 }
 
 function NoSenders({ isOperator }: { isOperator: boolean }) {
-  if (isOperator) return <EmptyState title="No account has requested a sender" />;
+  if (isOperator) return <EmptyState title={t('No account has requested a sender')} />;
   return (
-    <EmptyState title="No senders yet">
+    <EmptyState title={t('No senders yet')}>
       <p>
-        A sender is the name under which your messages arrive: a sender ID of SMS such as MANGOES, or the
-        domain of your email addresses. Without one, messages leave under the name of the gateway.
+        {t(
+          'A sender is the name under which your messages arrive: a sender ID of SMS such as MANGOES, or the domain of your email addresses. Without one, messages leave under the name of the gateway.',
+        )}
       </p>
       <Can run="sender.request">
-        <ButtonLink href="/senders/new">Request the first</ButtonLink>
+        <ButtonLink href="/senders/new">{t('Request the first')}</ButtonLink>
       </Can>
     </EmptyState>
   );

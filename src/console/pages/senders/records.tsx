@@ -1,9 +1,11 @@
 import { useApiMutation } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
 import {
@@ -18,11 +20,13 @@ type Sender = SenderRowFragment;
 type DnsRecord = Sender['records'][number];
 
 const KINDS: Readonly<{ [Kind in DnsRecord['kind']]: { readonly title: string; readonly why: string } }> = {
-  VERIFICATION: { title: 'Verification', why: 'Proves that the domain is yours. Mails need it.' },
-  DKIM: { title: 'DKIM', why: 'With it the gateway signs your mails for this domain.' },
+  VERIFICATION: { title: t('Verification'), why: t('Proves that the domain is yours. Mails need it.') },
+  DKIM: { title: 'DKIM', why: t('With it the gateway signs your mails for this domain.') },
   SPF: {
     title: 'SPF',
-    why: 'Admits the mail servers of the gateway. A domain has one SPF record: if it has one already, add the part that begins with “include:” to it.',
+    why: t(
+      'Admits the mail servers of the gateway. A domain has one SPF record: if it has one already, add the part that begins with “include:” to it.',
+    ),
   },
 };
 
@@ -30,10 +34,12 @@ const KINDS: Readonly<{ [Kind in DnsRecord['kind']]: { readonly title: string; r
 export function Records({ of: sender }: { of: Sender }) {
   return (
     <section className="stack" aria-labelledby="records">
-      <h2 id="records">DNS records</h2>
+      <h2 id="records">{t('DNS records')}</h2>
       <p>
-        Publish each as a TXT record where the DNS of the domain is managed. Last check:{' '}
-        <Time at={sender.checkedAt} />.
+        <T
+          text="Publish each as a TXT record where the DNS of the domain is managed. Last check: {time}."
+          time={<Time at={sender.checkedAt} />}
+        />
       </p>
       <CheckNow of={sender} />
       {sender.records.map((record) => (
@@ -56,7 +62,7 @@ function CheckNow({ of: { id, status } }: { of: Sender }) {
     <>
       <div className="row">
         <Button look="primary" isBusy={verify.isPending} onClick={() => verify.mutate({ id })}>
-          Check now
+          {t('Check now')}
         </Button>
       </div>
       {verify.error && <Notice tone="bad">{verify.error.message}</Notice>}
@@ -65,10 +71,13 @@ function CheckNow({ of: { id, status } }: { of: Sender }) {
 }
 
 function resultOf({ status, records }: VerifySenderMutation['verifySender']): string {
-  if (status === 'PENDING') return 'The domain is not verified yet.';
+  if (status === 'PENDING') return t('The domain is not verified yet.');
   const count = records.filter(({ isRight }) => !isRight).length;
-  if (count === 0) return 'The domain is verified, and all its records are right.';
-  return `The domain is verified. ${count === 1 ? 'One record is' : `${count} records are`} not right yet.`;
+  if (count === 0) return t('The domain is verified, and all its records are right.');
+  return t(
+    'The domain is verified. {count, plural, one {One record is not right yet.} other {# records are not right yet.}}',
+    { count },
+  );
 }
 
 function RecordCard({ of: record, isChecked }: { of: DnsRecord; isChecked: boolean }) {
@@ -83,10 +92,20 @@ function RecordCard({ of: record, isChecked }: { of: DnsRecord; isChecked: boole
       <p>{why}</p>
       <KeyValues
         items={[
-          ['Type', 'TXT'],
-          ['Name', <CodeBlock key="name" text={record.name} label={`name of the ${title} record`} />],
-          ['Text', <CodeBlock key="text" text={record.expected} label={`text of the ${title} record`} />],
-          ...(isChecked ? [['Found', <Found key="found" of={record} />] as const] : []),
+          [t('Type'), 'TXT'],
+          [
+            t('Name'),
+            <CodeBlock key="name" text={record.name} label={t('name of the {title} record', { title })} />,
+          ],
+          [
+            t('Text'),
+            <CodeBlock
+              key="text"
+              text={record.expected}
+              label={t('text of the {title} record', { title })}
+            />,
+          ],
+          ...(isChecked ? [[t('Found'), <Found key="found" of={record} />] as const] : []),
         ]}
       />
     </section>
@@ -94,14 +113,14 @@ function RecordCard({ of: record, isChecked }: { of: DnsRecord; isChecked: boole
 }
 
 function State({ of: { isRight, found }, isChecked }: { of: DnsRecord; isChecked: boolean }) {
-  if (!isChecked) return <Badge status="UNCHECKED">Not checked yet</Badge>;
-  if (isRight) return <Badge status="DONE">Right</Badge>;
-  if (found.length === 0) return <Badge status="PENDING">Not found</Badge>;
-  return <Badge status="FAILED">Not right</Badge>;
+  if (!isChecked) return <Badge status="UNCHECKED">{t('Not checked yet')}</Badge>;
+  if (isRight) return <Badge status="DONE">{t('Right')}</Badge>;
+  if (found.length === 0) return <Badge status="PENDING">{t('Not found')}</Badge>;
+  return <Badge status="FAILED">{t('Not right')}</Badge>;
 }
 
 function Found({ of: { found } }: { of: DnsRecord }) {
-  if (found.length === 0) return <span className="quiet">nothing under this name</span>;
+  if (found.length === 0) return <span className="quiet">{t('nothing under this name')}</span>;
   return (
     <div className="stack">
       {[...new Set(found)].map((text) => (

@@ -1,6 +1,7 @@
 import { useRef, useState } from 'react';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
@@ -19,21 +20,24 @@ type Registration = SenderRowFragment['registrations'][number];
 
 const STATUSES: readonly SenderStatus[] = ['PENDING', 'APPROVED', 'REJECTED'];
 const COLUMNS: readonly Column<Registration>[] = [
-  { header: 'Network', cell: ({ network }) => network },
-  { header: 'Status', cell: ({ status }) => <Badge status={status} /> },
-  { header: 'Reference', cell: ({ reference }) => reference ?? <span className="quiet">none</span> },
+  { header: t('Network'), cell: ({ network }) => network },
+  { header: t('Status'), cell: ({ status }) => <Badge status={status} /> },
+  {
+    header: t('Reference'),
+    cell: ({ reference }) => reference ?? <span className="quiet">{t('none')}</span>,
+  },
 ];
 
 /** The state of a sender ID at each network that registers sender IDs itself. */
 export function Registrations({ of }: { of: readonly Registration[] }) {
   return (
     <section className="card stack" aria-labelledby="networks">
-      <h2 id="networks">Networks</h2>
+      <h2 id="networks">{t('Networks')}</h2>
       {of.length === 0 ? (
-        <p className="quiet">The operator has noted no registration at a network.</p>
+        <p className="quiet">{t('The operator has noted no registration at a network.')}</p>
       ) : (
         <DataTable
-          caption="Networks that register sender IDs themselves"
+          caption={t('Networks that register sender IDs themselves')}
           columns={COLUMNS}
           rows={of}
           keyOf={({ network }) => network}
@@ -48,20 +52,20 @@ export function RegistrationForm({ of: { id, registrations } }: { of: SenderRowF
   const toast = useToast();
   const set = useApiMutation(SetSenderRegistrations, {
     refetches: [SenderDetail, Senders],
-    onDone: () => toast({ text: 'The registrations are saved.' }),
+    onDone: () => toast({ text: t('The registrations are saved.') }),
   });
   return (
     <section className="card stack" aria-labelledby="networks">
-      <h2 id="networks">Networks</h2>
+      <h2 id="networks">{t('Networks')}</h2>
       <Form
-        label="Registrations at networks"
+        label={t('Registrations at networks')}
         error={set.error}
         onSubmit={(values) => set.mutate({ id, registrations: registrationsOf(values) })}
       >
         <RegistrationRows of={registrations} />
         <div className="row">
           <Button type="submit" look="primary" isBusy={set.isPending}>
-            Save the registrations
+            {t('Save the registrations')}
           </Button>
         </div>
       </Form>
@@ -81,23 +85,23 @@ function RegistrationRows({ of }: { of: readonly Registration[] }) {
   return (
     // The name lets the form show the API's errors here. A fieldset itself has no value.
     <fieldset className="field" name="registrations" tabIndex={-1}>
-      <legend>Registrations</legend>
+      <legend>{t('Registrations')}</legend>
       <span className="field-hint">
-        The account sees them. A row without a network is left out. At most 20.
+        {t('The account sees them. A row without a network is left out. At most 20.')}
       </span>
       {rows.map(({ id, network, status, reference }, index) => (
         <div className="registration" key={id}>
           <input
             className="input"
             name="network"
-            aria-label={`Network ${index + 1}`}
+            aria-label={t('Network {index}', { index: index + 1 })}
             placeholder="MTN UG"
             defaultValue={network}
           />
           <select
             className="input"
             name="networkStatus"
-            aria-label={`Status at network ${index + 1}`}
+            aria-label={t('Status at network {index}', { index: index + 1 })}
             defaultValue={status}
           >
             {STATUSES.map((each) => (
@@ -109,13 +113,13 @@ function RegistrationRows({ of }: { of: readonly Registration[] }) {
           <input
             className="input"
             name="reference"
-            aria-label={`Reference of network ${index + 1}`}
-            placeholder="Reference"
+            aria-label={t('Reference of network {index}', { index: index + 1 })}
+            placeholder={t('Reference')}
             defaultValue={reference ?? ''}
           />
           <Button
             look="quiet"
-            aria-label={`Remove network ${index + 1}`}
+            aria-label={t('Remove network {index}', { index: index + 1 })}
             onClick={() => setRows(rows.filter((row) => row.id !== id))}
           >
             ✕
@@ -123,7 +127,7 @@ function RegistrationRows({ of }: { of: readonly Registration[] }) {
         </div>
       ))}
       <div className="row">
-        <Button onClick={add}>Add a network</Button>
+        <Button onClick={add}>{t('Add a network')}</Button>
       </div>
       {fault && <span className="field-error">{fault}</span>}
     </fieldset>

@@ -3,6 +3,7 @@ import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { CheckboxGroup, Field, TextArea } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
@@ -23,14 +24,16 @@ export default function RequestSenderPage() {
   const isSandbox = useEnvironment() === 'SANDBOX';
   return (
     <>
-      <PageHeader title="Request a sender" />
-      {isSandbox && <p>In the sandbox it is approved at once. Production needs a request of its own.</p>}
+      <PageHeader title={t('Request a sender')} />
+      {isSandbox && (
+        <p>{t('In the sandbox it is approved at once. Production needs a request of its own.')}</p>
+      )}
       <Tabs
-        label="Kind of sender"
+        label={t('Kind of sender')}
         keepsAll
         tabs={[
-          { label: 'Sender ID of SMS', content: <SenderIdForm /> },
-          { label: 'Email domain', content: <DomainForm /> },
+          { label: t('Sender ID of SMS'), content: <SenderIdForm /> },
+          { label: t('Email domain'), content: <DomainForm /> },
         ]}
       />
     </>
@@ -45,9 +48,9 @@ function useRequest() {
   return useApiMutation(RequestSender, {
     refetches: [Senders],
     onDone: ({ requestSender: { id, status } }, { input: { channel } }) => {
-      if (status === 'APPROVED') toast({ text: 'It is approved.' });
+      if (status === 'APPROVED') toast({ text: t('It is approved.') });
       else if (channel === 'SMS')
-        toast({ text: 'It is requested. The operator of this gateway reviews it.' });
+        toast({ text: t('It is requested. The operator of this gateway reviews it.') });
       navigate(inEnvironment(`/senders/${id}`));
     },
   });
@@ -59,7 +62,7 @@ function SenderIdForm() {
   const { mutate, error, isPending } = useRequest();
   return (
     <Form
-      label="Request a sender ID"
+      label={t('Request a sender ID')}
       error={error}
       onSubmit={(values) =>
         mutate({
@@ -76,30 +79,32 @@ function SenderIdForm() {
     >
       <Field
         name="senderId"
-        label="Sender ID"
-        hint="1 to 11 letters A-Z or digits, as people should see it. Capitals count."
+        label={t('Sender ID')}
+        hint={t('1 to 11 letters A-Z or digits, as people should see it. Capitals count.')}
         autoComplete="off"
         spellCheck={false}
       />
       <CheckboxGroup
         name="purposes"
-        label="Purposes"
-        hint="Messages of other purposes are refused under this name."
+        label={t('Purposes')}
+        hint={t('Messages of other purposes are refused under this name.')}
         options={PURPOSES}
       />
       <TextArea
         name="useCase"
-        label="What you send"
-        hint="The operator and the networks read it. Say to whom and when, with an example. At most 500 characters."
+        label={t('What you send')}
+        hint={t(
+          'The operator and the networks read it. Say to whom and when, with an example. At most 500 characters.',
+        )}
       />
       <Field
         name="company"
-        label="Company"
-        hint="The registered name of who sends."
+        label={t('Company')}
+        hint={t('The registered name of who sends.')}
         defaultValue={account?.name}
         autoComplete="organization"
       />
-      <Buttons label="Request the sender ID" isBusy={isPending} />
+      <Buttons label={t('Request the sender ID')} isBusy={isPending} />
     </Form>
   );
 }
@@ -109,7 +114,7 @@ function DomainForm() {
   const { mutate, error, isPending } = useRequest();
   return (
     <Form
-      label="Add an email domain"
+      label={t('Add an email domain')}
       error={error}
       onSubmit={(values) =>
         mutate({ input: { channel: 'EMAIL', environment, domain: textOf(values, 'domain') } })
@@ -117,15 +122,17 @@ function DomainForm() {
     >
       <Field
         name="domain"
-        label="Domain"
-        hint="What follows the @ in the addresses that you send from. Its page then shows the DNS records to publish."
+        label={t('Domain')}
+        hint={t(
+          'What follows the @ in the addresses that you send from. Its page then shows the DNS records to publish.',
+        )}
         placeholder="example.com"
         inputMode="url"
         autoComplete="off"
         autoCapitalize="none"
         spellCheck={false}
       />
-      <Buttons label="Add the domain" isBusy={isPending} />
+      <Buttons label={t('Add the domain')} isBusy={isPending} />
     </Form>
   );
 }
@@ -136,7 +143,7 @@ function Buttons({ label, isBusy }: { label: string; isBusy: boolean }) {
       <Button type="submit" look="primary" isBusy={isBusy}>
         {label}
       </Button>
-      <ButtonLink href="/senders">Cancel</ButtonLink>
+      <ButtonLink href="/senders">{t('Cancel')}</ButtonLink>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { ApiError } from '../../lib/api-error.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Select, TextArea } from '../../ui/field.tsx';
@@ -22,13 +23,18 @@ export function Review({ of }: { of: SenderRowFragment }) {
   const review = useApiMutation(ReviewSender, {
     refetches: [SenderDetail, Senders],
     onDone: ({ reviewSender: { status } }) =>
-      toast({ text: `${nameOf(of)} is ${status === 'APPROVED' ? 'approved' : 'rejected'}.` }),
+      toast({
+        text:
+          status === 'APPROVED'
+            ? t('{name} is approved.', { name: nameOf(of) })
+            : t('{name} is rejected.', { name: nameOf(of) }),
+      }),
   });
   const submit = (values: FormData) => {
     const [status, note] = [textOf(values, 'status'), textOf(values, 'note')];
     review.reset();
     if (status !== 'APPROVED' && status !== 'REJECTED') {
-      const fields = [{ path: 'status', message: 'must be chosen: approve or reject' }];
+      const fields = [{ path: 'status', message: t('must be chosen: approve or reject') }];
       setFault(new ApiError('BAD_USER_INPUT', '', { fields }));
       return;
     }
@@ -38,43 +44,47 @@ export function Review({ of }: { of: SenderRowFragment }) {
   };
   return (
     <section className="card stack" aria-labelledby="review">
-      <h2 id="review">Your answer</h2>
+      <h2 id="review">{t('Your answer')}</h2>
       {of.channel === 'EMAIL' && of.verifiedAt === null && (
-        <p className="quiet">Its DNS record approves it without you. Before that it can only be rejected.</p>
+        <p className="quiet">
+          {t('Its DNS record approves it without you. Before that it can only be rejected.')}
+        </p>
       )}
       <Form
         // A new answer makes a new form, which shows the stored note.
         key={of.reviewedAt}
-        label="Answer the request"
+        label={t('Answer the request')}
         error={fault ?? review.error}
         onSubmit={submit}
       >
         <Select
           name="status"
-          label="Answer"
+          label={t('Answer')}
           options={[
-            { value: '', label: 'Choose' },
-            { value: 'APPROVED', label: 'Approve' },
-            { value: 'REJECTED', label: 'Reject' },
+            { value: '', label: t('Choose') },
+            { value: 'APPROVED', label: t('Approve') },
+            { value: 'REJECTED', label: t('Reject') },
           ]}
         />
         <TextArea
           name="note"
-          label="Note"
-          hint="The account reads it. With a rejection, say what is missing. At most 500 characters."
+          label={t('Note')}
+          hint={t('The account reads it. With a rejection, say what is missing. At most 500 characters.')}
           defaultValue={of.note ?? ''}
         />
         <div className="row">
           <Button type="submit" look="primary" isBusy={review.isPending}>
-            Answer
+            {t('Answer')}
           </Button>
         </div>
       </Form>
       {asked && (
         <ConfirmDialog
-          title={`Reject ${nameOf(of)}, which is approved?`}
-          consequence="Where senders must be approved, messages of the account from it are refused from now on."
-          confirmLabel="Reject it"
+          title={t('Reject {name}, which is approved?', { name: nameOf(of) })}
+          consequence={t(
+            'Where senders must be approved, messages of the account from it are refused from now on.',
+          )}
+          confirmLabel={t('Reject it')}
           // The form shows the error, so the dialog closes after a failure too.
           onConfirm={() => review.mutateAsync({ id: of.id, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}

@@ -1,4 +1,5 @@
-import { formatName } from '../../lib/format.ts';
+import { formatList, formatName } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import type { Tone } from '../../ui/notice.tsx';
 import type { SenderRowFragment } from './senders.generated.ts';
 
@@ -6,15 +7,15 @@ type Sender = SenderRowFragment;
 type Named = Pick<Sender, 'id' | 'senderId' | 'domain'>;
 
 export const CHANNEL_NAMES: Readonly<Record<Sender['channel'], string>> = {
-  SMS: 'Sender ID of SMS',
-  EMAIL: 'Email domain',
+  SMS: t('Sender ID of SMS'),
+  EMAIL: t('Email domain'),
 };
 
 /** What messages of each purpose are, for the person who chooses. */
 export const PURPOSE_HINTS: Readonly<Record<Sender['purposes'][number], string>> = {
-  TRANSACTIONAL: 'Receipts, reminders, alerts: what somebody expects from you.',
-  OTP: 'Codes for signing in and confirming.',
-  MARKETING: 'Offers and news, only to people who agreed.',
+  TRANSACTIONAL: t('Receipts, reminders, alerts: what somebody expects from you.'),
+  OTP: t('Codes for signing in and confirming.'),
+  MARKETING: t('Offers and news, only to people who agreed.'),
 };
 
 /** Returns the sender ID or the domain. */
@@ -35,30 +36,35 @@ export function toneOf({ status, environment, records }: Sender): Tone {
 /** Says what the account should do next about its sender. */
 export function nextStepOf(sender: Sender): string {
   if (sender.status === 'REJECTED') {
-    return 'Read the answer of the operator. Then remove the sender, and request it again with what was missing.';
+    return t(
+      'Read the answer of the operator. Then remove the sender, and request it again with what was missing.',
+    );
   }
   return sender.channel === 'SMS' ? nextStepOfSenderId(sender) : nextStepOfDomain(sender);
 }
 
 function nextStepOfSenderId({ status, registrations }: Sender): string {
-  if (status === 'PENDING') return 'Wait: the operator of this gateway reviews it.';
+  if (status === 'PENDING') return t('Wait: the operator of this gateway reviews it.');
   const missing = registrations.filter((each) => each.status !== 'APPROVED').map(({ network }) => network);
-  const unregistered = missing.length === 0 ? '' : ` It is not registered yet at ${missing.join(', ')}.`;
-  return `Use it as the sender of your SMS.${unregistered}`;
+  const ready = t('Use it as the sender of your SMS.');
+  if (missing.length === 0) return ready;
+  return `${ready} ${t('It is not registered yet at {networks}.', { networks: formatList(missing) })}`;
 }
 
 function nextStepOfDomain({ status, environment, records, checkedAt }: Sender): string {
-  const ready = 'Use addresses of this domain as the sender of your emails.';
+  const ready = t('Use addresses of this domain as the sender of your emails.');
   // The sandbox never reads the DNS.
   if (environment === 'SANDBOX') return ready;
   if (status === 'PENDING') {
-    if (checkedAt === null) return 'Publish its DNS records, then check them.';
+    if (checkedAt === null) return t('Publish its DNS records, then check them.');
     const proof = records.find(({ kind }) => kind === 'VERIFICATION');
     return proof === undefined || proof.found.length === 0
-      ? 'The verification record is not in the DNS yet. A new record can take an hour to be seen: check again later.'
-      : 'The verification record has another text. Correct it, then check again.';
+      ? t(
+          'The verification record is not in the DNS yet. A new record can take an hour to be seen: check again later.',
+        )
+      : t('The verification record has another text. Correct it, then check again.');
   }
   const wrong = records.filter(({ isRight }) => !isRight).map(({ kind }) => kind);
   if (wrong.length === 0) return ready;
-  return `${ready} Correct ${wrong.join(' and ')} in the DNS, so that receivers trust them.`;
+  return `${ready} ${t('Correct {records} in the DNS, so that receivers trust them.', { records: formatList(wrong) })}`;
 }

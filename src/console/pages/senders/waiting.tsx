@@ -1,6 +1,6 @@
 import { useEnvironment } from '../../lib/environment.ts';
-import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PAGE_SIZE } from '../../ui/paged-table.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -8,13 +8,13 @@ import { Time } from '../../ui/values.tsx';
 import { purposesText } from './sender-text.ts';
 import { type SenderRowFragment, Senders } from './senders.generated.ts';
 
-const NONE = <span className="quiet">not said</span>;
+const NONE = <span className="quiet">{t('not said')}</span>;
 const COLUMNS: readonly Column<SenderRowFragment>[] = [
-  { header: 'Sender ID', cell: ({ senderId }) => senderId },
-  { header: 'Company', cell: ({ company }) => company ?? NONE },
-  { header: 'What is sent', cell: ({ useCase }) => useCase ?? NONE },
-  { header: 'Purposes', cell: ({ purposes }) => purposesText(purposes) },
-  { header: 'Waits since', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: t('Sender ID'), cell: ({ senderId }) => senderId },
+  { header: t('Company'), cell: ({ company }) => company ?? NONE },
+  { header: t('What is sent'), cell: ({ useCase }) => useCase ?? NONE },
+  { header: t('Purposes'), cell: ({ purposes }) => purposesText(purposes) },
+  { header: t('Waits since'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
 
 /**
@@ -30,14 +30,14 @@ export function WaitingSenders() {
   });
   return (
     <section className="stack" aria-labelledby="waiting">
-      <h2 id="waiting">Waits for review</h2>
+      <h2 id="waiting">{t('Waits for review')}</h2>
       <Loaded query={query}>
         {({ senders: { nodes, totalCount } }) =>
           nodes.length === 0 ? (
-            <p className="quiet">No sender ID waits for an answer.</p>
+            <p className="quiet">{t('No sender ID waits for an answer.')}</p>
           ) : (
             <DataTable
-              caption={`${formatNumber(nodes.length)} of ${formatNumber(totalCount)}, the newest first`}
+              caption={t('{shown} of {totalCount}, the newest first', { shown: nodes.length, totalCount })}
               columns={COLUMNS}
               rows={nodes}
               keyOf={({ id }) => id}

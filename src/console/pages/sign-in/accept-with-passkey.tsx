@@ -2,6 +2,7 @@ import { createPasskey, hasPasskeys } from '../../lib/passkeys.ts';
 import { request } from '../../lib/request.ts';
 import { AcceptInvitationWithPasskey, StartInvitationPasskey } from '../../lib/session.generated.ts';
 import { useSteps } from '../../lib/steps.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 
@@ -27,7 +28,7 @@ export function AcceptWithPasskey({
     <>
       {accept.error && <Notice tone="bad">{accept.error.message}</Notice>}
       <Button isBusy={accept.isPending} onClick={accept.run}>
-        Use a passkey instead
+        {t('Use a passkey instead')}
       </Button>
     </>
   );

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { useApiMutation } from '../../lib/queries.ts';
 import { AcceptInvitation, RequestPasswordReset, ResetPassword } from '../../lib/session.generated.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -15,42 +16,42 @@ export function ForgotPasswordPage() {
   const request = useApiMutation(RequestPasswordReset);
   const isSent = request.data?.requestPasswordReset;
   return (
-    <PublicPage title="Lost password">
+    <PublicPage title={t('Lost password')}>
       {isSent === true && (
         <Notice tone="good">
-          If somebody signs in with this email, a mail with a link is on its way. It works for an hour.
+          {t('If somebody signs in with this email, a mail with a link is on its way. It works for an hour.')}
         </Notice>
       )}
       {isSent === false && (
         <Notice tone="warn">
-          This gateway sends no mails. Ask an operator of the platform for a one-time password.
+          {t('This gateway sends no mails. Ask an operator of the platform for a one-time password.')}
         </Notice>
       )}
       {isSent === undefined && (
         <Form
-          label="Lost password"
+          label={t('Lost password')}
           error={request.error}
           onSubmit={(values) => request.mutate({ email: textOf(values, 'email') })}
         >
-          <Field name="email" label="Email" type="email" autoComplete="username" autoFocus />
+          <Field name="email" label={t('Email')} type="email" autoComplete="username" autoFocus />
           <Button type="submit" look="primary" isBusy={request.isPending}>
-            Send me a link
+            {t('Send me a link')}
           </Button>
         </Form>
       )}
       <p>
-        <Link href="/sign-in">Back to the sign-in</Link>
+        <Link href="/sign-in">{t('Back to the sign-in')}</Link>
       </p>
     </PublicPage>
   );
 }
 
 export function ResetPasswordPage() {
-  return <SetPassword title="Choose another password" document={ResetPassword} />;
+  return <SetPassword title={t('Choose another password')} document={ResetPassword} />;
 }
 
 export function AcceptInvitationPage() {
-  return <SetPassword title="Accept the invitation" document={AcceptInvitation} />;
+  return <SetPassword title={t('Accept the invitation')} document={AcceptInvitation} />;
 }
 
 /** Sets a password. The token in the URL proves that the person received the email. */
@@ -71,17 +72,19 @@ function SetPassword({
     <PublicPage title={title}>
       {set.data || codes ? (
         <>
-          <Notice tone="good">{codes ? 'Your passkey signs you in.' : 'Your password is set.'}</Notice>
+          <Notice tone="good">{codes ? t('Your passkey signs you in.') : t('Your password is set.')}</Notice>
           {codes && (
             <>
               <p>
-                Keep these recovery codes: each stands in once for a lost passkey. They are shown only now.
+                {t(
+                  'Keep these recovery codes: each stands in once for a lost passkey. They are shown only now.',
+                )}
               </p>
-              <CodeBlock text={codes.join('\n')} label="recovery codes" />
+              <CodeBlock text={codes.join('\n')} label={t('recovery codes')} />
             </>
           )}
           <p>
-            <Link href="/sign-in">Sign in</Link>
+            <Link href="/sign-in">{t('Sign in')}</Link>
           </p>
         </>
       ) : (
@@ -93,20 +96,20 @@ function SetPassword({
           >
             <Field
               name="password"
-              label="New password"
+              label={t('New password')}
               type="password"
               autoComplete="new-password"
-              hint="12 characters or more, without the name of your email."
+              hint={t('12 characters or more, without the name of your email.')}
               autoFocus
             />
             <Button type="submit" look="primary" isBusy={set.isPending}>
-              Set password
+              {t('Set password')}
             </Button>
           </Form>
           {document === AcceptInvitation && <AcceptWithPasskey token={token} onAccepted={setCodes} />}
           {ended && document === ResetPassword && (
             <p>
-              <Link href="/forgot-password">Ask for another link</Link>
+              <Link href="/forgot-password">{t('Ask for another link')}</Link>
             </p>
           )}
         </>

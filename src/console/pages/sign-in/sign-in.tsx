@@ -12,6 +12,7 @@ import {
   StartPasskeySignIn,
 } from '../../lib/session.generated.ts';
 import { signedIn } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { CodeField, Field } from '../../ui/field.tsx';
@@ -24,24 +25,27 @@ import { ProviderButtons } from './single-sign-on.tsx';
 function explain(error: ApiError): ApiError {
   if (error.code !== 'RATE_LIMITED') return error;
   const minutes = Math.max(1, Math.ceil((error.retryAfterSeconds ?? 900) / 60));
-  const when = minutes === 1 ? 'a minute' : `${minutes} minutes`;
   return new ApiError(
     error.code,
-    `That was tried too often. Wait ${when}, then try again; until then even what is right is not looked at.`,
+    t(
+      'That was tried too often. Wait {minutes, plural, one {a minute} other {# minutes}}, then try again; until then even what is right is not looked at.',
+      { minutes },
+    ),
   );
 }
 
 /** The sign-in page. The query parameter `next` is the path to open afterwards. */
 export function SignInPage() {
   return (
-    <PublicPage title="Sign in">
+    <PublicPage title={t('Sign in')}>
       <SignInForm />
       <p>
-        <Link href="/forgot-password">Lost your password?</Link>
+        <Link href="/forgot-password">{t('Lost your password?')}</Link>
       </p>
       <p className="quiet">
-        The first start of the gateway prints an email address and a password. Members of an account are
-        invited by its owner or an admin.
+        {t(
+          'The first start of the gateway prints an email address and a password. Members of an account are invited by its owner or an admin.',
+        )}
       </p>
     </PublicPage>
   );
@@ -53,8 +57,10 @@ export function SignInAgain({ email }: { email: string }) {
   // The email field is filled, and `Dialog` focuses it as the first field. A password typed there would be readable.
   useEffect(() => password.current?.focus(), []);
   return (
-    <Dialog title="Your session has ended" onClose={() => undefined} mustAnswer>
-      <p>Sign in again to go on. What you were at stays as it is; what was not saved or sent yet is not.</p>
+    <Dialog title={t('Your session has ended')} onClose={() => undefined} mustAnswer>
+      <p>
+        {t('Sign in again to go on. What you were at stays as it is; what was not saved or sent yet is not.')}
+      </p>
       <SignInForm email={email} passwordRef={password} />
     </Dialog>
   );
@@ -74,7 +80,7 @@ function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<
   return (
     <>
       <Form
-        label="Sign in"
+        label={t('Sign in')}
         error={signIn.error && explain(signIn.error)}
         onSubmit={(values) =>
           signIn.mutate({ email: textOf(values, 'email'), password: String(values.get('password')) })
@@ -82,7 +88,7 @@ function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<
       >
         <Field
           name="email"
-          label="Email"
+          label={t('Email')}
           type="email"
           autoComplete="username"
           autoFocus
@@ -92,12 +98,12 @@ function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<
         <Field
           ref={passwordRef}
           name="password"
-          label="Password"
+          label={t('Password')}
           type="password"
           autoComplete="current-password"
         />
         <Button type="submit" look="primary" isBusy={signIn.isPending}>
-          Sign in
+          {t('Sign in')}
         </Button>
       </Form>
       <PasskeyButton steps={signInAlone} />
@@ -126,16 +132,16 @@ function CodeForm({
     <>
       {passkey && <PasskeyButton steps={() => answerWithPasskey(passkey)} />}
       <Form
-        label="Second factor"
+        label={t('Second factor')}
         error={answer.error && explain(answer.error)}
         onSubmit={(values) => answer.mutate({ challenge, code: textOf(values, 'code') })}
       >
         <CodeField />
         <div className="row">
           <Button type="submit" look="primary" isBusy={answer.isPending}>
-            Sign in
+            {t('Sign in')}
           </Button>
-          <Button onClick={onBack}>Back</Button>
+          <Button onClick={onBack}>{t('Back')}</Button>
         </div>
       </Form>
     </>

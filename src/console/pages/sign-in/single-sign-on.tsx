@@ -9,6 +9,7 @@ import {
 } from '../../lib/single-sign-on.generated.ts';
 import { goToProvider } from '../../lib/single-sign-on.ts';
 import { useSteps } from '../../lib/steps.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loading } from '../../ui/states.tsx';
@@ -35,8 +36,7 @@ function ProviderButton({ offer: { isForOperators, host }, email }: { offer: Off
     <>
       {go.error && <Notice tone="bad">{go.error.message}</Notice>}
       <Button isBusy={go.isPending} onClick={go.run}>
-        Sign in with {host}
-        {isForOperators && ' (operators)'}
+        {isForOperators ? t('Sign in with {host} (operators)', { host }) : t('Sign in with {host}', { host })}
       </Button>
     </>
   );
@@ -64,12 +64,12 @@ export function SingleSignOnPage({ provider }: { provider: string }) {
     finish.mutate({ provider, query });
   });
   return (
-    <PublicPage title="Single sign-on">
+    <PublicPage title={t('Single sign-on')}>
       {finish.error ? (
         <>
           <Notice tone="bad">{finish.error.message}</Notice>
           <p>
-            <Link href="/sign-in">Back to the sign-in</Link>
+            <Link href="/sign-in">{t('Back to the sign-in')}</Link>
           </p>
         </>
       ) : (

@@ -1,6 +1,8 @@
+import { language } from '../../lib/words.ts';
+
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
-const name = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-const day = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' });
+const name = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric', timeZone: 'UTC' });
+const day = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' });
 
 /** Returns the month of a time in UTC, such as `2026-11`. */
 export function monthOf(at: Date): string {

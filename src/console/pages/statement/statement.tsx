@@ -1,13 +1,16 @@
 import type { ReactNode } from 'react';
 import { brand } from '../../lib/brand.ts';
+import { counted } from '../../lib/counts.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { useFilter } from '../../ui/filters.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { KeyValues, Money } from '../../ui/values.tsx';
-import { CHANNEL_NAMES, counted } from '../messages/message-text.ts';
+import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import { chosenMonth, dayOf, monthAfter, monthName, monthOf } from './months.ts';
 import { Statement, type StatementAmountFragment, type StatementQuery } from './statement.generated.ts';
 import './statement.css';
@@ -23,7 +26,7 @@ export default function StatementPage() {
   const hasBefore = createdAt === undefined || month > monthOf(new Date(createdAt));
   return (
     <>
-      <PageHeader title={`Statement, ${monthName(month)}`}>
+      <PageHeader title={t('Statement, {month}', { month: monthName(month) })}>
         <div className="row not-printed">
           {hasBefore && (
             <ButtonLink href={`/statement?month=${monthAfter(month, -1)}`}>
@@ -35,12 +38,16 @@ export default function StatementPage() {
               {monthName(monthAfter(month, 1))}
             </ButtonLink>
           )}
-          <Button onClick={() => print()}>Print</Button>
+          <Button onClick={() => print()}>{t('Print')}</Button>
         </div>
       </PageHeader>
       <Loaded query={query}>
         {({ statement }) =>
-          statement ? <Sheet of={statement} /> : <EmptyState title="There is no statement of this month" />
+          statement ? (
+            <Sheet of={statement} />
+          ) : (
+            <EmptyState title={t('There is no statement of this month')} />
+          )
         }
       </Loaded>
     </>
@@ -53,31 +60,35 @@ function Sheet({ of }: { of: Shown }) {
     <article className="card stack statement">
       <KeyValues
         items={[
-          ['From', brand.name],
-          ['Account', of.account.name],
-          ...(of.account.name === of.account.email ? [] : [['Email', of.account.email] as const]),
-          ['Period', `${dayOf(new Date(of.from))} to ${dayOf(last)} (UTC)`],
-          ...(of.isFinal ? [] : [['State', 'The month is not over: the figures are those of now'] as const]),
+          [t('From'), brand.name],
+          [t('Account'), of.account.name],
+          ...(of.account.name === of.account.email ? [] : [[t('Email'), of.account.email] as const]),
+          [t('Period'), t('{first} to {last} (UTC)', { first: dayOf(new Date(of.from)), last: dayOf(last) })],
+          ...(of.isFinal
+            ? []
+            : [[t('State'), t('The month is not over: the figures are those of now')] as const]),
         ]}
       />
       {Number(of.difference.amount) !== 0 && (
         <Notice tone="bad">
-          The sums differ from the closing balance by <Amount of={of.difference} />. Report this to the
-          operator.
+          <T
+            text="The sums differ from the closing balance by {amount}. Report this to the operator."
+            amount={<Amount of={of.difference} />}
+          />
         </Notice>
       )}
       <table className="statement-lines">
-        <caption>Opening balance and sums give the closing balance</caption>
+        <caption>{t('Opening balance and sums give the closing balance')}</caption>
         <thead>
           <tr>
-            <th scope="col">What</th>
-            <th scope="col">Number</th>
-            <th scope="col">Amount</th>
+            <th scope="col">{t('What')}</th>
+            <th scope="col">{t('Number')}</th>
+            <th scope="col">{t('Amount')}</th>
           </tr>
         </thead>
         <tbody>
-          <Line name="Opening balance" amount={of.opening} isBalance />
-          <Line name="Top-ups" note={counted(of.topUpCount, 'top-up')} amount={of.topUps} />
+          <Line name={t('Opening balance')} amount={of.opening} isBalance />
+          <Line name={t('Top-ups')} note={counted(of.topUpCount, 'topUp')} amount={of.topUps} />
           {of.charges.map(({ channel, messages, amount }) => (
             <Line
               key={channel}
@@ -87,8 +98,8 @@ function Sheet({ of }: { of: Shown }) {
               isCharge
             />
           ))}
-          <Line name="Refunds" note={counted(of.refundCount, 'recipient')} amount={of.refunds} />
-          <Line name="Closing balance" amount={of.closing} isBalance />
+          <Line name={t('Refunds')} note={counted(of.refundCount, 'recipient')} amount={of.refunds} />
+          <Line name={t('Closing balance')} amount={of.closing} isBalance />
         </tbody>
       </table>
     </article>

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Field, Select } from '../../ui/field.tsx';
@@ -15,7 +16,7 @@ import {
   Suppressions,
 } from './suppressions.generated.ts';
 
-const TITLE = 'Add an opt-out';
+const TITLE = t('Add an opt-out');
 
 /** Adds an opt-out in a dialog. */
 export function AddSuppression() {
@@ -26,7 +27,7 @@ export function AddSuppression() {
     refetches: [Suppressions],
     onDone: ({ suppress: { address } }) => {
       setIsOpen(false);
-      toast({ text: `${address} is opted out.` });
+      toast({ text: t('{address} is opted out.', { address }) });
     },
   });
   const open = () => {
@@ -50,26 +51,33 @@ export function AddSuppression() {
       </Button>
       {isOpen && (
         <Dialog title={TITLE} onClose={() => setIsOpen(false)} mustAnswer={suppress.isPending}>
-          <p>If the address is on the list already, this scope and reason replace its own.</p>
+          <p>{t('If the address is on the list already, this scope and reason replace its own.')}</p>
           <Form label={TITLE} error={suppress.error} onSubmit={submit}>
-            <Select name="channel" label="Channel" options={optionsOf(SUPPRESSED_CHANNEL_NAMES)} />
+            <Select name="channel" label={t('Channel')} options={optionsOf(SUPPRESSED_CHANNEL_NAMES)} />
             <Field
               name="address"
-              label="Address"
+              label={t('Address')}
               autoComplete="off"
-              hint="A phone number such as +256700123456, or an email address."
+              hint={t('A phone number such as +256700123456, or an email address.')}
             />
             <Select
               name="scope"
-              label="Scope"
+              label={t('Scope')}
               options={optionsOf(SCOPE_NAMES)}
-              hint="Marketing leaves out only messages with this purpose. One-time passwords still arrive."
+              hint={t(
+                'Marketing leaves out only messages with this purpose. One-time passwords still arrive.',
+              )}
             />
-            <Field name="reason" label="Reason" autoComplete="off" hint="Such as “Asked on the phone”." />
+            <Field
+              name="reason"
+              label={t('Reason')}
+              autoComplete="off"
+              hint={t('Such as “Asked on the phone”.')}
+            />
             <DialogActions>
-              <Button onClick={() => suppress.isPending || setIsOpen(false)}>Cancel</Button>
+              <Button onClick={() => suppress.isPending || setIsOpen(false)}>{t('Cancel')}</Button>
               <Button type="submit" look="primary" isBusy={suppress.isPending}>
-                Add
+                {t('Add')}
               </Button>
             </DialogActions>
           </Form>

@@ -2,8 +2,10 @@ import { useEffect, useRef, useState } from 'react';
 import { BOM, download } from '../../lib/csv.ts';
 import { useEnvironment } from '../../lib/environment.ts';
 import { request } from '../../lib/request.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { T } from '../../ui/t.tsx';
 import { ExportSuppressions, type ExportSuppressionsMutation } from './suppressions.generated.ts';
 
 type Part = ExportSuppressionsMutation['exportSuppressions'];
@@ -33,7 +35,7 @@ export function ExportButton() {
       } while (after !== null);
       download(`opt-outs-${new Date().toISOString().slice(0, 10)}.csv`, 'text/csv', parts);
     } catch (error) {
-      if (!signal.aborted) setFault(error instanceof Error ? error.message : 'It did not work.');
+      if (!signal.aborted) setFault(error instanceof Error ? error.message : t('It did not work.'));
     }
     setIsBusy(false);
   };
@@ -41,9 +43,13 @@ export function ExportButton() {
   return (
     <>
       <Button isBusy={isBusy} onClick={run}>
-        Export all as CSV
+        {t('Export all as CSV')}
       </Button>
-      {fault && <Notice tone="bad">{fault} Nothing was downloaded.</Notice>}
+      {fault && (
+        <Notice tone="bad">
+          <T text="{fault} Nothing was downloaded." fault={fault} />
+        </Notice>
+      )}
     </>
   );
 }

@@ -1,15 +1,17 @@
 import { useState } from 'react';
 import { SUPPRESSION_FILE_MAX_ROWS } from '../../../domain/suppressions/suppression-file.ts';
 import type { ApiError, FieldFault } from '../../lib/api-error.ts';
+import { counted } from '../../lib/counts.ts';
 import { useEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { CsvInput } from '../../ui/csv-input.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
-import { counted } from '../messages/message-text.ts';
+import { T } from '../../ui/t.tsx';
 import { ImportSuppressions, Suppressions } from './suppressions.generated.ts';
 
 /** A request has at most 1 MiB. The rest is for the backslashes that JSON puts before quotes and line breaks. */
@@ -22,8 +24,8 @@ interface LineFault {
 }
 
 const COLUMNS: readonly Column<LineFault>[] = [
-  { header: 'Line', cell: ({ line }) => line ?? <span className="quiet">–</span>, isNumber: true },
-  { header: 'What is wrong', cell: ({ message }) => message },
+  { header: t('Line'), cell: ({ line }) => line ?? <span className="quiet">–</span>, isNumber: true },
+  { header: t('What is wrong'), cell: ({ message }) => message },
 ];
 
 /** Imports opt-outs from a CSV file or a pasted text: all rows or none. Shows every fault with its line. */
@@ -36,20 +38,21 @@ export default function ImportSuppressionsPage() {
   const done = start.data?.importSuppressions;
   const submit = () => {
     const isEmpty = csv.trim() === '';
-    setFault(isEmpty ? 'Choose a file or paste its rows first.' : undefined);
+    setFault(isEmpty ? t('Choose a file or paste its rows first.') : undefined);
     if (!isEmpty) start.mutate({ csv, environment });
   };
   return (
     <>
-      <PageHeader title="Import opt-outs">
-        <ButtonLink href="/suppressions">Opt-outs</ButtonLink>
+      <PageHeader title={t('Import opt-outs')}>
+        <ButtonLink href="/suppressions">{t('Opt-outs')}</ButtonLink>
       </PageHeader>
       <p className="quiet">
-        The first line names the columns: <code>channel</code> (sms, email or whatsapp), <code>address</code>,{' '}
-        <code>scope</code> (marketing or all) and, if you want, <code>reason</code>. All rows are imported, or
-        none. An exported file can be imported, and the same file again changes nothing.
+        <T
+          text="The first line names the columns: <code>channel</code> (sms, email or whatsapp), <code>address</code>, <code>scope</code> (marketing or all) and, if you want, <code>reason</code>. All rows are imported, or none. An exported file can be imported, and the same file again changes nothing."
+          code={<code />}
+        />
       </p>
-      <Form label="Import opt-outs" error={faults.length === 0 ? start.error : null} onSubmit={submit}>
+      <Form label={t('Import opt-outs')} error={faults.length === 0 ? start.error : null} onSubmit={submit}>
         {fault && <Notice tone="bad">{fault}</Notice>}
         <CsvInput
           maxRows={SUPPRESSION_FILE_MAX_ROWS}
@@ -63,9 +66,9 @@ export default function ImportSuppressionsPage() {
         />
         {faults.length > 0 && (
           <>
-            <Notice tone="bad">Nothing was imported. Mend the file, and import it again.</Notice>
+            <Notice tone="bad">{t('Nothing was imported. Mend the file, and import it again.')}</Notice>
             <DataTable
-              caption="What is wrong with the file"
+              caption={t('What is wrong with the file')}
               columns={COLUMNS}
               rows={faults}
               keyOf={({ line, message }) => `${line} ${message}`}
@@ -74,15 +77,19 @@ export default function ImportSuppressionsPage() {
         )}
         {done && (
           <Notice tone="good">
-            {counted(done.rows, 'row')} read: {counted(done.changed, 'address', 'addresses')} opted out now,
-            or more widely than before; {counted(done.unchanged, 'address', 'addresses')} unchanged.
+            <T
+              text="{rows} read: {changed} opted out now, or more widely than before; {unchanged} unchanged."
+              rows={counted(done.rows, 'row')}
+              changed={counted(done.changed, 'address')}
+              unchanged={counted(done.unchanged, 'address')}
+            />
           </Notice>
         )}
         <div className="row">
           <Button type="submit" look="primary" isBusy={start.isPending}>
-            Import
+            {t('Import')}
           </Button>
-          <ButtonLink href="/suppressions">{done ? 'See the opt-outs' : 'Cancel'}</ButtonLink>
+          <ButtonLink href="/suppressions">{done ? t('See the opt-outs') : t('Cancel')}</ButtonLink>
         </div>
       </Form>
     </>

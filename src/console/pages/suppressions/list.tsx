@@ -1,6 +1,7 @@
 import { useEnvironment } from '../../lib/environment.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field, Select } from '../../ui/field.tsx';
@@ -22,15 +23,15 @@ import {
 } from './suppressions.generated.ts';
 
 const COLUMNS: readonly Column<SuppressionRowFragment>[] = [
-  { header: 'Address', cell: ({ address }) => address, isWhole: true },
-  { header: 'Channel', cell: ({ channel }) => SUPPRESSED_CHANNEL_NAMES[channel] },
-  { header: 'Scope', cell: ({ scope }) => SCOPE_NAMES[scope] },
-  { header: 'Source', cell: ({ source }) => SOURCE_TEXTS[source] },
-  { header: 'Reason', cell: ({ reason }) => reason ?? <span className="quiet">–</span> },
-  { header: 'Since', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: t('Address'), cell: ({ address }) => address, isWhole: true },
+  { header: t('Channel'), cell: ({ channel }) => SUPPRESSED_CHANNEL_NAMES[channel] },
+  { header: t('Scope'), cell: ({ scope }) => SCOPE_NAMES[scope] },
+  { header: t('Source'), cell: ({ source }) => SOURCE_TEXTS[source] },
+  { header: t('Reason'), cell: ({ reason }) => reason ?? <span className="quiet">–</span> },
+  { header: t('Since'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
 const ACTIONS: Column<SuppressionRowFragment> = {
-  header: 'Actions',
+  header: t('Actions'),
   cell: (suppression) => <RemoveSuppressionButton of={suppression} />,
 };
 
@@ -47,47 +48,48 @@ export default function SuppressionsPage() {
   const mayRemove = usePermission('suppression.remove');
   return (
     <>
-      <PageHeader title="Opt-outs">
+      <PageHeader title={t('Opt-outs')}>
         <Can run="suppression.export">
           <ExportButton />
         </Can>
         <Can
           run="suppression.add"
-          otherwise={<span className="quiet">Your role can read opt-outs, not change them.</span>}
+          otherwise={<span className="quiet">{t('Your role can read opt-outs, not change them.')}</span>}
         >
-          <ButtonLink href="/suppressions/import">Import CSV</ButtonLink>
+          <ButtonLink href="/suppressions/import">{t('Import CSV')}</ButtonLink>
           <AddSuppression />
         </Can>
       </PageHeader>
       <p className="quiet">
-        Sends leave these addresses out, as their scope says, and cost nothing for them.
+        {t('Sends leave these addresses out, as their scope says, and cost nothing for them.')}
       </p>
-      <Filters label="Search opt-outs">
+      <Filters label={t('Search opt-outs')}>
         <Field
           name="address"
-          label="Address"
+          label={t('Address')}
           type="search"
           autoComplete="off"
-          placeholder="A whole number or email"
+          placeholder={t('A whole number or email')}
         />
         <Select
           name="channel"
-          label="Channel"
-          options={[{ value: '', label: 'All' }, ...optionsOf(SUPPRESSED_CHANNEL_NAMES)]}
+          label={t('Channel')}
+          options={[{ value: '', label: t('All') }, ...optionsOf(SUPPRESSED_CHANNEL_NAMES)]}
         />
       </Filters>
       <Loaded query={suppressions}>
         {(data) => (
           <PagedTable
             of={data.suppressions}
-            caption="The newest first"
+            caption={t('The newest first')}
             columns={mayRemove ? [...COLUMNS, ACTIONS] : COLUMNS}
             keyOf={({ id }) => id}
             empty={
-              <EmptyState title="No opt-outs yet">
+              <EmptyState title={t('No opt-outs yet')}>
                 <p>
-                  People who reply STOP or use the opt-out link of a message are added here by themselves, and
-                  so are mailboxes that do not exist. Add people who asked you in another way.
+                  {t(
+                    'People who reply STOP or use the opt-out link of a message are added here by themselves, and so are mailboxes that do not exist. Add people who asked you in another way.',
+                  )}
                 </p>
               </EmptyState>
             }

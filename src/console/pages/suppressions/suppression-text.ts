@@ -1,3 +1,4 @@
+import { t } from '../../lib/words.ts';
 import type {
   SuppressedChannel,
   SuppressionRowFragment,
@@ -7,28 +8,28 @@ import type {
 
 export const SUPPRESSED_CHANNEL_NAMES: Readonly<Record<SuppressedChannel, string>> = {
   SMS: 'SMS',
-  EMAIL: 'Email',
+  EMAIL: t('Email'),
   WHATSAPP: 'WhatsApp',
 };
 export const SCOPE_NAMES: Readonly<Record<SuppressionScope, string>> = {
-  MARKETING: 'Marketing',
-  ALL: 'All messages',
+  MARKETING: t('Marketing'),
+  ALL: t('All messages'),
 };
 /** Who asked for an opt-out. */
 export const SOURCE_TEXTS: Readonly<Record<SuppressionSource, string>> = {
-  STOP: 'replied STOP',
-  LINK: 'opt-out link',
-  BOUNCE: 'mail server does not know it',
-  PERSON: 'entered by a person of this account',
-  API: 'entered with an API key',
-  IMPORT: 'from a file',
+  STOP: t('replied STOP'),
+  LINK: t('opt-out link'),
+  BOUNCE: t('mail server does not know it'),
+  PERSON: t('entered by a person of this account'),
+  API: t('entered with an API key'),
+  IMPORT: t('from a file'),
 };
 
 /** Why an opt-out should stay. Those that the account entered itself need no warning. */
 const WARNINGS: Readonly<Partial<Record<SuppressionSource, string>>> = {
-  STOP: 'This person replied STOP. Only they should take it back: they reply START.',
-  LINK: 'This person used the opt-out link. Remove it only if they asked you for messages again.',
-  BOUNCE: 'The mail server said that there is no such mailbox. Remove it only if the mailbox exists now.',
+  STOP: t('This person replied STOP. Only they should take it back: they reply START.'),
+  LINK: t('This person used the opt-out link. Remove it only if they asked you for messages again.'),
+  BOUNCE: t('The mail server said that there is no such mailbox. Remove it only if the mailbox exists now.'),
 };
 
 /** Returns what the removal of an opt-out means, and undefined or a warning. */
@@ -36,9 +37,15 @@ export function removalOf({ channel, scope, source }: SuppressionRowFragment): {
   readonly meaning: string;
   readonly warning: string | undefined;
 } {
-  const what = scope === 'ALL' ? 'all messages' : 'marketing';
   return {
-    meaning: `From the next send on, this address gets ${what} of this account by ${SUPPRESSED_CHANNEL_NAMES[channel]} again.`,
+    meaning:
+      scope === 'ALL'
+        ? t('From the next send on, this address gets all messages of this account by {channel} again.', {
+            channel: SUPPRESSED_CHANNEL_NAMES[channel],
+          })
+        : t('From the next send on, this address gets marketing of this account by {channel} again.', {
+            channel: SUPPRESSED_CHANNEL_NAMES[channel],
+          }),
     warning: WARNINGS[source],
   };
 }

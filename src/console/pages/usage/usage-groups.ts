@@ -1,14 +1,15 @@
 import { formatName } from '../../lib/format.ts';
+import { language, t } from '../../lib/words.ts';
 import type { Bar, Series } from '../../ui/bar-chart.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import type { AnalyticsGroup, UsageByDayQuery, UsageTotalsQuery } from './usage.generated.ts';
 
 export const GROUPS = [
-  { value: 'API_KEY', label: 'API key' },
-  { value: 'CHANNEL', label: 'Channel' },
-  { value: 'SENDER', label: 'Sender' },
-  { value: 'COUNTRY', label: 'Country' },
-  { value: 'STATUS', label: 'Status' },
+  { value: 'API_KEY', label: t('API key') },
+  { value: 'CHANNEL', label: t('Channel') },
+  { value: 'SENDER', label: t('Sender') },
+  { value: 'COUNTRY', label: t('Country') },
+  { value: 'STATUS', label: t('Status') },
 ] as const satisfies readonly { value: AnalyticsGroup; label: string }[];
 export type Group = (typeof GROUPS)[number]['value'];
 
@@ -17,9 +18,9 @@ type DayBucket = NonNullable<UsageByDayQuery['analytics']>[number];
 
 const DAY_MS = 86_400_000;
 const COLORS = ['var(--chart-1)', 'var(--chart-2)', 'var(--chart-3)', 'var(--chart-5)'] as const;
-const OTHERS = { label: 'Others', color: 'var(--chart-4)' };
-const countries = new Intl.DisplayNames('en', { type: 'region' });
-const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
+const OTHERS = { label: t('Others'), color: 'var(--chart-4)' };
+const countries = new Intl.DisplayNames(language, { type: 'region' });
+const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' });
 
 /** Identifies the group of a bucket. */
 export function keyOf(bucket: Total, group: Group): string {
@@ -34,13 +35,13 @@ export function nameOf(bucket: Total, group: Group): string {
   const { channel, status, sender, country, apiKeyId, apiKey } = bucket;
   switch (group) {
     case 'API_KEY':
-      return apiKey?.name ?? apiKeyId ?? 'People, in the console';
+      return apiKey?.name ?? apiKeyId ?? t('People, in the console');
     case 'CHANNEL':
       return channel ? CHANNEL_NAMES[channel] : '–';
     case 'SENDER':
-      return sender || 'No sender';
+      return sender || t('No sender');
     case 'COUNTRY':
-      return country ? (countries.of(country) ?? country) : 'No country';
+      return country ? (countries.of(country) ?? country) : t('No country');
     case 'STATUS':
       return status ? formatName(status) : '–';
   }

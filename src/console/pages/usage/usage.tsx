@@ -1,10 +1,11 @@
 import { Link, useSearchParams } from 'wouter';
 import { BOM, csvLine, download } from '../../lib/csv.ts';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
-import { formatMoney, formatNumber } from '../../lib/format.ts';
+import { formatMoney, formatNumber, formatPercent } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
 import { PRESETS, presetSpan } from '../../lib/spans.ts';
+import { t } from '../../lib/words.ts';
 import { BarChart } from '../../ui/bar-chart.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
@@ -29,7 +30,7 @@ import {
 import './usage.css';
 
 const CUSTOM = 'custom';
-const PERIODS = [...PRESETS, { value: CUSTOM, label: 'From … to' }];
+const PERIODS = [...PRESETS, { value: CUSTOM, label: t('From … to') }];
 /** Figures are counted in whole hours here, so that the query stays the same for an hour. */
 const HOUR_MS = 3_600_000;
 /** The figures lag some ten seconds behind. */
@@ -44,16 +45,18 @@ export default function UsagePage() {
   const label = GROUPS.find(({ value }) => value === group)?.label ?? '';
   return (
     <>
-      <PageHeader title="Usage">
-        <ButtonLink href="/statement">Monthly statement</ButtonLink>
-        <Button onClick={() => exportCsv(totals.data?.analytics ?? [], group, label)}>Export as CSV</Button>
+      <PageHeader title={t('Usage')}>
+        <ButtonLink href="/statement">{t('Monthly statement')}</ButtonLink>
+        <Button onClick={() => exportCsv(totals.data?.analytics ?? [], group, label)}>
+          {t('Export as CSV')}
+        </Button>
       </PageHeader>
       <Choices period={period} group={group} span={span} choose={choose} />
       <Loaded query={totals}>
         {({ analytics }) =>
           analytics.length === 0 ? (
-            <EmptyState title="Nothing was sent in this period">
-              <p>Choose another period, or switch between production and sandbox above.</p>
+            <EmptyState title={t('Nothing was sent in this period')}>
+              <p>{t('Choose another period, or switch between production and sandbox above.')}</p>
             </EmptyState>
           ) : (
             <>
@@ -117,32 +120,32 @@ function Choices({
     <div className="row usage-choices">
       <Select
         name="group"
-        label="By"
+        label={t('By')}
         value={group}
         options={GROUPS}
         onChange={({ currentTarget }) => choose({ group: currentTarget.value })}
       />
       <Select
         name="period"
-        label="Period"
+        label={t('Period')}
         value={period}
         options={PERIODS}
         onChange={({ currentTarget }) => choose({ period: currentTarget.value })}
       />
       {period === CUSTOM && (
         <Form
-          label="Days"
+          label={t('Days')}
           className="row"
           onSubmit={(values) => choose({ from: textOf(values, 'from'), to: textOf(values, 'to') })}
         >
-          <Field name="from" label="First day" type="date" defaultValue={dateOf(span.from)} />
+          <Field name="from" label={t('First day')} type="date" defaultValue={dateOf(span.from)} />
           <Field
             name="to"
-            label="Last day"
+            label={t('Last day')}
             type="date"
             defaultValue={dateOf(new Date(Date.parse(span.to) - 1).toISOString())}
           />
-          <Button type="submit">Show</Button>
+          <Button type="submit">{t('Show')}</Button>
         </Form>
       )}
     </div>
@@ -168,17 +171,24 @@ function Summary({ totals, isThisMonth }: { totals: readonly Total[]; isThisMont
     account && forecast > 0 ? Math.floor((account.balance * daysInMonth) / forecast) : undefined;
   return (
     <dl className="figures">
-      <Figure name="Net cost">
+      <Figure name={t('Net cost')}>
         <Money amount={cost} currency={currency} />
       </Figure>
-      <Figure name="Recipients">{formatNumber(recipients)}</Figure>
-      <Figure name="Delivery rate" note={`${formatNumber(failed)} failed`}>
-        {finished === 0 ? '–' : `${Math.floor((delivered / finished) * 1000) / 10}%`}
+      <Figure name={t('Recipients')}>{formatNumber(recipients)}</Figure>
+      <Figure name={t('Delivery rate')} note={t('{failed} failed', { failed })}>
+        {finished === 0 ? '–' : formatPercent(Math.floor((delivered / finished) * 1000) / 1000)}
       </Figure>
       {isThisMonth && environment === 'PRODUCTION' && (
         <Figure
-          name="Forecast of the month"
-          note={daysLeft === undefined ? '' : `The balance lasts about ${formatNumber(daysLeft)} days.`}
+          name={t('Forecast of the month')}
+          note={
+            daysLeft === undefined
+              ? ''
+              : t(
+                  '{days, plural, one {The balance lasts about # day.} other {The balance lasts about # days.}}',
+                  { days: daysLeft },
+                )
+          }
         >
           {formatMoney(forecast, currency)}
         </Figure>
@@ -194,10 +204,10 @@ function ByDay({ totals, group, span }: { totals: readonly Total[]; group: Group
   const query = useApiQuery(UsageByDay, asked, { keepsLast: true });
   return (
     <section className="card stack usage-chart" aria-labelledby="usage-days">
-      <h2 id="usage-days">Recipients per day</h2>
+      <h2 id="usage-days">{t('Recipients per day')}</h2>
       <Loaded query={query}>
         {({ analytics }) => (
-          <BarChart label="Recipients per day" {...barsOf(analytics, totals, group, span)} />
+          <BarChart label={t('Recipients per day')} {...barsOf(analytics, totals, group, span)} />
         )}
       </Loaded>
     </section>
@@ -220,7 +230,7 @@ function Groups({
     messagesOf(total, group, { from: span.from, to: new Date(Date.parse(span.to) - 1).toISOString() });
   return (
     <DataTable
-      caption="The costliest first, without what was refunded"
+      caption={t('The costliest first, without what was refunded')}
       rows={totals}
       keyOf={(total) => keyOf(total, group)}
       columns={[
@@ -238,15 +248,15 @@ function Groups({
           },
         },
         {
-          header: 'Messages',
+          header: t('Messages'),
           cell: ({ figures }) => (figures.messages === null ? '–' : formatNumber(figures.messages)),
           isNumber: true,
         },
-        { header: 'Recipients', cell: ({ figures }) => formatNumber(figures.recipients), isNumber: true },
-        { header: 'Delivered', cell: ({ figures }) => formatNumber(figures.delivered), isNumber: true },
-        { header: 'Failed', cell: ({ figures }) => formatNumber(figures.failed), isNumber: true },
+        { header: t('Recipients'), cell: ({ figures }) => formatNumber(figures.recipients), isNumber: true },
+        { header: t('Delivered'), cell: ({ figures }) => formatNumber(figures.delivered), isNumber: true },
+        { header: t('Failed'), cell: ({ figures }) => formatNumber(figures.failed), isNumber: true },
         {
-          header: 'Net cost',
+          header: t('Net cost'),
           cell: ({ figures: { netCost } }) => (
             <Money amount={Number(netCost.amount)} currency={netCost.currency} />
           ),

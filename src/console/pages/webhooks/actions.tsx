@@ -1,10 +1,12 @@
 import { useLocation } from 'wouter';
+import { counted } from '../../lib/counts.ts';
 import { useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
-import { deliveriesText } from './webhook-rules.ts';
 import {
   DeleteWebhook,
   UpdateWebhook,
@@ -20,17 +22,17 @@ export function PauseButton({ of: webhook }: { of: WebhookRowFragment }) {
   const update = useApiMutation(UpdateWebhook, { refetches: SHOWN });
   return (
     <ConfirmButton
-      title="Pause this webhook?"
+      title={t('Pause this webhook?')}
       consequence={
-        <>
-          Nothing is posted to it until you resume it, and {deliveriesText(webhook.stats.pending)} still
-          pending will fail. Events are recorded meanwhile: after resuming, retry the missed events.
-        </>
+        <T
+          text="Nothing is posted to it until you resume it, and {deliveries} still pending will fail. Events are recorded meanwhile: after resuming, retry the missed events."
+          deliveries={counted(webhook.stats.pending, 'delivery')}
+        />
       }
-      confirmLabel="Pause it"
+      confirmLabel={t('Pause it')}
       onConfirm={() => update.mutateAsync({ id: webhook.id, input: { isActive: false } })}
     >
-      Pause
+      {t('Pause')}
     </ConfirmButton>
   );
 }
@@ -40,7 +42,7 @@ export function ResumeButton({ of: webhook }: { of: WebhookRowFragment }) {
   const toast = useToast();
   const update = useApiMutation(UpdateWebhook, {
     refetches: SHOWN,
-    onDone: () => toast({ text: 'Resumed. It receives events from now on; retry the missed ones.' }),
+    onDone: () => toast({ text: t('Resumed. It receives events from now on; retry the missed ones.') }),
   });
   return (
     <Button
@@ -53,7 +55,7 @@ export function ResumeButton({ of: webhook }: { of: WebhookRowFragment }) {
         )
       }
     >
-      Resume
+      {t('Resume')}
     </Button>
   );
 }
@@ -66,21 +68,21 @@ export function DeleteButton({ of: webhook }: { of: WebhookRowFragment }) {
   const remove = useApiMutation(DeleteWebhook, { refetches: [Webhooks] });
   return (
     <ConfirmButton
-      title="Delete this webhook?"
+      title={t('Delete this webhook?')}
       consequence={
-        <>
-          Nothing is posted to it any more, and {deliveriesText(webhook.stats.pending)} still pending will be
-          canceled. Its secret is gone for good; the records of its deliveries stay with the messages.
-        </>
+        <T
+          text="Nothing is posted to it any more, and {deliveries} still pending will be canceled. Its secret is gone for good; the records of its deliveries stay with the messages."
+          deliveries={counted(webhook.stats.pending, 'delivery')}
+        />
       }
-      confirmLabel="Delete for good"
+      confirmLabel={t('Delete for good')}
       onConfirm={async () => {
         await remove.mutateAsync({ id: webhook.id });
-        toast({ text: `The webhook to ${webhook.url} is deleted.` });
+        toast({ text: t('The webhook to {url} is deleted.', { url: webhook.url }) });
         navigate(inEnvironment('/webhooks'));
       }}
     >
-      Delete
+      {t('Delete')}
     </ConfirmButton>
   );
 }

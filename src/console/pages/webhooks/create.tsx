@@ -1,6 +1,7 @@
 import { useLocation } from 'wouter';
 import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -15,7 +16,7 @@ export default function RegisterWebhookPage() {
   const query = useApiQuery(EventTypes, {});
   return (
     <>
-      <PageHeader title="New webhook" />
+      <PageHeader title={t('New webhook')} />
       <Loaded query={query}>{({ eventTypes }) => <Register eventTypes={eventTypes} />}</Loaded>
     </>
   );
@@ -30,22 +31,22 @@ function Register({ eventTypes }: { eventTypes: EventTypeList }) {
   return (
     <div className="columns">
       <Form
-        label="New webhook"
+        label={t('New webhook')}
         error={register.error}
         onSubmit={(values) => register.mutate({ input: { ...webhookPropertiesOf(values), environment } })}
       >
         <WebhookFields eventTypes={eventTypes} />
         <div className="row">
           <Button type="submit" look="primary" isBusy={register.isPending}>
-            Register
+            {t('Register')}
           </Button>
-          <ButtonLink href="/webhooks">Cancel</ButtonLink>
+          <ButtonLink href="/webhooks">{t('Cancel')}</ButtonLink>
         </div>
       </Form>
       <Samples of={eventTypes} />
       {registered && (
         <SecretDialog
-          title="Your webhook's secret"
+          title={t("Your webhook's secret")}
           secret={registered.secret}
           onClose={() => navigate(inEnvironment(`/webhooks/${registered.webhook.id}`))}
         />

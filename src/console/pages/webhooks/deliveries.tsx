@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import type { Column } from '../../ui/data-table.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Filters, useFilter } from '../../ui/filters.tsx';
@@ -28,10 +29,10 @@ export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   return (
     <section className="stack" aria-labelledby="deliveries">
-      <h2 id="deliveries">Deliveries</h2>
-      <Filters label="Filter the deliveries">
-        <Select name="status" label="Status" options={STATUS_OPTIONS} />
-        <Select name="event" label="Event" options={EVENT_OPTIONS} />
+      <h2 id="deliveries">{t('Deliveries')}</h2>
+      <Filters label={t('Filter the deliveries')}>
+        <Select name="status" label={t('Status')} options={STATUS_OPTIONS} />
+        <Select name="event" label={t('Event')} options={EVENT_OPTIONS} />
       </Filters>
       <Loaded query={query}>
         {({ webhookDeliveries }) => (
@@ -47,18 +48,22 @@ export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
             )}
             <PagedTable
               of={webhookDeliveries}
-              caption="The newest first"
+              caption={t('The newest first')}
               columns={mayRetry ? [...COLUMNS, RETRY] : COLUMNS}
               keyOf={({ id }) => id}
               hrefOf={({ id }) => `/webhooks/deliveries/${id}`}
               empty={
-                <EmptyState title="No deliveries yet">
-                  <p>Send a test event, or a message whose events it receives.</p>
+                <EmptyState title={t('No deliveries yet')}>
+                  <p>{t('Send a test event, or a message whose events it receives.')}</p>
                 </EmptyState>
               }
               selection={
                 maySelect
-                  ? { chosen, labelOf: (delivery) => `Select ${nameOf(delivery)}`, onChange: setChosen }
+                  ? {
+                      chosen,
+                      labelOf: (delivery) => t('Select {delivery}', { delivery: nameOf(delivery) }),
+                      onChange: setChosen,
+                    }
                   : undefined
               }
             />
@@ -70,18 +75,18 @@ export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
 }
 
 const COLUMNS: readonly Column<DeliveryRowFragment>[] = [
-  { header: 'Event', cell: ({ event }) => event },
-  { header: 'Status', cell: (delivery) => <DeliveryState of={delivery} /> },
-  { header: 'Answer', cell: (delivery) => <Answer of={delivery} /> },
-  { header: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
-  { header: 'Recorded', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: t('Event'), cell: ({ event }) => event },
+  { header: t('Status'), cell: (delivery) => <DeliveryState of={delivery} /> },
+  { header: t('Answer'), cell: (delivery) => <Answer of={delivery} /> },
+  { header: t('Attempts'), cell: ({ attempts }) => attempts, isNumber: true },
+  { header: t('Recorded'), cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 const RETRY: Column<DeliveryRowFragment> = {
-  header: 'Retry',
+  header: t('Retry'),
   cell: ({ id, status }) =>
-    (status === 'FAILED' || status === 'RETRYING') && <RetryButton deliveryId={id} label="Retry" />,
+    (status === 'FAILED' || status === 'RETRYING') && <RetryButton deliveryId={id} label={t('Retry')} />,
 };
 
 function Answer({ of: { httpStatus, errorMessage } }: { of: DeliveryRowFragment }) {
-  return errorMessage ?? httpStatus ?? <span className="quiet">none yet</span>;
+  return errorMessage ?? httpStatus ?? <span className="quiet">{t('none yet')}</span>;
 }

@@ -1,5 +1,6 @@
 import { DELIVERY_STATUSES, EVENT_TYPES } from '../../../domain/webhooks/webhook.ts';
 import { formatName } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Countdown } from './countdown.tsx';
 import type { DeliveryRowFragment, DeliveryStatus } from './webhooks.generated.ts';
@@ -9,7 +10,7 @@ export const DELIVERY_STATUS_NAMES = DELIVERY_STATUSES.map(
   (status) => status.toUpperCase() as DeliveryStatus,
 );
 
-const ANY = { value: '', label: 'Any' };
+const ANY = { value: '', label: t('Any') };
 /** Options of a filter by status. */
 export const STATUS_OPTIONS = [
   ANY,

@@ -1,10 +1,12 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { formatAbsolute, formatName, formatNumber } from '../../lib/format.ts';
+import { formatAbsolute, formatName } from '../../lib/format.ts';
 import { usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { CodeBlock, Id } from '../../ui/code.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
+import { whom } from '../messages/message-text.ts';
 import { Countdown } from './countdown.tsx';
 import { RetryButton } from './retry-button.tsx';
 import { formatDuration } from './webhook-rules.ts';
@@ -20,24 +22,24 @@ export function DeliveryView({ of: delivery }: { of: Delivery }) {
     <>
       <div className="columns">
         <section className="card stack" aria-labelledby="facts">
-          <h2 id="facts">The delivery</h2>
+          <h2 id="facts">{t('The delivery')}</h2>
           <KeyValues items={factsOf(delivery)} />
         </section>
         <section className="card stack" aria-labelledby="response">
-          <h2 id="response">Last answer</h2>
+          <h2 id="response">{t('Last answer')}</h2>
           {responseBody ? (
-            <CodeBlock text={responseBody} label="response body" />
+            <CodeBlock text={responseBody} label={t('response body')} />
           ) : (
-            <p className="quiet">{attemptLog.length === 0 ? 'None yet.' : 'It came without a body.'}</p>
+            <p className="quiet">{attemptLog.length === 0 ? t('None yet.') : t('It came without a body.')}</p>
           )}
         </section>
       </div>
-      <section className="stack" aria-label="Attempts">
+      <section className="stack" aria-label={t('Attempts')}>
         {attemptLog.length === 0 ? (
-          <p className="quiet">No attempt has been made yet.</p>
+          <p className="quiet">{t('No attempt has been made yet.')}</p>
         ) : (
           <DataTable
-            caption="Attempts, the first one first"
+            caption={t('Attempts, the first one first')}
             columns={ATTEMPT_COLUMNS}
             rows={attemptLog.map((attempt, index) => ({ ...attempt, number: index + 1 }))}
             keyOf={({ number }) => String(number)}
@@ -45,7 +47,7 @@ export function DeliveryView({ of: delivery }: { of: Delivery }) {
         )}
       </section>
       <section className="stack" aria-labelledby="headers">
-        <h2 id="headers">Request headers</h2>
+        <h2 id="headers">{t('Request headers')}</h2>
         <KeyValues
           items={requestHeaders.map(({ name, value, note }) => [
             name,
@@ -60,11 +62,11 @@ export function DeliveryView({ of: delivery }: { of: Delivery }) {
         />
       </section>
       <section className="stack" aria-labelledby="payload">
-        <h2 id="payload">Payload</h2>
+        <h2 id="payload">{t('Payload')}</h2>
         {payload ? (
-          <CodeBlock text={JSON.stringify(payload, null, 2)} label="payload" />
+          <CodeBlock text={JSON.stringify(payload, null, 2)} label={t('payload')} />
         ) : (
-          <p className="quiet">It is no longer kept.</p>
+          <p className="quiet">{t('It is no longer kept.')}</p>
         )}
       </section>
     </>
@@ -72,9 +74,9 @@ export function DeliveryView({ of: delivery }: { of: Delivery }) {
 }
 
 const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
-  { header: 'Attempt', cell: ({ number }) => number },
+  { header: t('Attempt'), cell: ({ number }) => number },
   {
-    header: 'Time',
+    header: t('Time'),
     cell: ({ at }) => (
       <>
         <Time at={at} />
@@ -82,49 +84,54 @@ const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
       </>
     ),
   },
-  { header: 'Status', cell: ({ httpStatus }) => httpStatus ?? <span className="quiet">no answer</span> },
-  { header: 'Duration', cell: ({ durationMs }) => formatDuration(durationMs), isNumber: true },
-  { header: 'Error', cell: ({ errorMessage }) => errorMessage ?? <span className="quiet">none</span> },
+  {
+    header: t('Status'),
+    cell: ({ httpStatus }) => httpStatus ?? <span className="quiet">{t('no answer')}</span>,
+  },
+  { header: t('Duration'), cell: ({ durationMs }) => formatDuration(durationMs), isNumber: true },
+  {
+    header: t('Error'),
+    cell: ({ errorMessage }) => errorMessage ?? <span className="quiet">{t('none')}</span>,
+  },
 ];
 
 /** The button that delivers again, for people who may use it. */
 export function DeliveryRetry({ of: { id, status, webhook } }: { of: Delivery }) {
   const mayRetry = usePermission('webhook.retry');
   if (!mayRetry || webhook === null || status === 'PENDING') return null;
-  if (!webhook.isActive) return <span className="quiet">The webhook is paused: resume it to retry.</span>;
-  return <RetryButton deliveryId={id} label={status === 'SUCCESS' ? 'Deliver again' : 'Retry now'} />;
+  if (!webhook.isActive)
+    return <span className="quiet">{t('The webhook is paused: resume it to retry.')}</span>;
+  return <RetryButton deliveryId={id} label={status === 'SUCCESS' ? t('Deliver again') : t('Retry now')} />;
 }
 
 function factsOf(delivery: Delivery): readonly (readonly [string, ReactNode])[] {
   const { webhook, message, attempts, nextRetryAt } = delivery;
   return [
     [
-      'Webhook',
+      t('Webhook'),
       webhook ? (
         <Link key="webhook" href={`/webhooks/${webhook.id}`}>
           {webhook.url}
         </Link>
       ) : (
         <span key="webhook" className="quiet">
-          deleted
+          {t('deleted')}
         </span>
       ),
     ],
-    ...(message ? [['Message', <MessageLink key="message" to={message} />] as const] : []),
-    ['Attempts', attempts],
-    ...(delivery.errorMessage ? [['Last error', delivery.errorMessage] as const] : []),
-    ...(nextRetryAt ? [['Next retry', <Countdown key="retry" to={nextRetryAt} />] as const] : []),
-    ['Recorded', <Time key="created" at={delivery.createdAt} />],
-    ['Delivery id', <Id key="id" of={delivery.id} label="Delivery id" />],
+    ...(message ? [[t('Message'), <MessageLink key="message" to={message} />] as const] : []),
+    [t('Attempts'), attempts],
+    ...(delivery.errorMessage ? [[t('Last error'), delivery.errorMessage] as const] : []),
+    ...(nextRetryAt ? [[t('Next retry'), <Countdown key="retry" to={nextRetryAt} />] as const] : []),
+    [t('Recorded'), <Time key="created" at={delivery.createdAt} />],
+    [t('Delivery id'), <Id key="id" of={delivery.id} label={t('Delivery id')} />],
   ];
 }
 
 function MessageLink({ to: { id, channel, to } }: { to: NonNullable<Delivery['message']> }) {
-  const others = to.length - 1;
   return (
     <Link href={`/messages/${id}`}>
-      {formatName(channel)} to {to[0]}
-      {others > 0 && ` and ${formatNumber(others)} more`}
+      {t('{channel} to {to}', { channel: formatName(channel), to: whom(to) })}
     </Link>
   );
 }

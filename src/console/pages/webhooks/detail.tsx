@@ -3,11 +3,13 @@ import { formatName } from '../../lib/format.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission, useViewer } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Id } from '../../ui/code.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
 import { DeleteButton, PauseButton, ResumeButton } from './actions.tsx';
@@ -49,22 +51,29 @@ function Detail({ of: webhook }: { of: WebhookRowFragment }) {
           </>
         )}
       </PageHeader>
-      {!mayManage && <Notice>Your role, {formatName(role)}, can read this webhook, not change it.</Notice>}
+      {!mayManage && (
+        <Notice>
+          <T text="Your role, {role}, can read this webhook, not change it." role={formatName(role)} />
+        </Notice>
+      )}
       {status === 'DISABLED' && (
-        <Notice tone="bad">The gateway switched it off. {webhook.disabledReason}</Notice>
+        <Notice tone="bad">
+          <T text="The gateway switched it off. {disabledReason}" disabledReason={webhook.disabledReason} />
+        </Notice>
       )}
       {status === 'PAUSED' && (
         <Notice tone="warn">
-          It is paused: nothing is posted. Events are recorded meanwhile; resume it and retry the missed
-          events.
+          {t(
+            'It is paused: nothing is posted. Events are recorded meanwhile; resume it and retry the missed events.',
+          )}
         </Notice>
       )}
       <Tabs
-        label="Parts of the webhook"
+        label={t('Parts of the webhook')}
         tabs={[
-          { label: 'Deliveries', content: <DeliveriesTab of={webhook} mayManage={mayManage} /> },
-          ...(mayManage ? [{ label: 'Settings', content: <EditForm of={webhook} /> }] : []),
-          { label: 'Secret', content: <SecretTab of={webhook} mayManage={mayManage} /> },
+          { label: t('Deliveries'), content: <DeliveriesTab of={webhook} mayManage={mayManage} /> },
+          ...(mayManage ? [{ label: t('Settings'), content: <EditForm of={webhook} /> }] : []),
+          { label: t('Secret'), content: <SecretTab of={webhook} mayManage={mayManage} /> },
         ]}
       />
     </>
@@ -81,16 +90,16 @@ function DeliveriesTab({ of: webhook, mayManage }: TabProps) {
     <div className="stack">
       <div className="columns">
         <section className="card stack" aria-labelledby="facts">
-          <h2 id="facts">The webhook</h2>
+          <h2 id="facts">{t('The webhook')}</h2>
           <KeyValues
             items={[
-              ['Environment', formatName(webhook.environment)],
-              ['Health', <Health key="health" of={webhook.stats} />],
-              ['Events', webhook.events.join(', ')],
-              ['Description', webhook.description ?? <span className="quiet">none</span>],
-              ['Retries', webhook.maxRetries],
-              ['Registered', <Time key="created" at={webhook.createdAt} />],
-              ['Webhook id', <Id key="id" of={webhook.id} label="Webhook id" />],
+              [t('Environment'), formatName(webhook.environment)],
+              [t('Health'), <Health key="health" of={webhook.stats} />],
+              [t('Events'), webhook.events.join(', ')],
+              [t('Description'), webhook.description ?? <span className="quiet">{t('none')}</span>],
+              [t('Retries'), webhook.maxRetries],
+              [t('Registered'), <Time key="created" at={webhook.createdAt} />],
+              [t('Webhook id'), <Id key="id" of={webhook.id} label={t('Webhook id')} />],
             ]}
           />
         </section>
@@ -111,10 +120,11 @@ function SecretTab({ of: webhook, mayManage }: TabProps) {
     <div className="stack">
       {mayManage && <RotateSecret of={webhook} />}
       <section className="card stack" aria-labelledby="verification">
-        <h2 id="verification">Check every delivery</h2>
+        <h2 id="verification">{t('Check every delivery')}</h2>
         <p>
-          Anybody can post to the URL. A delivery is genuine when its signature is that of the raw body, made
-          with the webhook's secret.
+          {t(
+            "Anybody can post to the URL. A delivery is genuine when its signature is that of the raw body, made with the webhook's secret.",
+          )}
         </p>
         <VerificationCode />
       </section>

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Form } from '../../ui/form.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -34,7 +35,7 @@ export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
       );
     update.mutate(
       { id: webhook.id, input },
-      { onSuccess: () => toast({ text: 'Saved; it holds from the next attempt on.', undo }) },
+      { onSuccess: () => toast({ text: t('Saved; it holds from the next attempt on.'), undo }) },
     );
   };
   return (
@@ -42,17 +43,17 @@ export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
       {({ eventTypes }) => (
         <div className="columns">
           <section className="card stack" aria-labelledby="edit">
-            <h2 id="edit">Edit</h2>
+            <h2 id="edit">{t('Edit')}</h2>
             <Form
               key={undone}
-              label="Change the webhook"
+              label={t('Change the webhook')}
               error={update.error}
               onSubmit={(values) => save(webhookPropertiesOf(values))}
             >
               <WebhookFields of={before} eventTypes={eventTypes} />
               <div className="row">
                 <Button type="submit" look="primary" isBusy={update.isPending}>
-                  Save
+                  {t('Save')}
                 </Button>
               </div>
             </Form>

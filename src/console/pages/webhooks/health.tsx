@@ -1,4 +1,5 @@
-import { formatNumber } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
+import { T } from '../../ui/t.tsx';
 import { successRate } from './webhook-rules.ts';
 import type { WebhookRowFragment } from './webhooks.generated.ts';
 
@@ -9,10 +10,19 @@ export function Health({ of: stats }: { of: WebhookRowFragment['stats'] }) {
   return (
     <>
       <div>
-        {rate === undefined ? <span className="quiet">nothing delivered yet</span> : `${rate} succeeded`}
+        {rate === undefined ? (
+          <span className="quiet">{t('nothing delivered yet')}</span>
+        ) : (
+          t('{rate} succeeded', { rate })
+        )}
       </div>
       <div className="field-hint">
-        {formatNumber(succeeded)} succeeded · {formatNumber(failed)} failed · {formatNumber(pending)} pending
+        <T
+          text="{succeeded} succeeded · {failed} failed · {pending} pending"
+          succeeded={succeeded}
+          failed={failed}
+          pending={pending}
+        />
       </div>
     </>
   );

@@ -3,11 +3,13 @@ import { useEnvironment } from '../../lib/environment.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
 import { Health } from './health.tsx';
 import { healthOf } from './webhook-rules.ts';
@@ -17,11 +19,14 @@ type Row = NonNullable<WebhooksQuery['webhooks']>[number];
 
 const COLUMNS: readonly Column<Row>[] = [
   { header: 'URL', cell: ({ url }) => url },
-  { header: 'Status', cell: (row) => <Status of={row} /> },
-  { header: 'Health', cell: ({ stats }) => <Health of={stats} /> },
-  { header: 'Last delivery', cell: (row) => <LastDelivery of={row} /> },
-  { header: 'Events', cell: ({ events }) => events.join(', ') },
-  { header: 'Description', cell: ({ description }) => description ?? <span className="quiet">none</span> },
+  { header: t('Status'), cell: (row) => <Status of={row} /> },
+  { header: t('Health'), cell: ({ stats }) => <Health of={stats} /> },
+  { header: t('Last delivery'), cell: (row) => <LastDelivery of={row} /> },
+  { header: t('Events'), cell: ({ events }) => events.join(', ') },
+  {
+    header: t('Description'),
+    cell: ({ description }) => description ?? <span className="quiet">{t('none')}</span>,
+  },
 ];
 
 /** The list of the account's webhooks and their states. */
@@ -30,10 +35,10 @@ export default function WebhooksPage() {
   useLiveRefetch(DeliveryUpdated, {}, [Webhooks]);
   return (
     <>
-      <PageHeader title="Webhooks">
+      <PageHeader title={t('Webhooks')}>
         <Can
           run="webhook.register"
-          otherwise={<span className="quiet">Your role can read webhooks, not register them.</span>}
+          otherwise={<span className="quiet">{t('Your role can read webhooks, not register them.')}</span>}
         >
           <Register count={webhooks.data?.webhooks.length ?? 0} />
         </Can>
@@ -44,7 +49,7 @@ export default function WebhooksPage() {
             <NoWebhooks />
           ) : (
             <DataTable
-              caption="The newest first"
+              caption={t('The newest first')}
               columns={COLUMNS}
               rows={rows}
               keyOf={({ id }) => id}
@@ -61,13 +66,16 @@ function Register({ count }: { count: number }) {
   if (count >= WEBHOOK_LIMIT) {
     return (
       <span className="quiet">
-        All {WEBHOOK_LIMIT} webhooks of this environment are in use; delete one to register another.
+        <T
+          text="All {limit} webhooks of this environment are in use; delete one to register another."
+          limit={WEBHOOK_LIMIT}
+        />
       </span>
     );
   }
   return (
     <ButtonLink href="/webhooks/new" look="primary">
-      Register a webhook
+      {t('Register a webhook')}
     </ButtonLink>
   );
 }
@@ -75,12 +83,13 @@ function Register({ count }: { count: number }) {
 function NoWebhooks() {
   const mayRegister = usePermission('webhook.register');
   return (
-    <EmptyState title="No webhooks yet">
+    <EmptyState title={t('No webhooks yet')}>
       <p>
-        A webhook is a URL of yours that the gateway posts to as soon as something happens: a message was
-        sent, was read, or failed. So your program knows without asking.
+        {t(
+          'A webhook is a URL of yours that the gateway posts to as soon as something happens: a message was sent, was read, or failed. So your program knows without asking.',
+        )}
       </p>
-      {mayRegister && <ButtonLink href="/webhooks/new">Register the first</ButtonLink>}
+      {mayRegister && <ButtonLink href="/webhooks/new">{t('Register the first')}</ButtonLink>}
     </EmptyState>
   );
 }
@@ -96,7 +105,7 @@ function Status({ of: webhook }: { of: Row }) {
 
 function LastDelivery({ of: { deliveries } }: { of: Row }) {
   const [last] = deliveries.nodes;
-  if (!last) return <span className="quiet">none yet</span>;
+  if (!last) return <span className="quiet">{t('none yet')}</span>;
   return (
     <span className="row">
       <Time at={last.createdAt} />

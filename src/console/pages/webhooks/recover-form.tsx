@@ -1,12 +1,13 @@
 import { useState } from 'react';
 import { ApiError } from '../../lib/api-error.ts';
+import { counted } from '../../lib/counts.ts';
 import { localTime } from '../../lib/local-time.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, timeOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
-import { deliveriesText } from './webhook-rules.ts';
 import {
   RedeliverFailed,
   WebhookDeliveries,
@@ -17,7 +18,7 @@ import {
 const DAY_MS = 86_400_000;
 /** Returns a new error object each time, because a form focuses the field only when its error changes. */
 const notPast = () => {
-  const message = 'Give a time in the past.';
+  const message = t('Give a time in the past.');
   return new ApiError('BAD_USER_INPUT', message, { fields: [{ path: 'since', message }] });
 };
 
@@ -35,36 +36,39 @@ export function RecoverForm({ of: webhook }: { of: WebhookRowFragment }) {
   const queued = recover.data?.redeliverFailed.queued;
   return (
     <section className="card stack" aria-labelledby="recover">
-      <h2 id="recover">Retry missed events</h2>
+      <h2 id="recover">{t('Retry missed events')}</h2>
       <p>
-        Deliveries that failed, and events recorded while it was paused, are queued again. They keep their
-        ids, so a receiver knows what it has already seen.
+        {t(
+          'Deliveries that failed, and events recorded while it was paused, are queued again. They keep their ids, so a receiver knows what it has already seen.',
+        )}
       </p>
       {webhook.isActive ? (
         <Form
-          label="Retry missed events"
+          label={t('Retry missed events')}
           error={fault ?? recover.error}
           onSubmit={(values) => submit(timeOf(values, 'since'))}
         >
           <Field
             name="since"
-            label="Since"
+            label={t('Since')}
             type="datetime-local"
-            hint="In your time zone."
+            hint={t('In your time zone.')}
             defaultValue={since}
           />
           <div className="row">
             <Button type="submit" isBusy={recover.isPending}>
-              Retry all failed
+              {t('Retry all failed')}
             </Button>
           </div>
         </Form>
       ) : (
-        <p className="quiet">Resume the webhook first.</p>
+        <p className="quiet">{t('Resume the webhook first.')}</p>
       )}
       {queued !== undefined && (
         <Notice tone="good">
-          {queued === 0 ? 'It missed nothing since then.' : `${deliveriesText(queued)} queued.`}
+          {queued === 0
+            ? t('It missed nothing since then.')
+            : t('{deliveries} queued.', { deliveries: counted(queued, 'delivery') })}
         </Notice>
       )}
     </section>

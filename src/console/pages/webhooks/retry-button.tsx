@@ -1,4 +1,5 @@
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { DeliveryDetail, Redeliver, WebhookDeliveries, WebhookDetail } from './webhooks.generated.ts';
@@ -8,7 +9,7 @@ export function RetryButton({ deliveryId, label }: { deliveryId: string; label: 
   const toast = useToast();
   const redeliver = useApiMutation(Redeliver, {
     refetches: [DeliveryDetail, WebhookDeliveries, WebhookDetail],
-    onDone: () => toast({ text: 'Queued: it is tried again now, under the same id.' }),
+    onDone: () => toast({ text: t('Queued: it is tried again now, under the same id.') }),
   });
   return (
     <Button

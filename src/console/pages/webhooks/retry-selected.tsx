@@ -1,17 +1,18 @@
 import { useRef, useState } from 'react';
+import { counted } from '../../lib/counts.ts';
 import { formatAbsolute } from '../../lib/format.ts';
 import { type AnyDocument, useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { SelectionBar } from '../../ui/selection-bar.tsx';
 import { useToast } from '../../ui/toast.tsx';
-import { deliveriesText } from './webhook-rules.ts';
 import { type DeliveryRowFragment, RedeliverMany, WebhookDetail } from './webhooks.generated.ts';
 
 /** Returns a name of a delivery, such as `sms.sent of Nov 25, 2026, 4:15:01 PM`. */
 export function nameOf({ event, createdAt }: DeliveryRowFragment): string {
-  return `${event} of ${formatAbsolute(new Date(createdAt))}`;
+  return t('{event} of {time}', { event, time: formatAbsolute(new Date(createdAt)) });
 }
 
 /** The webhook that receives a delivery, or why it receives nothing. */
@@ -81,7 +82,7 @@ export function RetrySelected<Row extends DeliveryRowFragment>({
     }
     onChange(new Set());
     setLeft(named);
-    if (queued > 0) toast({ text: `${deliveriesText(queued)} queued.` });
+    if (queued > 0) toast({ text: t('{deliveries} queued.', { deliveries: counted(queued, 'delivery') }) });
   };
   // The second of two clicks at once gets the run of the first.
   const retry = (deliveries: readonly Row[]) => {
@@ -99,13 +100,13 @@ export function RetrySelected<Row extends DeliveryRowFragment>({
       {shown.length > 0 && (
         <SelectionBar keys={shown.map(({ id }) => id)} chosen={chosen} onChange={onChange}>
           <Button isDisabled={selected.length === 0} isBusy={redeliver.isPending} onClick={start}>
-            Retry selected
+            {t('Retry selected')}
           </Button>
         </SelectionBar>
       )}
       {left.length > 0 && selected.length === 0 && (
         <Notice tone="warn">
-          {deliveriesText(left.length)} not sent again:
+          {t('{deliveries} not sent again:', { deliveries: counted(left.length, 'delivery') })}
           {left.map(({ delivery, message }) => (
             <p key={delivery.id}>
               {nameOf(delivery)}: {message}
@@ -115,9 +116,9 @@ export function RetrySelected<Row extends DeliveryRowFragment>({
       )}
       {asked && (
         <ConfirmDialog
-          title={`Retry ${deliveriesText(asked.length)}?`}
+          title={t('Retry {deliveries}?', { deliveries: counted(asked.length, 'delivery') })}
           consequence={<Consequence of={asked} webhooks={webhooksOf(asked.map(targetOf))} />}
-          confirmLabel={`Retry ${deliveriesText(asked.length)}`}
+          confirmLabel={t('Retry {deliveries}', { deliveries: counted(asked.length, 'delivery') })}
           look="primary"
           onConfirm={() => retry(asked)}
           onClose={() => setAsked(undefined)}
@@ -136,9 +137,13 @@ function Consequence({ of: deliveries, webhooks }: { of: readonly DeliveryRowFra
   const received = deliveries.filter(({ status }) => status === 'SUCCESS').length;
   return (
     <p>
-      They are posted again now{webhooks > 1 && ` to ${webhooks} webhooks`}, under the same ids.
+      {webhooks > 1
+        ? t('They are posted again now to {webhooks} webhooks, under the same ids.', { webhooks })
+        : t('They are posted again now, under the same ids.')}{' '}
       {received > 0 &&
-        ` The receiver has accepted ${received} of them before. If it checks the ids, it ignores these.`}
+        t('The receiver has accepted {received} of them before. If it checks the ids, it ignores these.', {
+          received,
+        })}
     </p>
   );
 }

@@ -1,10 +1,12 @@
 import { useState } from 'react';
+import { counted } from '../../lib/counts.ts';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { Select } from '../../ui/field.tsx';
 import { OVERLAPS } from '../../ui/overlaps.ts';
+import { T } from '../../ui/t.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
-import { deliveriesText } from './webhook-rules.ts';
 import { RotateWebhookSecret, type WebhookRowFragment } from './webhooks.generated.ts';
 
 /** Replaces the secret of a webhook by a new one, and shows it once. */
@@ -15,37 +17,38 @@ export function RotateSecret({ of: webhook }: { of: WebhookRowFragment }) {
   const isOverlap = overlap !== '0';
   return (
     <section className="card stack" aria-labelledby="rotate">
-      <h2 id="rotate">Rotate the secret</h2>
+      <h2 id="rotate">{t('Rotate the secret')}</h2>
       <p>
-        A new secret replaces this one. Deliveries under way, {webhook.stats.pending} now, are signed with it
-        from their next attempt on. During the time you choose, a second header carries the signature by the
-        old secret. Receivers that use an SDK accept both.
+        <T
+          text="A new secret replaces this one. Deliveries under way, {pending} now, are signed with it from their next attempt on. During the time you choose, a second header carries the signature by the old secret. Receivers that use an SDK accept both."
+          pending={webhook.stats.pending}
+        />
       </p>
       <Select
         name="overlapSeconds"
-        label="The old secret still signs"
+        label={t('The old secret still signs')}
         options={OVERLAPS}
         value={overlap}
         onChange={(event) => setOverlap(event.currentTarget.value)}
       />
       <div className="row">
         <ConfirmButton
-          title="Rotate the secret?"
+          title={t('Rotate the secret?')}
           consequence={
             isOverlap ? (
-              <>
-                {deliveriesText(webhook.stats.pending)} still pending and every new one are signed with both
-                secrets for {OVERLAPS.find(({ value }) => value === overlap)?.label}, and then with the new
-                one.
-              </>
+              <T
+                text="{deliveries} still pending and every new one are signed with both secrets for {overlap}, and then with the new one."
+                deliveries={counted(webhook.stats.pending, 'delivery')}
+                overlap={OVERLAPS.find(({ value }) => value === overlap)?.label}
+              />
             ) : (
-              <>
-                The old secret ends at once. {deliveriesText(webhook.stats.pending)} still pending and every
-                new one are signed with the new secret, so have your receiver ready to take it.
-              </>
+              <T
+                text="The old secret ends at once. {deliveries} still pending and every new one are signed with the new secret, so have your receiver ready to take it."
+                deliveries={counted(webhook.stats.pending, 'delivery')}
+              />
             )
           }
-          confirmLabel="Rotate now"
+          confirmLabel={t('Rotate now')}
           onConfirm={async () => {
             const { rotateWebhookSecret } = await rotate.mutateAsync({
               id: webhook.id,
@@ -54,12 +57,12 @@ export function RotateSecret({ of: webhook }: { of: WebhookRowFragment }) {
             setSecret(rotateWebhookSecret.secret);
           }}
         >
-          Rotate
+          {t('Rotate')}
         </ConfirmButton>
       </div>
       {secret !== undefined && (
         <SecretDialog
-          title="Your webhook's new secret"
+          title={t("Your webhook's new secret")}
           secret={secret}
           onClose={() => setSecret(undefined)}
         />

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from '../../lib/words.ts';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Select } from '../../ui/field.tsx';
 import type { EventTypeList } from './webhook-fields.tsx';
@@ -10,15 +11,18 @@ export function Samples({ of: eventTypes }: { of: EventTypeList }) {
   if (!shown) return null;
   return (
     <section className="card stack" aria-labelledby="samples">
-      <h2 id="samples">What arrives</h2>
+      <h2 id="samples">{t('What arrives')}</h2>
       <Select
         name="sample"
-        label="Sample of"
+        label={t('Sample of')}
         options={eventTypes.map((each) => ({ value: each.event, label: each.event }))}
         value={event}
         onChange={({ target }) => setEvent(target.value)}
       />
-      <CodeBlock text={JSON.stringify(shown.sample, null, 2)} label={`sample of ${shown.event}`} />
+      <CodeBlock
+        text={JSON.stringify(shown.sample, null, 2)}
+        label={t('sample of {event}', { event: shown.event })}
+      />
     </section>
   );
 }

@@ -1,3 +1,4 @@
+import { t } from '../../lib/words.ts';
 import { CodeBlock } from '../../ui/code.tsx';
 import { ShownOnceDialog } from '../../ui/dialog.tsx';
 import { VerificationCode } from './verification-code.tsx';
@@ -14,11 +15,12 @@ export function SecretDialog({
 }) {
   return (
     <ShownOnceDialog title={title} onClose={onClose} look="wide">
-      <CodeBlock text={secret} label="signing secret" />
-      <h3>Check every delivery with it</h3>
+      <CodeBlock text={secret} label={t('signing secret')} />
+      <h3>{t('Check every delivery with it')}</h3>
       <p>
-        Anybody can post to your URL. A delivery is genuine when its signature is that of the raw body, made
-        with this secret.
+        {t(
+          'Anybody can post to your URL. A delivery is genuine when its signature is that of the raw body, made with this secret.',
+        )}
       </p>
       <VerificationCode />
     </ShownOnceDialog>

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { useApiMutation } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
@@ -18,11 +19,11 @@ export function TestEvent({ webhookId }: { webhookId: string }) {
   const test = useApiMutation(SendTestEvent, { refetches: [WebhookDetail, WebhookDeliveries] });
   return (
     <section className="card stack" aria-labelledby="test">
-      <h2 id="test">Test it</h2>
-      <p>Posts a signed webhook.test event now, in one attempt.</p>
+      <h2 id="test">{t('Test it')}</h2>
+      <p>{t('Posts a signed webhook.test event now, in one attempt.')}</p>
       <div className="row">
         <Button isBusy={test.isPending} onClick={() => test.mutate({ webhookId })}>
-          Send test event
+          {t('Send test event')}
         </Button>
       </div>
       {test.error && <Notice tone="bad">{test.error.message}</Notice>}
@@ -41,14 +42,14 @@ function Result({ of: delivery }: { of: SendTestEventMutation['sendTestEvent'] }
     <div className="stack">
       <KeyValues
         items={[
-          ['Result', <Badge key="status" status={delivery.status} />],
-          ['Answer', delivery.httpStatus ?? <span className="quiet">none</span>],
-          ...(delivery.errorMessage ? [['Error', delivery.errorMessage] as const] : []),
-          ...(durationMs === undefined ? [] : [['Duration', formatDuration(durationMs)] as const]),
+          [t('Result'), <Badge key="status" status={delivery.status} />],
+          [t('Answer'), delivery.httpStatus ?? <span className="quiet">{t('none')}</span>],
+          ...(delivery.errorMessage ? [[t('Error'), delivery.errorMessage] as const] : []),
+          ...(durationMs === undefined ? [] : [[t('Duration'), formatDuration(durationMs)] as const]),
         ]}
       />
-      {delivery.responseBody && <CodeBlock text={delivery.responseBody} label="response body" />}
-      <Link href={`/webhooks/deliveries/${delivery.id}`}>See the delivery</Link>
+      {delivery.responseBody && <CodeBlock text={delivery.responseBody} label={t('response body')} />}
+      <Link href={`/webhooks/deliveries/${delivery.id}`}>{t('See the delivery')}</Link>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { CodeBlock } from '../../ui/code.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -12,12 +13,12 @@ export function VerificationCode() {
     <Loaded query={headers}>
       {({ webhookHeaders }) => (
         <Tabs
-          label="Languages"
+          label={t('Languages')}
           tabs={verifications(webhookHeaders).map(({ language, code, note }) => ({
             label: language,
             content: (
               <div className="stack">
-                <CodeBlock text={code} label={`${language} code`} />
+                <CodeBlock text={code} label={t('{language} code', { language })} />
                 <p>{withCode(note)}</p>
               </div>
             ),

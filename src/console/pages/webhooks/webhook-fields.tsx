@@ -3,6 +3,8 @@ import {
   MAX_RETRIES_LIMIT,
   RETRY_DELAYS_SECONDS,
 } from '../../../domain/webhooks/webhook.ts';
+import { formatList, formatNumber } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import { CheckboxGroup, Field, Select } from '../../ui/field.tsx';
 import { textOf } from '../../ui/form.tsx';
 import type { EventTypesQuery } from './webhooks.generated.ts';
@@ -18,13 +20,14 @@ export interface WebhookProperties {
 
 const RETRIES = Array.from({ length: MAX_RETRIES_LIMIT + 1 }, (_, count) => ({
   value: String(count),
-  label: count === 0 ? 'None: one attempt' : `${count}: after ${pauses(count)}`,
+  label:
+    count === 0 ? t('None: one attempt') : t('{count}: after {pauses}', { count, pauses: pauses(count) }),
 }));
 
 function pauses(count: number): string {
-  return `${RETRY_DELAYS_SECONDS.slice(0, count)
-    .join(', ')
-    .replace(/, (?=\d+$)/, ' and ')} seconds`;
+  return t('{seconds} seconds', {
+    seconds: formatList(RETRY_DELAYS_SECONDS.slice(0, count).map((each) => formatNumber(each))),
+  });
 }
 
 /** The fields of a webhook, for a new webhook and for a change. */
@@ -33,18 +36,18 @@ export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; even
     <>
       <Field
         name="url"
-        label="URL"
+        label={t('URL')}
         type="url"
         inputMode="url"
         autoComplete="off"
         placeholder="https://example.com/webhooks"
-        hint="HTTPS, at a name that resolves to public addresses. Events are posted there as JSON."
+        hint={t('HTTPS, at a name that resolves to public addresses. Events are posted there as JSON.')}
         defaultValue={of?.url}
       />
       <CheckboxGroup
         name="events"
-        label="Events"
-        hint="The events that it receives."
+        label={t('Events')}
+        hint={t('The events that it receives.')}
         options={eventTypes.map(({ event, description }) => ({
           value: event,
           label: event,
@@ -54,14 +57,14 @@ export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; even
       />
       <Field
         name="description"
-        label="Description"
-        hint="What it is for. May be empty."
+        label={t('Description')}
+        hint={t('What it is for. May be empty.')}
         defaultValue={of?.description ?? ''}
       />
       <Select
         name="maxRetries"
-        label="Retries"
-        hint="When an attempt fails: an answer other than 2xx, or none within 10 seconds."
+        label={t('Retries')}
+        hint={t('When an attempt fails: an answer other than 2xx, or none within 10 seconds.')}
         options={RETRIES}
         defaultValue={String(of?.maxRetries ?? DEFAULT_MAX_RETRIES)}
       />

@@ -1,7 +1,5 @@
-import { formatNumber } from '../../lib/format.ts';
+import { formatNumber, formatPercent } from '../../lib/format.ts';
 import type { WebhookRowFragment } from './webhooks.generated.ts';
-
-const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
 /** Returns the state of a webhook: `ACTIVE`, `PAUSED` by a person, or `DISABLED` by the gateway. */
 export function statusOf({
@@ -39,15 +37,10 @@ export function successRate({ succeeded, failed }: WebhookRowFragment['stats']):
   const finished = succeeded + failed;
   if (finished === 0) return undefined;
   // Rounded down, so that one failure among many deliveries is not shown as 100 %.
-  return percent.format(Math.floor((succeeded / finished) * 1000) / 1000);
+  return formatPercent(Math.floor((succeeded / finished) * 1000) / 1000);
 }
 
 /** Formats a duration, such as `84 ms` or `2.4 s`. */
 export function formatDuration(ms: number): string {
-  return ms < 1_000 ? `${formatNumber(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
-}
-
-/** Formats a number of deliveries: `1 delivery`, `2 deliveries`. */
-export function deliveriesText(count: number): string {
-  return `${formatNumber(count)} ${count === 1 ? 'delivery' : 'deliveries'}`;
+  return ms < 1_000 ? `${formatNumber(ms)} ms` : `${formatNumber(ms / 1_000, 1)} s`;
 }

@@ -4,6 +4,7 @@ import { useDeferredValue, useEffect, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useInEnvironment } from '../../lib/environment.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { t } from '../../lib/words.ts';
 import { Badge } from '../badge.tsx';
 import { Dialog } from '../dialog.tsx';
 import { NavIcon, type NavItem } from '../nav-icon.tsx';
@@ -42,20 +43,20 @@ export default function Palette({
     navigate(href);
   };
   return (
-    <Dialog title="Search" look="palette" onClose={onClose}>
-      <Command label="Search" shouldFilter={false} className="palette" loop>
+    <Dialog title={t('Search')} look="palette" onClose={onClose}>
+      <Command label={t('Search')} shouldFilter={false} className="palette" loop>
         <div className="palette-field">
           <SearchIcon className="icon" aria-hidden="true" />
           <Command.Input
             value={typed}
             onValueChange={setTyped}
             maxLength={100}
-            placeholder={maySearch ? 'Number, id, email, name or text' : 'Name of a page'}
+            placeholder={maySearch ? t('Number, id, email, name or text') : t('Name of a page')}
           />
         </div>
         <Command.List className="palette-list">
           {results.length > 0 && (
-            <Command.Group heading="Found">
+            <Command.Group heading={t('Found')}>
               {results.map((result) => (
                 <Command.Item key={result.id} value={result.id} onSelect={() => open(result.href)}>
                   <ResultRow of={result} />
@@ -64,18 +65,18 @@ export default function Palette({
             </Command.Group>
           )}
           {isAsked && (
-            <Command.Group heading="Messages">
+            <Command.Group heading={t('Messages')}>
               <Command.Item
                 value="all-messages"
                 onSelect={() => open(inEnvironment(`/messages?${new URLSearchParams({ search: text })}`))}
               >
                 <NavIcon path="/messages" />
-                All messages with “{text}”
+                {t('All messages with “{text}”', { text })}
               </Command.Item>
             </Command.Group>
           )}
           {matching.length > 0 && (
-            <Command.Group heading="Pages">
+            <Command.Group heading={t('Pages')}>
               {matching.map(({ path, title }) => (
                 <Command.Item key={path} value={path} onSelect={() => open(inEnvironment(path))}>
                   <NavIcon path={path} />
@@ -99,11 +100,11 @@ function stateOf(of: {
   error: string | undefined;
   count: number;
 }): string {
-  if (of.isWaiting) return 'Searching…';
+  if (of.isWaiting) return t('Searching…');
   if (!of.isAsked) return '';
   if (of.error !== undefined) return of.error;
-  if (of.count === 0) return 'Nothing found. Numbers may be written in any way; an id must be whole.';
-  return `${of.count} found`;
+  if (of.count === 0) return t('Nothing found. Numbers may be written in any way; an id must be whole.');
+  return t('{count} found', { count: of.count });
 }
 
 function ResultRow({ of: { kind, title, detail, status, words, at } }: { of: Result }) {

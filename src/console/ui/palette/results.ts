@@ -1,5 +1,6 @@
 import { inEnvironment } from '../../lib/environment.ts';
 import { formatName } from '../../lib/format.ts';
+import { t } from '../../lib/words.ts';
 import { CHANNEL_NAMES, statusTone, statusWords, whom } from '../../pages/messages/message-text.ts';
 import type { SearchQuery } from './search.generated.ts';
 
@@ -25,9 +26,9 @@ export function resultOf(found: Found): Result | undefined {
     case 'Message':
       return {
         id: found.id,
-        kind: found.environment === 'SANDBOX' ? 'Sandbox message' : 'Message',
+        kind: found.environment === 'SANDBOX' ? t('Sandbox message') : t('Message'),
         title: whom(found.to),
-        detail: `${CHANNEL_NAMES[found.channel]} · ${found.content || 'The text is no longer kept.'}`,
+        detail: `${CHANNEL_NAMES[found.channel]} · ${found.content || t('The text is no longer kept.')}`,
         status: statusTone(found),
         words: statusWords(found),
         at: found.createdAt,
@@ -36,9 +37,9 @@ export function resultOf(found: Found): Result | undefined {
     case 'WebhookDelivery':
       return {
         id: found.id,
-        kind: 'Delivery',
+        kind: t('Delivery'),
         title: found.event,
-        detail: found.webhook?.url ?? 'the webhook is deleted',
+        detail: found.webhook?.url ?? t('the webhook is deleted'),
         status: found.deliveryStatus,
         at: found.createdAt,
         href: `/webhooks/deliveries/${found.id}`,
@@ -47,7 +48,7 @@ export function resultOf(found: Found): Result | undefined {
       const facts = [found.contactName, found.phone, found.contactEmail].filter((each) => each);
       return {
         id: found.id,
-        kind: 'Contact',
+        kind: t('Contact'),
         title: facts[0] ?? found.id,
         detail: facts.slice(1).join(' · '),
         status: found.environment === 'SANDBOX' ? 'SANDBOX' : undefined,
@@ -57,7 +58,7 @@ export function resultOf(found: Found): Result | undefined {
     case 'ApiKey':
       return {
         id: found.id,
-        kind: 'Key',
+        kind: t('Key'),
         title: found.name,
         detail: found.keyId,
         status: found.revokedAt ? 'REVOKED' : found.environment,
@@ -66,7 +67,7 @@ export function resultOf(found: Found): Result | undefined {
     case 'Webhook':
       return {
         id: found.id,
-        kind: 'Webhook',
+        kind: t('Webhook'),
         title: found.description || found.url,
         detail: found.url,
         status: found.isActive ? 'ACTIVE' : 'DISABLED',
@@ -75,7 +76,7 @@ export function resultOf(found: Found): Result | undefined {
     case 'ApiRequest':
       return {
         id: found.id,
-        kind: 'Request',
+        kind: t('Request'),
         title: `${found.method} ${found.path}`,
         detail: found.requestId,
         status: found.errorCode === null ? 'SUCCESS' : 'FAILED',
@@ -86,7 +87,7 @@ export function resultOf(found: Found): Result | undefined {
     case 'User':
       return {
         id: found.id,
-        kind: 'Person',
+        kind: t('Person'),
         title: found.email,
         detail: formatName(found.role),
         status: undefined,
