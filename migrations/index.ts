@@ -28,6 +28,7 @@ import * as previousWebhookSecret from './0170_previous_webhook_secret.ts';
 import * as stopBySms from './0180_stop_by_sms.ts';
 import * as bouncedAddresses from './0181_bounced_addresses.ts';
 import * as ledgerCredits from './0190_ledger_credits.ts';
+import * as quietHours from './0200_quiet_hours.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -93,4 +94,5 @@ export const migrations: readonly Migration[] = [
     down: ledgerCredits.down,
     config: ledgerCredits.config,
   },
+  { name: '0200_quiet_hours', up: quietHours.up, down: quietHours.down },
 ];

@@ -783,6 +783,7 @@ CREATE TABLE recipients (
   sid text,
   error_code text,
   error_message text,
+  held_until timestamp with time zone,
   CONSTRAINT recipients_check CHECK (((status <> 'failed'::text) OR (error_code IS NOT NULL))),
   CONSTRAINT recipients_check1 CHECK (((status <> ALL (ARRAY['sent'::text, 'delivered'::text])) OR (sent_at IS NOT NULL))),
   CONSTRAINT recipients_cost_minor_check CHECK ((cost_minor >= 0)),

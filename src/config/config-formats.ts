@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { parseIpAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import { mailboxText, parseMailbox } from '../domain/messages/email-address.ts';
+import { parseQuietTime, type QuietTime } from '../domain/messages/quiet-hours.ts';
 import { contrast, READABLE } from '../runtime/colour.ts';
 
 /** Splits text at commas. Drops empty items. */
@@ -155,6 +156,26 @@ export const smsRoutes = z.string().transform((text, context) => {
     context.addIssue({ code: 'custom', message });
   }
   return routes;
+});
+
+/** Quiet hours by prefix of phone numbers (R385). `none`: there are none. Each prefix may appear once. */
+export const quietTimes = z.string().transform((text, context) => {
+  const refuse = (why: string) => {
+    const message = `must be none, or a comma list of PREFIX=FROM-TO ZONE, such as 256=20:00-08:00 Africa/Kampala; ${why}`;
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  };
+  if (text.trim() === 'none') return [];
+  const entries = list(text);
+  if (entries.length === 0) return refuse('it has no entry');
+  const times: QuietTime[] = [];
+  for (const entry of entries) {
+    const time = parseQuietTime(entry);
+    if (typeof time === 'string') return refuse(`${JSON.stringify(entry.slice(0, 60))} ${time.slice(0, 60)}`);
+    if (times.some(({ prefix }) => prefix === time.prefix)) return refuse(`${time.prefix} is there twice`);
+    times.push(time);
+  }
+  return times;
 });
 
 /** The simulator, or URLs of mail servers in the order in which they are tried (R225). */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
+import { QuietHours } from '../domain/messages/quiet-hours.ts';
 import { parseSenderId } from '../domain/messages/sender-id.ts';
 import {
   brandAccent,
@@ -19,6 +20,7 @@ import {
   masterKey,
   masterKeyNames,
   origins,
+  quietTimes,
   share,
   smsRoutes,
   whole,
@@ -76,6 +78,7 @@ const variables = z.object({
     .refine((text) => parseSenderId(text) !== undefined, { error: 'must be 1 to 11 letters or digits' })
     .default('SERVICE'),
   SENDER_POLICY: z.enum(['open', 'approved'], { error: 'must be open or approved' }).optional(),
+  QUIET_HOURS: quietTimes.prefault('256=20:00-08:00 Africa/Kampala'),
   RATE_LIMIT_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(100),
   RATE_LIMIT_PER_SECOND: whole(0, RATE_LIMIT_MAX).default(0),
   RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(20),
@@ -276,6 +279,8 @@ function fromVariables(values: z.output<typeof variables>) {
     defaultSenderId: values.DEFAULT_SENDER_ID,
     /** True if accounts send under approved names only. That is the default in production. */
     requiresApprovedSenders: (values.SENDER_POLICY ?? (isProduction ? 'approved' : 'open')) === 'approved',
+    /** The hours in which marketing waits. */
+    quietHours: new QuietHours(values.QUIET_HOURS),
     rateLimits: {
       perMinute: values.RATE_LIMIT_PER_MINUTE,
       perSecond: values.RATE_LIMIT_PER_SECOND,

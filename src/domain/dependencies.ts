@@ -1,6 +1,7 @@
 import type { Budgets } from './accounts/budgets.ts';
 import type { PlannedRate } from './api-keys/api-key-rules.ts';
 import type { LiveUpdates } from './live/live-updates.ts';
+import type { QuietHours } from './messages/quiet-hours.ts';
 import type { SecondFactorPolicy } from './people/second-factor.ts';
 import type { OperatorProvider } from './people/single-sign-on.ts';
 import type { AuditHeads } from './ports/audit-stores.ts';
@@ -52,6 +53,8 @@ export interface Dependencies {
     readonly defaultSenderId: string;
     /** Default rate limits of API keys, for accounts without a plan (R12). */
     readonly keyRate: PlannedRate;
+    /** The hours in which marketing waits (QUIET_HOURS). */
+    readonly quietHours: QuietHours;
     /** Default sender of emails. */
     readonly emailFrom: string;
     /** If true, accounts send under approved names only (SENDER_POLICY). */

@@ -320,6 +320,7 @@ export const MessageCauseEnum = enumOf(
   {
     sandbox: 'A sandbox message is checked and recorded, and never sent.',
     scheduled: 'It waits for its time.',
+    held: 'It is marketing, and waits for the end of quiet hours.',
     queued: 'It waits for its turn at the provider.',
     retrying: 'Attempts found no provider that accepted it; it is tried again.',
     awaiting_report: 'The provider accepted it; no delivery report has come yet.',

@@ -188,6 +188,13 @@ export class MessageType {
 
   @Field(() => DateTime, { nullable: true, description: 'When it is sent. Null means at once.' })
   scheduledFor!: Date | null;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description:
+      'When the last recipient that quiet hours hold may leave, or left. Null if they held none: only marketing is held.',
+  })
+  heldUntil!: Date | null;
 }
 
 const SEARCHED = `Only the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel between \`from\` and \`to\` are searched.`;

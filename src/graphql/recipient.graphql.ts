@@ -62,6 +62,13 @@ export class RecipientType {
       'When it will be refunded: it failed, but an earlier attempt may have reached the recipient.',
   })
   refundDueAt!: Date | null;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description:
+      'Until when quiet hours hold the recipient, or held it. Null if they did not: only marketing is held.',
+  })
+  heldUntil!: Date | null;
 }
 
 @Resolver(() => RecipientType)

@@ -10,7 +10,7 @@ import { PurposeEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
 import { Money, moneyOf } from './money.graphql.ts';
-import { Currency } from './scalars.ts';
+import { Currency, DateTime } from './scalars.ts';
 import {
   SendEmailInput,
   type SendInput,
@@ -60,6 +60,12 @@ class SmsEstimate {
 
   @Field(() => Int, { description: 'Repeated recipients removed.' })
   duplicatesRemoved!: number;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description: 'When the last recipient that quiet hours hold would leave. Null if they hold none.',
+  })
+  heldUntil!: Date | null;
 
   @Field(() => String, { description: '`GSM-7` or `UCS-2`.' })
   encoding!: string;
@@ -250,6 +256,7 @@ function estimateOf({ text, costMinor, currency, balanceMinor, ...quote }: SmsQu
     recipientsProcessed: quote.recipientsProcessed,
     invalidNumbers: quote.invalidNumbers,
     duplicatesRemoved: quote.duplicatesRemoved,
+    heldUntil: quote.heldUntil,
     encoding: text.encoding,
     segments: text.segments,
     smsCount: text.billingUnits,

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { Gateway } from '../compose.ts';
 import type { SystemCaller } from '../domain/caller.ts';
+import { dueAt } from '../domain/messages/message.ts';
 import type { ProviderState } from '../domain/ports/routing.ts';
 import { uuidTime } from '../domain/uuid.ts';
 
@@ -168,7 +169,9 @@ export function createMetrics(
       const ids = await gateway.queue.oldestMessages().catch(() => undefined);
       const found = ids && (await gateway.stores.messages.pending(ids, ANY_ATTEMPTS).catch(() => undefined));
       if (!found) return;
-      const ages = found.map(({ message }) => age(message.scheduledFor ?? message.createdAt));
+      const ages = found.flatMap(({ message, recipients }) =>
+        recipients.map((recipient) => age(dueAt(message, recipient))),
+      );
       this.set(Math.max(0, ...ages));
     },
   });

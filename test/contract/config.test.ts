@@ -155,6 +155,17 @@ describe('a bad value (R241)', () => {
     ['MASTER_KEY_PREVIOUS', `${KEY},c2hvcnQ=`, 'must be 32 bytes in base64'],
     ['MASTER_KEY_LOST', KEY, 'must be a comma list of the names that a refused start gives to keys'],
     ['NODE_ENV', 'prod', 'is "prod", but must be development, production or test'],
+    [
+      'QUIET_HOURS',
+      '256=20:00-08:00 Africa/Kampla',
+      'is "256=20:00-08:00 Africa/Kampla", but must be none, or a comma list of PREFIX=FROM-TO ZONE, such as 256=20:00-08:00 Africa/Kampala; "256=20:00-08:00 Africa/Kampla" has the unknown time zone Africa/Kampla.',
+    ],
+    [
+      'QUIET_HOURS',
+      '256=20:00-08:00 UTC,+256=21:00-07:00 UTC',
+      'is "256=20:00-08:00 UTC,+256=21:00-07:00 UTC", but must be none, or a comma list of PREFIX=FROM-TO ZONE, such as 256=20:00-08:00 Africa/Kampala; 256 is there twice.',
+    ],
+    ['QUIET_HOURS', ',', 'is ",", but must be none, or a comma list of PREFIX=FROM-TO ZONE'],
     ['ROLES', 'api,cook', 'is "api,cook", but must be api, worker or api,worker'],
     ['ROLES', ',', 'is ",", but must be api, worker or api,worker'],
     [

@@ -111,7 +111,7 @@ describe('a database slower than the senders', () => {
         from: 'shop@example.com',
         payload: { subject: 'Large', replyTo: null, cc: [], bcc: [], headers: {} },
         bulk: { text: 'Hello', html: null, attachments: [{ content: 'x'.repeat(characters) }] },
-        recipients: [{ address: 'ann@example.com', costMinor: 0, routeKey: 'email' }],
+        recipients: [{ address: 'ann@example.com', costMinor: 0, routeKey: 'email', heldUntil: null }],
         costMinor: 0,
         unitPriceMinor: 0,
       });

@@ -107,7 +107,12 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const batch = Array.from({ length: 24 }, (_, index) => {
       const accountId = (accounts[index % 2] as (typeof accounts)[number]).accountId;
       const recipients = Array.from({ length: (index % 3) + 1 }, (_, position) => {
-        return { address: `+25670000${index + 10}${position}`, costMinor: COST, routeKey: '*' };
+        return {
+          address: `+25670000${index + 10}${position}`,
+          costMinor: COST,
+          routeKey: '*',
+          heldUntil: null,
+        };
       });
       return prepared(accountId, {
         environment: index % 5 === 0 ? 'sandbox' : 'production',

@@ -150,7 +150,7 @@ describe('stored recipients', () => {
     const id = await message(3);
     const key = (position: number) => ({ messageId: id, position });
     const putOff = (position: number, attempts: number) =>
-      store.postpone([{ ...key(position), attempts, isFree: position === 0 }]);
+      store.postpone([{ ...key(position), attempts, isFree: position === 0, heldUntil: null }]);
     const found = async (attempts: number) =>
       (await store.pending([id], attempts)).flatMap(({ recipients }) =>
         recipients.map(({ position, isClaimed }) => ({ position, isClaimed })),
@@ -182,7 +182,7 @@ describe('stored recipients', () => {
         const at = { messageId, position: 0 };
         const step = { ...at, at: new Date(), provider: null, sids: [], error: null };
         await later.claim([at]);
-        await later.postpone([{ ...at, attempts: 1, isFree: true }]);
+        await later.postpone([{ ...at, attempts: 1, isFree: true, heldUntil: null }]);
         await later.lockAndMove([messageId], [{ ...step, from: 'pending', to: 'sent' }]);
         await later.lockAndMove([messageId], [{ ...step, from: 'sent', to: 'delivered' }]);
         await later.markRead([at], new Date());

@@ -91,6 +91,8 @@ export async function startTestGateway(
     VAPID_PRIVATE_KEY: TEST_VAPID.privateKey,
     NODE_ENV: 'test',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
+    // Otherwise marketing to Uganda would wait or not, depending on the time of day at which a test runs.
+    QUIET_HOURS: 'none',
     RATE_LIMIT_PER_MINUTE: '100000',
     RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
     RATE_LIMIT_SESSION_PER_MINUTE: '100000',

@@ -36,6 +36,7 @@ const MESSAGE: Message = {
   userId: null,
   createdAt: at(-10),
   scheduledFor: null,
+  heldUntil: null,
   expiresAt: at(24 * 60),
 };
 const RECIPIENT: Recipient = {
@@ -54,6 +55,7 @@ const RECIPIENT: Recipient = {
   isClaimed: true,
   attempts: 0,
   refundDueAt: null,
+  heldUntil: null,
 };
 const accepted = { status: 'sent', sid: 'abc', sentAt: at(-9) } as const;
 const failed = (code: string, message: string) =>
@@ -75,6 +77,15 @@ const CASES: readonly Case[] = [
     { message: { scheduledFor: at(60) }, recipient: { isClaimed: false } },
     { says: 'It waits for its time, 2026-03-01T13:00:00.000Z.', actions: ['wait', 'cancel'] },
   ],
+  [
+    'held',
+    { recipient: { isClaimed: false, heldUntil: at(90), attempts: 1 } },
+    {
+      says: 'It is marketing, and held until 2026-03-01T13:30:00.000Z: quiet hours in Uganda.',
+      actions: ['wait', 'cancel'],
+    },
+  ],
+  ['queued', { recipient: { heldUntil: at(-1) } }, { says: 'It waits for its turn', actions: ['wait'] }],
   ['queued', { message: { scheduledFor: at(-1) } }, { says: 'No carrier was asked yet', actions: ['wait'] }],
   [
     'queued',

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createOptOutTokens } from '../../src/crypto/opt-out-tokens.ts';
+import { QuietHours } from '../../src/domain/messages/quiet-hours.ts';
 import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import type { Routing } from '../../src/domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../src/domain/ports/stores.ts';
@@ -8,6 +9,7 @@ import { SubmitMessages } from '../../src/workers/submit/submit-messages.ts';
 import type { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
 import { preparedMessage } from '../support/prepared-message.ts';
 
+const NO_QUIET_HOURS = new QuietHours([]);
 const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';
 
 /** Runs a job with this many recipients for a second. Returns whether the job released its slot while it waited. */
@@ -34,12 +36,21 @@ async function releaseSlotWhileWaiting({
   const outcomes = { record: async () => (isRecorded ? undefined : never) } as unknown as SubmitOutcomes;
   const clock = { now: () => new Date() };
   const tokens = createOptOutTokens(Buffer.alloc(32, 7));
-  const messages = new SubmitMessages({} as Stores, {} as UnitOfWork, routing, outcomes, clock, tokens);
+  const messages = new SubmitMessages(
+    {} as Stores,
+    {} as UnitOfWork,
+    routing,
+    outcomes,
+    clock,
+    tokens,
+    NO_QUIET_HOURS,
+  );
   const message = preparedMessage(ACCOUNT, {
     recipients: Array.from({ length: recipients }, (_, n) => ({
       address: `+2567000000${n}`,
       costMinor: 35,
       routeKey: 'sms:*',
+      heldUntil: null,
     })),
   });
   const [job] = submitJobs([message]);

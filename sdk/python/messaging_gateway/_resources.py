@@ -52,7 +52,7 @@ class SmsResource:
         message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
-        purpose: What the message is for. "marketing" skips people who opted out. Default: "transactional".
+        purpose: What the message is for. "marketing" skips people who opted out, and waits in quiet hours. Default: "transactional".
         """
         operation = Operation("POST", "/developers/sms", "keyed")
         given = {
@@ -81,7 +81,7 @@ class SmsResource:
         message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
-        purpose: What the message is for. "marketing" skips people who opted out. Default: "transactional".
+        purpose: What the message is for. "marketing" skips people who opted out, and waits in quiet hours. Default: "transactional".
         """
         operation = Operation("POST", "/developers/sms/quote", "always")
         given = {
@@ -171,7 +171,7 @@ class EmailResource:
         headers: "X-…", "List-Unsubscribe" and similar, "In-Reply-To", "References", "Auto-Submitted", "Precedence".
         attachments: Up to 50 files, 7 MiB together.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
-        purpose: What the message is for. "marketing" skips people who opted out. Default: "transactional".
+        purpose: What the message is for. "marketing" skips people who opted out, and waits in quiet hours. Default: "transactional".
         """
         operation = Operation("POST", "/developers/email", "keyed")
         given = {
@@ -259,7 +259,7 @@ class PushResource:
         ttl_seconds: How long the platform keeps it for a device that is offline. Default: four weeks.
         priority: "high" when it is missing.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
-        purpose: What the message is for. "marketing" skips people who opted out. Default: "transactional".
+        purpose: What the message is for. "marketing" skips people who opted out, and waits in quiet hours. Default: "transactional".
         """
         operation = Operation("POST", "/developers/push", "keyed")
         given = {
@@ -413,7 +413,7 @@ class WhatsappResource:
         to: One number, in any form that an SMS accepts.
         type: "text" and "media" only within 24 hours of the recipient's last message to this account, "template" always.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
-        purpose: What the message is for. "marketing" skips people who opted out. Default: "transactional".
+        purpose: What the message is for. "marketing" skips people who opted out, and waits in quiet hours. Default: "transactional".
         """
         operation = Operation("POST", "/developers/whatsapp", "keyed")
         given = {

@@ -627,6 +627,7 @@ SmsQuote = TypedDict(
         "invalidNumbers": "List[str]",
         "duplicatesRemoved": "int",
         "suppressedSkipped": "int",
+        "heldUntil": "str",
         "encoding": "str",
         "segments": "int",
         "smsCount": "int",

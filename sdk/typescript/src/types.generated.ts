@@ -242,7 +242,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out, and waits in quiet hours. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";
@@ -312,6 +312,11 @@ interface components {
                  * @description When it is refunded. It failed, but an earlier attempt may have reached the recipient.
                  */
                 readonly refundDueAt?: string;
+                /**
+                 * Format: date-time
+                 * @description Until when quiet hours hold the recipient; absent if they do not.
+                 */
+                readonly heldUntil?: string;
                 readonly error: {
                     readonly code: string;
                     readonly message: string;
@@ -509,6 +514,11 @@ interface components {
                  * @description When it is refunded. It failed, but an earlier attempt may have reached the recipient.
                  */
                 readonly refundDueAt?: string;
+                /**
+                 * Format: date-time
+                 * @description Until when quiet hours hold the recipient; absent if they do not.
+                 */
+                readonly heldUntil?: string;
                 readonly error: {
                     readonly code: string;
                     readonly message: string;
@@ -529,12 +539,12 @@ interface components {
         };
         readonly MessageExplanation: {
             /** @enum {string} */
-            readonly cause: "sandbox" | "scheduled" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+            readonly cause: "sandbox" | "scheduled" | "held" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
             /** @description The causes of all recipients in words. */
             readonly summary: string;
             readonly causes: readonly {
                 /** @enum {string} */
-                readonly cause: "sandbox" | "scheduled" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+                readonly cause: "sandbox" | "scheduled" | "held" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
                 readonly text: string;
                 readonly recipients: number;
             }[];
@@ -652,7 +662,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out, and waits in quiet hours. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";
@@ -822,6 +832,11 @@ interface components {
             readonly metadata: {
                 /** @description Recipients left out because they are suppressed; absent for none. */
                 readonly suppressedSkipped?: number;
+                /**
+                 * Format: date-time
+                 * @description When the last recipient that quiet hours hold may leave; absent if they hold none. Only marketing is held.
+                 */
+                readonly heldUntil?: string;
                 /** @description Recipients accepted. */
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
@@ -851,6 +866,11 @@ interface components {
                  * @description When it is refunded. It failed, but an earlier attempt may have reached the recipient.
                  */
                 readonly refundDueAt?: string;
+                /**
+                 * Format: date-time
+                 * @description Until when quiet hours hold the recipient; absent if they do not.
+                 */
+                readonly heldUntil?: string;
                 readonly error: {
                     readonly code: string;
                     readonly message: string;
@@ -903,6 +923,11 @@ interface components {
             readonly metadata: {
                 /** @description Recipients left out because they are suppressed; absent for none. */
                 readonly suppressedSkipped?: number;
+                /**
+                 * Format: date-time
+                 * @description When the last recipient that quiet hours hold may leave; absent if they hold none. Only marketing is held.
+                 */
+                readonly heldUntil?: string;
                 /** @description Recipients accepted. */
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
@@ -928,6 +953,11 @@ interface components {
             readonly duplicatesRemoved: number;
             /** @description Recipients left out because they are suppressed; absent for none. */
             readonly suppressedSkipped?: number;
+            /**
+             * Format: date-time
+             * @description When the last recipient that quiet hours hold may leave; absent if they hold none. Only marketing is held.
+             */
+            readonly heldUntil?: string;
             /** @enum {string} */
             readonly encoding: "GSM-7" | "UCS-2";
             /** @description Parts that the carrier sends. */
@@ -956,7 +986,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out, and waits in quiet hours. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";
@@ -1181,6 +1211,11 @@ interface components {
             readonly metadata: {
                 /** @description Recipients left out because they are suppressed; absent for none. */
                 readonly suppressedSkipped?: number;
+                /**
+                 * Format: date-time
+                 * @description When the last recipient that quiet hours hold may leave; absent if they hold none. Only marketing is held.
+                 */
+                readonly heldUntil?: string;
                 readonly recipientsProcessed: number;
                 readonly costPerMessage: number;
             };
@@ -1223,7 +1258,7 @@ interface components {
             /** @description When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead. */
             readonly scheduledFor?: string;
             /**
-             * @description What the message is for. `marketing` skips people who opted out. Default: `transactional`.
+             * @description What the message is for. `marketing` skips people who opted out, and waits in quiet hours. Default: `transactional`.
              * @enum {string}
              */
             readonly purpose?: "transactional" | "otp" | "marketing";

@@ -1,5 +1,6 @@
 /** Explains in words why a message has its status, with the evidence and with advice on what to do (R274). */
 import type { DeliveryStatus } from '../webhooks/webhook.ts';
+import { countryOf, PREFIX_LENGTH } from './country.ts';
 import {
   type Channel,
   type Message,
@@ -14,6 +15,7 @@ import {
 export const MESSAGE_CAUSES = [
   'sandbox',
   'scheduled',
+  'held',
   'queued',
   'retrying',
   'awaiting_report',
@@ -141,6 +143,7 @@ function causeOf(message: Message, recipient: Recipient, now: Date): MessageCaus
   if (message.environment === 'sandbox') return 'sandbox';
   switch (recipient.status) {
     case 'pending':
+      if (recipient.heldUntil && recipient.heldUntil > now) return 'held';
       if (recipient.attempts > 0) return 'retrying';
       return message.scheduledFor && message.scheduledFor > now ? 'scheduled' : 'queued';
     case 'sent':
@@ -166,7 +169,8 @@ function failureOf({ error, sentAt, refundDueAt }: Recipient): MessageCause {
 }
 
 /** Returns one or two sentences about the recipients with this cause. */
-function textOf(cause: MessageCause, message: Message, [first]: readonly Recipient[]): string {
+function textOf(cause: MessageCause, message: Message, own: readonly Recipient[]): string {
+  const [first] = own;
   const provider = PROVIDER[message.channel];
   const reason = first?.error ? ` The reason: ${ended(first.error.message)}` : '';
   switch (cause) {
@@ -174,6 +178,8 @@ function textOf(cause: MessageCause, message: Message, [first]: readonly Recipie
       return 'It is a sandbox message: it was checked and recorded, and nothing was sent or charged.';
     case 'scheduled':
       return `It waits for its time, ${message.scheduledFor?.toISOString()}.`;
+    case 'held':
+      return heldText(own);
     case 'queued':
       return `It waits for its turn. No ${provider} was asked yet.`;
     case 'retrying':
@@ -199,6 +205,17 @@ function textOf(cause: MessageCause, message: Message, [first]: readonly Recipie
   }
 }
 
+const COUNTRIES = new Intl.DisplayNames('en', { type: 'region' });
+
+/** Says where quiet hours hold the recipients, and until when the last of them waits. */
+function heldText(recipients: readonly Recipient[]): string {
+  const codes = new Set(recipients.map(({ address }) => countryOf(address.slice(0, PREFIX_LENGTH)) ?? ''));
+  const names = [...codes].filter((code) => code !== '').map((code) => COUNTRIES.of(code) ?? code);
+  const where = names.length > 0 ? ` in ${new Intl.ListFormat('en').format(names)}` : '';
+  const until = new Date(Math.max(...recipients.map(({ heldUntil }) => heldUntil?.getTime() ?? 0)));
+  return `It is marketing, and held until ${until.toISOString()}: quiet hours${where}.`;
+}
+
 const ended = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 const SEND_AGAIN: Advice = {
@@ -222,6 +239,8 @@ function adviceFor(
       return [{ action: 'send_again', text: 'Send it with a production key to have it delivered.' }];
     case 'scheduled':
       return [wait('Wait until its time.'), ...canCancel];
+    case 'held':
+      return [wait('Wait: it leaves when the quiet hours end.'), ...canCancel];
     case 'queued':
       return [wait('Wait: it is usually asked within seconds.'), ...canCancel];
     case 'retrying':

@@ -12,7 +12,7 @@ export function shownTo(message: Message): readonly string[] {
  * Builds the message resource, the form of a message in every response (R21). Its members have the order of R41 to R52.
  */
 export function messageResource(message: Message) {
-  const { suppressedSkipped, purpose } = message;
+  const { suppressedSkipped, purpose, heldUntil } = message;
   const ofChannel = rulesOf(message.channel).resource(message);
   return {
     id: message.id,
@@ -27,7 +27,15 @@ export function messageResource(message: Message) {
     sandbox: message.environment === 'sandbox',
     createdAt: isoTime(message.createdAt),
     ...ofChannel,
-    ...(suppressedSkipped > 0 ? { metadata: { ...ofChannel.metadata, suppressedSkipped } } : {}),
+    ...(suppressedSkipped > 0 || heldUntil
+      ? {
+          metadata: {
+            ...ofChannel.metadata,
+            ...(suppressedSkipped > 0 ? { suppressedSkipped } : {}),
+            ...(heldUntil ? { heldUntil: heldUntil.toISOString() } : {}),
+          },
+        }
+      : {}),
     ...(purpose === 'transactional' ? {} : { purpose }),
     ...(message.scheduledFor ? { scheduledFor: message.scheduledFor.toISOString() } : {}),
     ...(message.statusReason ? { statusReason: message.statusReason } : {}),

@@ -54,6 +54,8 @@ export interface Message {
   readonly userId: string | null;
   readonly createdAt: Date;
   readonly scheduledFor: Date | null;
+  /** When the last recipient that is held in quiet hours may leave. Null if none was held (R385). */
+  readonly heldUntil: Date | null;
   readonly expiresAt: Date;
 }
 
@@ -109,6 +111,8 @@ export interface Recipient {
    * submission succeeded. Null without a deferred refund.
    */
   readonly refundDueAt: Date | null;
+  /** It waits, or waited, until this time, because the hours before are quiet for its number (R385). */
+  readonly heldUntil: Date | null;
 }
 
 /**
@@ -117,6 +121,14 @@ export interface Recipient {
  */
 export function refundedMinor({ status, sentAt, refundDueAt, costMinor }: Recipient): number {
   return status === 'failed' && sentAt === null && refundDueAt === null ? costMinor : 0;
+}
+
+/** Returns when the message may leave to this recipient: after its quiet hours, at its scheduled time, or at once. */
+export function dueAt(
+  { scheduledFor, createdAt }: Pick<Message, 'scheduledFor' | 'createdAt'>,
+  { heldUntil }: Pick<Recipient, 'heldUntil'>,
+): Date {
+  return heldUntil ?? scheduledFor ?? createdAt;
 }
 
 /** The members of a message that its submission needs. They do not change after the message was accepted. */
@@ -133,7 +145,10 @@ export type OutgoingMessage = Pick<
   | 'scheduledFor'
   | 'expiresAt'
 >;
-export type OutgoingRecipient = Pick<Recipient, 'messageId' | 'position' | 'address' | 'isClaimed'>;
+export type OutgoingRecipient = Pick<
+  Recipient,
+  'messageId' | 'position' | 'address' | 'isClaimed' | 'heldUntil'
+>;
 /** A message with the recipients that one job submits. */
 export interface Outgoing {
   readonly message: OutgoingMessage;
@@ -177,6 +192,8 @@ export interface PreparedRecipient {
   readonly costMinor: number;
   /** The route that carries the message to this recipient. A message has one job per route. */
   readonly routeKey: string;
+  /** The recipient waits until this time, because the hours before are quiet for its number (R385). */
+  readonly heldUntil: Date | null;
 }
 
 /** The idempotency key of a request. Only the first request with it is executed (R19). */
@@ -216,6 +233,8 @@ export interface PreparedMessage {
   /** When the message was requested. */
   readonly createdAt: Date;
   readonly scheduledFor: Date | null;
+  /** The latest `heldUntil` of its recipients. */
+  readonly heldUntil: Date | null;
   readonly expiresAt: Date;
   readonly idempotency: IdempotencyClaim | null;
   /** The send limits that count the message (R371). */
@@ -255,6 +274,7 @@ export function acceptedMessage(prepared: PreparedMessage, seq: number, accepted
     userId: prepared.userId,
     createdAt: acceptedAt,
     scheduledFor: prepared.scheduledFor,
+    heldUntil: prepared.heldUntil,
     expiresAt: prepared.expiresAt,
   };
 }

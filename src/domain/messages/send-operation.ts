@@ -33,6 +33,7 @@ import {
   type Purpose,
   SUBMIT_DEADLINE_MS,
 } from './message.ts';
+import type { QuietHours } from './quiet-hours.ts';
 
 /** The scope that an API key needs to send on a channel and to cancel its messages (R22). */
 export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
@@ -63,6 +64,8 @@ export interface SendContext {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly defaultSenderId: string;
+  /** The hours in which marketing waits (R385). */
+  readonly quietHours: QuietHours;
   /** Default sender of emails (EMAIL_FROM). */
   readonly emailFrom: string;
   /** Returns the prices in force. */
@@ -117,6 +120,7 @@ export function createSendContext(deps: Dependencies): SendContext {
     clock: deps.clock,
     ids: deps.ids,
     defaultSenderId: deps.settings.defaultSenderId,
+    quietHours: deps.settings.quietHours,
     emailFrom: deps.settings.emailFrom,
     tariff: () => tariffs.get('all'),
     currencyOf: (accountId) => currencies.get(accountId),
@@ -235,11 +239,11 @@ export function senderIds(sender: AccountCaller): SenderIds {
 
 /**
  * Gives a priced message its id, routes and times, so that intake only has to charge and store it. A sandbox message
- * costs nothing and needs no route. `routeKey` is the route of all recipients, if it is known. Throws
+ * costs nothing, needs no route and is never held. `routeKey` is the route of all recipients, if it is known. Throws
  * `service_unavailable` if a recipient has no route.
  */
 export function prepareMessage(
-  { routing, clock, ids }: Pick<SendContext, 'routing' | 'clock' | 'ids'>,
+  { routing, clock, ids, quietHours }: Pick<SendContext, 'routing' | 'clock' | 'ids' | 'quietHours'>,
   sender: SenderIds,
   channel: Channel,
   environment: Environment,
@@ -249,11 +253,15 @@ export function prepareMessage(
 ): PreparedMessage {
   const createdAt = clock.now();
   const isSandbox = environment === 'sandbox';
+  const startsAt = priced.scheduledFor ?? createdAt;
+  const heldUntil = holdOf(quietHours, channel, environment, priced.purpose, startsAt);
   const recipients = priced.recipients.map(({ address, costMinor }) => ({
     address,
     costMinor: isSandbox ? 0 : costMinor,
     routeKey: isSandbox ? 'sandbox' : (routeKey ?? routeFor(routing, channel, address)),
+    heldUntil: heldUntil ? heldUntil(address) : null,
   }));
+  const lastHeldUntil = heldUntil ? latest(recipients.map((recipient) => recipient.heldUntil)) : null;
   return {
     id: ids.uuid(),
     accountId: sender.accountId,
@@ -275,13 +283,33 @@ export function prepareMessage(
     userId: sender.userId,
     createdAt,
     scheduledFor: priced.scheduledFor,
+    heldUntil: lastHeldUntil,
     expiresAt: new Date(
-      (priced.scheduledFor ?? createdAt).getTime() +
+      (lastHeldUntil ?? startsAt).getTime() +
         Math.min(SUBMIT_DEADLINE_MS, priced.maxDelayMs ?? SUBMIT_DEADLINE_MS),
     ),
     idempotency: idempotencyKey === undefined ? null : { route: channel, key: idempotencyKey },
     limits: [],
   };
+}
+
+/**
+ * Returns the function that says until when a recipient is held that would leave at `at` (R385). Undefined if no
+ * recipient is held: only marketing of production is.
+ */
+export function holdOf(
+  quietHours: QuietHours,
+  channel: Channel,
+  environment: Environment,
+  purpose: Purpose | undefined,
+  at: Date,
+): ((address: string) => Date | null) | undefined {
+  if (purpose !== 'marketing' || environment === 'sandbox') return undefined;
+  return (address) => quietHours.heldUntil(channel, address, at);
+}
+
+function latest(times: readonly (Date | null)[]): Date | null {
+  return times.reduce((last, time) => (last === null || (time !== null && time > last) ? time : last), null);
 }
 
 function allSuppressed(count: number): DomainError {

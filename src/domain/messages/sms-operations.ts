@@ -49,6 +49,8 @@ export interface SmsQuote {
   readonly invalidNumbers: readonly string[];
   readonly duplicatesRemoved: number;
   readonly suppressedSkipped: number;
+  /** When the last recipient that quiet hours hold would leave. Null if they hold none (R385). */
+  readonly heldUntil: Date | null;
   readonly text: SmsTextDescription;
   /** The characters that GSM-7 does not have, so that the text needs UCS-2. */
   readonly unicodeCharacters: readonly UnicodeCharacter[];
@@ -116,6 +118,7 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
           invalidNumbers: priced.skipped,
           duplicatesRemoved: priced.duplicatesRemoved,
           suppressedSkipped: priced.suppressedSkipped,
+          heldUntil: prepared.heldUntil,
           text: describeText(priced.content),
           unicodeCharacters: unicodeCharacters(priced.content),
           costMinor: prepared.costMinor,

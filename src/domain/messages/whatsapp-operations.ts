@@ -11,6 +11,7 @@ import type { PricedMessage } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import {
   checkSchedule,
+  holdOf,
   type Send,
   type SendContext,
   type SendRequest,
@@ -48,7 +49,9 @@ export function whatsAppSend(
     });
     if (content.type === 'media') await checkMediaUrl(content.url);
     if (content.type !== 'template') {
-      const window = await sessionWindow(stores.inbound, owner, to, scheduledFor ?? now);
+      const startsAt = scheduledFor ?? now;
+      const heldUntil = holdOf(context.quietHours, channel, owner.environment, request.purpose, startsAt);
+      const window = await sessionWindow(stores.inbound, owner, to, heldUntil?.(to) ?? startsAt);
       if (!window.isOpen) throw windowClosed(window);
     }
     const unitPrice = await unitPriceOf(context, owner.accountId, channel, to);

@@ -3,6 +3,7 @@ import type {
   Channel,
   Message,
   MessageStatus,
+  Purpose,
   Recipient,
   RecipientError,
   TimelineEntry,
@@ -64,6 +65,8 @@ export interface PostponedRecipient extends RecipientKey {
   readonly attempts: number;
   /** True if certainly nothing was sent. Until the next attempt, the recipient can then be canceled (R18). */
   readonly isFree: boolean;
+  /** Set if the recipient waits for the end of quiet hours (R385). */
+  readonly heldUntil: Date | null;
 }
 
 /** A recipient whose status was changed. */
@@ -73,6 +76,7 @@ export interface MovedRecipient extends RecipientKey {
   readonly sid: string | null;
   readonly provider: string | null;
   readonly sentAt: Date | null;
+  readonly heldUntil: Date | null;
 }
 
 export interface TimelineNote {
@@ -133,7 +137,7 @@ export interface MessageStore {
   /**
    * Returns production messages of a status whose send time is before `before`. They are in order of send time and
    * start after `mark`. Periodic sweeps call this method. Messages that are not scheduled are ordered by id, because an
-   * id begins with its creation time.
+   * id begins with its creation time. With `purpose`, only messages of this purpose are returned.
    */
   agedBefore(
     status: MessageStatus,
@@ -141,6 +145,7 @@ export interface MessageStore {
     mark: SweepMark,
     before: Date,
     limit: number,
+    purpose?: Purpose,
   ): Promise<readonly Message[]>;
   setStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
   /** Clears the `statusReason` of messages if it is `reason`. */

@@ -50,6 +50,9 @@ export const detailMembers = {
       refundDueAt: isoTime
         .optional()
         .describe('When it is refunded. It failed, but an earlier attempt may have reached the recipient.'),
+      heldUntil: isoTime
+        .optional()
+        .describe('Until when quiet hours hold the recipient; absent if they do not.'),
       error: z.object({ code: z.string(), message: z.string() }).nullable(),
     }),
   ),
@@ -84,6 +87,7 @@ export function detailsOf({ message, recipients, timeline }: MessageDetails) {
       cost: fromMinor(recipient.costMinor, message.currency),
       refunded: fromMinor(refundedMinor(recipient), message.currency),
       ...(recipient.refundDueAt ? { refundDueAt: recipient.refundDueAt.toISOString() } : {}),
+      ...(recipient.heldUntil ? { heldUntil: recipient.heldUntil.toISOString() } : {}),
       error: recipient.error,
     })),
     timeline: timeline.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
@@ -96,12 +100,21 @@ const HEADER_KEY_MAX_LENGTH = 255;
 export const purpose = z
   .enum(PURPOSES)
   .optional()
-  .describe('What the message is for. `marketing` skips people who opted out. Default: `transactional`.');
+  .describe(
+    'What the message is for. `marketing` skips people who opted out, and waits in quiet hours. Default: `transactional`.',
+  );
 /** The member of `metadata` that counts suppressed recipients (R378). */
 export const suppressedSkipped = z
   .int()
   .optional()
   .describe('Recipients left out because they are suppressed; absent for none.');
+
+/** The member of `metadata` that says until when quiet hours hold marketing (R385). */
+export const heldUntil = isoTime
+  .optional()
+  .describe(
+    'When the last recipient that quiet hours hold may leave; absent if they hold none. Only marketing is held.',
+  );
 
 /** The `idempotencyKey` in the body of every send (R186). */
 export const idempotencyKey = z

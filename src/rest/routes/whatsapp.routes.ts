@@ -8,6 +8,7 @@ import {
 import { defineRoute, type Route } from '../define-route.ts';
 import { isoTime, phoneNumbers } from '../schemas.ts';
 import {
+  heldUntil,
   historyRoute,
   idempotencyKey,
   messageMembers,
@@ -25,6 +26,7 @@ const whatsAppMessage = z
     readAt: isoTime.nullable().describe('When WhatsApp reported that the recipient read it.'),
     metadata: z.object({
       suppressedSkipped,
+      heldUntil,
       recipientsProcessed: z.int(),
       costPerMessage: z.number(),
     }),

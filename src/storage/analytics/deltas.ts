@@ -1,6 +1,6 @@
 import { latencyBucket } from '../../domain/analytics/latency.ts';
 import { PREFIX_LENGTH } from '../../domain/messages/country.ts';
-import type { Message, MessageStatus } from '../../domain/messages/message.ts';
+import { dueAt, type Message, type MessageStatus } from '../../domain/messages/message.ts';
 import type { CountedMove, CountedMoves, CountedRefund } from '../../domain/ports/analytics-store.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
@@ -97,7 +97,7 @@ function statesOf({ message, move, moved }: CountedMove): [Delta, Delta] {
   const hasNumber = message.channel === 'sms' || message.channel === 'whatsapp';
   const of = { ...ofMessage(message), prefix: hasNumber ? moved.address.slice(0, PREFIX_LENGTH) : '' };
   const at = move.at.getTime();
-  const due = Math.max(message.createdAt.getTime(), message.scheduledFor?.getTime() ?? 0);
+  const due = Math.max(message.createdAt.getTime(), dueAt(message, moved).getTime());
   const isReport = move.from === 'sent' && moved.sentAt !== null;
   const submitBucket = move.to === 'sent' ? latencyBucket(at - due) : null;
   const reportBucket = isReport && moved.sentAt ? latencyBucket(at - moved.sentAt.getTime()) : null;

@@ -16,6 +16,7 @@ import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { EARLIEST, LATEST } from './future-times.ts';
+import { writeHolds } from './held-recipients.ts';
 import { countMessages } from './limit-counts.ts';
 
 /** The SQLSTATE that the SQL function `refuse_batch` raises (see migrations). */
@@ -161,6 +162,7 @@ export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): Answ
   const { placed, shares } = placeBatch(batch);
   const answered = placed.map((each): Answered => ({ ...each, body: bodyOf(each, each.share.askedAt) }));
   const written = sql.send<Before>(WRITE, valuesOf(answered, shares));
+  writeHolds(sql, batch);
   countMessages(sql, batch);
   return async () => {
     const before = new Map((await written).map((row) => [row.id, row]));
@@ -202,9 +204,10 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
   });
   const recipients = numbered.flatMap(({ prepared, message, origin }) =>
     // A claimed recipient is submitted by a worker and cannot be canceled. A message that is due at once is claimed
-    // here, which saves the worker an update. A scheduled message is claimed later.
-    prepared.recipients.map(({ address, costMinor }, position) => {
-      return { message, origin, position, address, costMinor, isClaimed: prepared.scheduledFor === null };
+    // here, which saves the worker an update. A recipient that waits for its time is claimed later.
+    prepared.recipients.map(({ address, costMinor, heldUntil }, position) => {
+      const isClaimed = prepared.scheduledFor === null && heldUntil === null;
+      return { message, origin, position, address, costMinor, isClaimed };
     }),
   );
   const charged = numbered.flatMap(({ prepared, charge, message, origin }) =>

@@ -9,31 +9,44 @@ interface Gathered {
   readonly prefetched: Outgoing[];
 }
 
+/** The recipients of a message that one job submits: those of a route that are due at the same time. */
+interface Part {
+  readonly routeKey: string;
+  /** Null: at once. */
+  readonly startAfter: Date | null;
+}
+
+function isPart(part: Part, routeKey: string, startAfter: Date | null): boolean {
+  return part.routeKey === routeKey && part.startAfter?.getTime() === startAfter?.getTime();
+}
+
 /**
- * Returns one job for each route and due time in the batch. If a message has several routes, each job lists the
- * positions of its recipients.
+ * Returns one job for each route and due time in the batch. If a message has several jobs, each lists the positions of
+ * its recipients.
  */
 export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit'>[] {
   const jobs = new Map<string, Gathered>();
   for (const message of messages) {
     if (message.environment === 'sandbox') continue;
-    const startAfter = message.scheduledFor;
-    const routeKeys: string[] = [];
-    for (const { routeKey } of message.recipients)
-      if (!routeKeys.includes(routeKey)) routeKeys.push(routeKey);
-    for (const routeKey of routeKeys) {
-      const recipients = message.recipients.flatMap((recipient, position): OutgoingRecipient[] =>
-        recipient.routeKey === routeKey
+    const parts: Part[] = [];
+    for (const { routeKey, heldUntil } of message.recipients) {
+      const startAfter = heldUntil ?? message.scheduledFor;
+      if (!parts.some((part) => isPart(part, routeKey, startAfter))) parts.push({ routeKey, startAfter });
+    }
+    for (const { routeKey, startAfter } of parts) {
+      const recipients = message.recipients.flatMap((recipient, position): OutgoingRecipient[] => {
+        const { address, heldUntil } = recipient;
+        return isPart({ routeKey, startAfter }, recipient.routeKey, heldUntil ?? message.scheduledFor)
           ? // Intake stores these recipients as claimed: a worker submits them, and they cannot be canceled.
-            [{ messageId: message.id, position, address: recipient.address, isClaimed: true }]
-          : [],
-      );
+            [{ messageId: message.id, position, address, isClaimed: true, heldUntil }]
+          : [];
+      });
       const key = `${routeKey} ${startAfter?.getTime() ?? ''}`;
       const entry = jobs.get(key) ?? { routeKey, startAfter, messageIds: [], positions: {}, prefetched: [] };
       jobs.set(key, entry);
       entry.messageIds.push(message.id);
-      if (routeKeys.length > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
-      // A scheduled message is not passed along with its job: the worker reads it from the database when it is due.
+      if (parts.length > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
+      // A message that waits is not passed along with its job: the worker reads it from the database when it is due.
       if (!startAfter) entry.prefetched.push(outgoing(message, recipients));
     }
   }

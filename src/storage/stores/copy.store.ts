@@ -27,14 +27,14 @@ const SETTLE = statement(
 const RENEW = statement('copy-renew', 'UPDATE data_copy SET alive_at = now() WHERE held_at IS NULL');
 const PENDING_AFTER = statement(
   'copy-pending-after',
-  `SELECT m.id AS message_id, r.position, m.channel, coalesce(m.scheduled_for, m.created_at) AS due_at
+  `SELECT m.id AS message_id, r.position, m.channel, coalesce(r.held_until, m.scheduled_for, m.created_at) AS due_at
    FROM ${PENDING_BLOCKS} b
    CROSS JOIN LATERAL (
      SELECT id, channel, scheduled_for, created_at FROM messages
      WHERE account_id = b.account_id AND channel = b.channel AND seq > b.block * ${BLOCK} AND seq <= (b.block + 1) * ${BLOCK}
        AND id >= $1 OFFSET 0) m
    CROSS JOIN LATERAL (
-     SELECT position FROM recipients
+     SELECT position, held_until FROM recipients
      WHERE message_id = m.id AND status = 'pending' AND (message_id, position) > ($1, $2) OFFSET 0) r
    ORDER BY m.id, r.position LIMIT $3`,
 );

@@ -81,6 +81,7 @@ interface MessageRow {
   user_id: string | null;
   created_at: Date;
   scheduled_for: Date | null;
+  held_until: Date | null;
   expires_at: Date;
 }
 
@@ -117,6 +118,7 @@ function mapMessage(row: MessageRow): Message {
     userId: row.user_id,
     createdAt: row.created_at,
     scheduledFor: row.scheduled_for,
+    heldUntil: row.held_until,
     expiresAt: row.expires_at,
   };
 }
@@ -137,6 +139,7 @@ export interface RecipientRow {
   read_at: Date | null;
   claimed: boolean;
   refund_due_at: Date | null;
+  held_until: Date | null;
   attempts: number | null;
 }
 
@@ -157,6 +160,7 @@ export function mapRecipient(row: RecipientRow): Recipient {
     readAt: row.read_at,
     isClaimed: row.claimed,
     refundDueAt: row.refund_due_at,
+    heldUntil: row.held_until,
     attempts: row.attempts ?? 0,
   };
 }
@@ -165,7 +169,7 @@ export function mapRecipient(row: RecipientRow): Recipient {
 function mapMoved(
   row: Pick<
     RecipientRow,
-    'message_id' | 'position' | 'address' | 'cost_minor' | 'sid' | 'provider' | 'sent_at'
+    'message_id' | 'position' | 'address' | 'cost_minor' | 'sid' | 'provider' | 'sent_at' | 'held_until'
   >,
 ): MovedRecipient {
   return {
@@ -176,6 +180,7 @@ function mapMoved(
     sid: row.sid,
     provider: row.provider,
     sentAt: row.sent_at,
+    heldUntil: row.held_until,
   };
 }
 
@@ -188,21 +193,22 @@ const OF_RECIPIENTS = `${STATUS_OF_RECIPIENTS} AS status, array_agg(address ORDE
       count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
       count(*) FILTER (WHERE status = 'delivered') AS delivered,
       count(*) FILTER (WHERE status = 'failed') AS failed,
-      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at`;
+      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at,
+      max(held_until) AS held_until`;
 /** SQL that joins the recipients to `messages m`. */
 const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
     SELECT ${OF_RECIPIENTS}
     FROM recipients WHERE message_id = m.id) r`;
 /** SQL for the messages with the ids $1, in any order. It reads the recipients of all messages at once. */
 const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
-    r.status, r."to", r.sid, r.reached, r.delivered, r.failed, r.unregistered, r.read_at
+    r.status, r."to", r.sid, r.reached, r.delivered, r.failed, r.unregistered, r.read_at, r.held_until
   FROM (
     SELECT message_id, ${OF_RECIPIENTS}
     FROM recipients WHERE message_id = ANY($1::uuid[]) GROUP BY message_id) r
   CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = r.message_id OFFSET 0) m`;
 /** The columns of `RecipientRow`, for queries of the table `recipients` without an alias. */
 export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
-  error_message, sent_at, delivered_at, failed_at, read_at, claimed, attempts,
+  error_message, sent_at, delivered_at, failed_at, read_at, claimed, attempts, held_until,
   (SELECT due_at FROM deferred_refunds d
    WHERE d.message_id = recipients.message_id AND d.position = recipients.position) AS refund_due_at`;
 
@@ -241,7 +247,7 @@ const MOVE = statement(
      $7::text[], $8::text[], $9::text[]))
      AS n (index, message_id, position, source, target, at, provider, sid, error_code, error_message)
    WHERE ${JOINED} AND r.status = n.source
-   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid, r.provider, r.sent_at`,
+   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid, r.provider, r.sent_at, r.held_until`,
 );
 const KEYS = `ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[])) AS n (index, message_id, position)`;
 const CLAIM = statement(
@@ -251,9 +257,10 @@ const CLAIM = statement(
 );
 const POSTPONE = statement(
   'recipient-postpone',
-  `UPDATE recipients r SET attempts = n.attempts, claimed = r.claimed AND NOT n.free
-   FROM ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::boolean[]))
-     AS n (index, message_id, position, attempts, free)
+  `UPDATE recipients r SET attempts = n.attempts, claimed = r.claimed AND NOT n.free,
+     held_until = coalesce(n.held_until, r.held_until)
+   FROM ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::boolean[], $5::timestamptz[]))
+     AS n (index, message_id, position, attempts, free, held_until)
    WHERE ${JOINED} AND r.status = 'pending' AND coalesce(r.attempts, 0) < n.attempts
    RETURNING r.message_id, r.position`,
 );
@@ -261,7 +268,7 @@ const MARK_READ = statement(
   'recipient-mark-read',
   `UPDATE recipients r SET read_at = $3 FROM ${KEYS}
    WHERE ${JOINED} AND r.status = 'delivered' AND r.read_at IS NULL
-   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid, r.provider, r.sent_at`,
+   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid, r.provider, r.sent_at, r.held_until`,
 );
 const NOTE = statement(
   'timeline-note',
@@ -396,6 +403,7 @@ export class PgMessageStore implements MessageStore {
       recipients.map((recipient) => recipient.position),
       recipients.map((recipient) => recipient.attempts),
       recipients.map((recipient) => recipient.isFree),
+      recipients.map((recipient) => recipient.heldUntil),
     ]);
     return rows.map(keyOf);
   }
@@ -423,12 +431,14 @@ export class PgMessageStore implements MessageStore {
     mark: SweepMark,
     before: Date,
     limit: number,
+    purpose?: Purpose,
   ): Promise<readonly Message[]> {
     const aged = this.#sql
       .table('messages as m')
       .where('environment', 'production')
       .whereRaw(`${STATUS_OF_MESSAGE} = ?`, [status])
       .limit(limit);
+    if (purpose) aged.where({ purpose });
     if (isScheduled) {
       aged
         .where('scheduled_for', '<', before)

@@ -1,5 +1,11 @@
 import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
-import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from '../../domain/messages/message.ts';
+import {
+  type Message,
+  type Purpose,
+  REPORT_DEADLINE_MS,
+  SUBMIT_DEADLINE_MS,
+} from '../../domain/messages/message.ts';
+import { HELD_MAX_MS } from '../../domain/messages/quiet-hours.ts';
 import {
   REFUND_PENDING,
   settleRefunds,
@@ -23,6 +29,8 @@ interface Sweep {
   readonly name: string;
   readonly status: 'pending' | 'sent';
   readonly ageMs: number;
+  /** If it is set, the sweep visits only messages of this purpose. */
+  readonly purpose?: Purpose;
   readonly work: (tx: Tx, found: readonly Message[]) => Promise<void>;
 }
 
@@ -58,6 +66,21 @@ export class ExpireMessages {
         ageMs: REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS,
         work: markUnconfirmed,
       },
+      // These sweeps visit marketing again: the sweeps above came too early if quiet hours held it (R385).
+      {
+        name: 'expired-held',
+        status: 'pending',
+        ageMs: SUBMIT_DEADLINE_MS + GRACE_MS + HELD_MAX_MS,
+        purpose: 'marketing',
+        work: expire,
+      },
+      {
+        name: 'unconfirmed-held',
+        status: 'sent',
+        ageMs: REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS + HELD_MAX_MS,
+        purpose: 'marketing',
+        work: markUnconfirmed,
+      },
     ];
     for (const sweep of sweeps) {
       await this.#sweep(sweep, false);
@@ -67,14 +90,14 @@ export class ExpireMessages {
     while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
   }
 
-  async #sweep({ name, status, ageMs, work }: Sweep, isScheduled: boolean): Promise<void> {
+  async #sweep({ name, status, ageMs, purpose, work }: Sweep, isScheduled: boolean): Promise<void> {
     let mayHaveMore = true;
     while (mayHaveMore) {
       mayHaveMore = await this.#uow.run(async (tx) => {
         const mark = await tx.sweeps.claim(name);
         if (!mark) return false;
         const before = new Date(this.#clock.now().getTime() - ageMs);
-        const found = await tx.messages.agedBefore(status, isScheduled, mark, before, BATCH);
+        const found = await tx.messages.agedBefore(status, isScheduled, mark, before, BATCH, purpose);
         await work(tx, found);
         const last = found.at(-1);
         const isFull = found.length === BATCH;

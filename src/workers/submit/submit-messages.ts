@@ -2,6 +2,7 @@ import type { Device } from '../../domain/devices/device.ts';
 import type { Directory } from '../../domain/messages/channels/channel-rules.ts';
 import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
 import type { Outgoing, OutgoingMessage, OutgoingRecipient } from '../../domain/messages/message.ts';
+import type { QuietHours } from '../../domain/messages/quiet-hours.ts';
 import type { HeldJob } from '../../domain/ports/job-queue.ts';
 import type { RecipientKey } from '../../domain/ports/message-stores.ts';
 import type { OptOutTokens } from '../../domain/ports/opt-out-tokens.ts';
@@ -42,6 +43,8 @@ const RECIPIENT_REMOVED: SubmitOutcome = {
 interface ProviderAnswer {
   readonly provider: string;
   readonly outcome: SubmitOutcome;
+  /** Set if no provider was asked, because the recipient waits until this time (R386). */
+  readonly heldUntil?: Date;
   /** True if an earlier provider gave no answer and may have sent the message. */
   readonly possiblySentBefore?: boolean;
 }
@@ -61,7 +64,7 @@ interface ClaimedRecipient {
  * recorded outcomes: it submits only recipients that are pending and whose next attempt belongs to this job.
  *
  * Only claimed recipients are submitted, and a claimed recipient cannot be canceled (R18). A message that is due at
- * once is claimed when it is accepted. A scheduled message is claimed when it is due. An attempt that certainly sent
+ * once is claimed when it is accepted. A message that is scheduled or held in quiet hours is claimed when it is due. An attempt that certainly sent
  * nothing releases the claim until the next attempt.
  */
 export class SubmitMessages {
@@ -71,6 +74,7 @@ export class SubmitMessages {
   readonly #routing: Routing;
   readonly #outcomes: SubmitOutcomes;
   readonly #clock: Clock;
+  readonly #quietHours: QuietHours;
 
   constructor(
     stores: Pick<Stores, 'messages' | 'devices'>,
@@ -79,6 +83,7 @@ export class SubmitMessages {
     outcomes: SubmitOutcomes,
     clock: Clock,
     optOutTokens: OptOutTokens,
+    quietHours: QuietHours,
   ) {
     this.#stores = stores;
     this.#directory = directoryOf(stores, optOutTokens);
@@ -86,6 +91,7 @@ export class SubmitMessages {
     this.#routing = routing;
     this.#outcomes = outcomes;
     this.#clock = clock;
+    this.#quietHours = quietHours;
   }
 
   /** Resolves when the outcome of every recipient is stored. Throws `JobInterrupted` if `signal` aborts before that. */
@@ -127,7 +133,8 @@ export class SubmitMessages {
       const isNewlyClaimed = claimed.has(keyOf(recipient));
       // The recipient was unclaimed when the job read it, and could not be claimed now. So it was canceled in between.
       if (!recipient.isClaimed && !isNewlyClaimed) return [];
-      const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
+      const isAtOnce = message.scheduledFor === null && recipient.heldUntil === null;
+      const isFirstTry = job.data.attempt === 0 && isAtOnce && !job.isRepeat;
       return [{ message, recipient, neverSubmitted: isNewlyClaimed || isFirstTry }];
     });
   }
@@ -135,7 +142,7 @@ export class SubmitMessages {
   async #record(
     job: HeldJob<'submit'>,
     { message, recipient, neverSubmitted }: ClaimedRecipient,
-    { provider, outcome, possiblySentBefore = false }: ProviderAnswer,
+    { provider, outcome, heldUntil, possiblySentBefore = false }: ProviderAnswer,
     openJob: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
@@ -147,6 +154,7 @@ export class SubmitMessages {
         provider,
         attempt: job.data.attempt,
         outcome,
+        heldUntil,
         possiblySent:
           !neverSubmitted ||
           possiblySentBefore ||
@@ -177,6 +185,12 @@ export class SubmitMessages {
       } as const;
       return { provider: 'none', outcome };
     }
+    const heldUntil = this.#heldUntil(message, recipient);
+    if (heldUntil) {
+      const reason = `marketing waits for the end of the quiet hours, ${heldUntil.toISOString()}`;
+      const outcome = { kind: 'unavailable', reason, definitelyNotSent: true } as const;
+      return { provider: 'none', outcome, heldUntil };
+    }
     // The configured routes may have changed since the message was accepted. If its route is gone, find a new one.
     const route = this.#routing.providers(job.routeKey).length
       ? job.routeKey
@@ -205,6 +219,11 @@ export class SubmitMessages {
     if (!possiblySent || answer.outcome.kind !== 'unavailable') return answer;
     const { definitelyNotSent: _, ...possiblySentOutcome } = answer.outcome;
     return { ...answer, outcome: possiblySentOutcome };
+  }
+
+  /** Returns until when quiet hours hold the recipient: a retry or a late job may be due in them (R386). */
+  #heldUntil({ channel, purpose }: OutgoingMessage, { address }: OutgoingRecipient): Date | null {
+    return purpose === 'marketing' ? this.#quietHours.heldUntil(channel, address, this.#clock.now()) : null;
   }
 }
 

@@ -35,6 +35,8 @@ export interface SubmitResult {
   /** Number of earlier submissions of the recipient. */
   readonly attempt: number;
   readonly outcome: SubmitOutcome;
+  /** Set if no provider was asked, because quiet hours hold the recipient until this time (R386). */
+  readonly heldUntil?: Date | undefined;
   /**
    * True if this attempt or an earlier one got no answer and may have sent the message. If false, the recipient can be
    * canceled until the next attempt (R18), and is refunded at once if it fails.
@@ -187,6 +189,7 @@ type Step = { readonly kind: 'move'; readonly move: RecipientMove } | Retry;
 /** Returns what follows from an outcome: a change of status, or a retry if the message's deadline allows one. */
 function stepAfter(result: SubmitResult): Step {
   const outcome = sanitizeOutcome(result.outcome);
+  if (result.heldUntil) return holdStep(result, result.heldUntil);
   switch (outcome.kind) {
     case 'accepted': {
       const sids = outcome.partSids ?? [outcome.sid];
@@ -210,6 +213,13 @@ function retryStep(
   const next = new Date(at.getTime() + delayMs);
   if (next < message.expiresAt) return { kind: 'retry', result, reason, at: next };
   return failure(result, 'expired', `No carrier accepted it before its deadline. Last answer: ${reason}`);
+}
+
+/** Returns a retry at the end of the quiet hours. Returns a failure if that is after the deadline. */
+function holdStep(result: SubmitResult, until: Date): Step {
+  const reason = `Quiet hours of its number end at ${until.toISOString()}`;
+  if (until < result.message.expiresAt) return { kind: 'retry', result, reason, at: until };
+  return failure(result, 'expired', `${reason}, after its deadline.`);
 }
 
 function failure(result: SubmitResult, code: string, reason: string, addressUnknown?: true): Step {
@@ -245,6 +255,7 @@ async function storeRetries(tx: Tx, retries: readonly Retry[]): Promise<readonly
       position: result.position,
       attempts: result.attempt + 1,
       isFree: !result.possiblySent,
+      heldUntil: result.heldUntil ?? null,
     })),
   );
   const stored = new Set(keys.map(({ messageId, position }) => `${messageId} ${position}`));
@@ -255,7 +266,9 @@ async function storeRetries(tx: Tx, retries: readonly Retry[]): Promise<readonly
  * Decides whether an attempt gets a note in the timeline. In a day of outage, a recipient has about 290 attempts. With
  * a note for each, the timeline would be unreadable, and too large for a message to 1,000 recipients.
  */
-function isNoted({ result: { attempt } }: Retry): boolean {
+function isNoted({ result: { attempt, heldUntil } }: Retry): boolean {
+  // No provider was asked, and the recipient itself shows until when it is held.
+  if (heldUntil) return false;
   return attempt < NOTED_ATTEMPTS || Number.isInteger(Math.log2(attempt));
 }
 

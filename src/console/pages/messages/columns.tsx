@@ -106,7 +106,7 @@ export const MESSAGE_COLUMNS: Always<MessageRowFragment> = {
     cell: (message) => (
       <span className="message-status">
         <StatusBadge of={message} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
-        {message.status === 'PENDING' && <Due at={message.scheduledFor} />}
+        {message.status === 'PENDING' && <Due at={message.scheduledFor} heldUntil={message.heldUntil} />}
       </span>
     ),
   },
@@ -124,10 +124,10 @@ export const RECIPIENT_COLUMNS: Always<RecipientRowFragment> = {
   to: { header: t('To'), cell: ({ to }) => <span className="message-to">{to}</span> },
   status: {
     header: t('Status'),
-    cell: ({ status, error, message }) => (
+    cell: ({ status, error, heldUntil, message }) => (
       <span className="message-status">
         <Badge status={status} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
-        {status === 'PENDING' && <Due at={message.scheduledFor} />}
+        {status === 'PENDING' && <Due at={message.scheduledFor} heldUntil={heldUntil} />}
         {error && <span className="quiet message-error">{error.message}</span>}
       </span>
     ),
@@ -142,11 +142,17 @@ export const RECIPIENT_COLUMNS: Always<RecipientRowFragment> = {
   },
 };
 
-function Due({ at }: { at: string | null }) {
+/** Says when a message that waits may leave: at its scheduled time, or after quiet hours. */
+function Due({ at, heldUntil }: { at: string | null; heldUntil: string | null }) {
+  const time = heldUntil ?? at;
   return (
-    at && (
+    time && (
       <span className="quiet">
-        <T text="due {time}" time={<Time at={at} />} />
+        {heldUntil ? (
+          <T text="held until {time}" time={<Time at={time} />} />
+        ) : (
+          <T text="due {time}" time={<Time at={time} />} />
+        )}
       </span>
     )
   );

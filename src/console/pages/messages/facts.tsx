@@ -46,6 +46,7 @@ export function Facts({ of: message }: { of: Message }) {
           [t('Request'), message.request && <RequestLink key="request" to={message.request} />],
           [t('Accepted'), <Exactly key="accepted" at={message.createdAt} />],
           [t('Scheduled for'), message.scheduledFor && <Exactly key="due" at={message.scheduledFor} />],
+          [t('Held until'), message.heldUntil && <Held key="held" at={message.heldUntil} />],
           [t('Reason'), message.statusReason && formatName(message.statusReason)],
           [t('Provider id'), message.sid && <Id key="sid" of={message.sid} label={t('Provider id')} />],
           ...figures,
@@ -69,6 +70,15 @@ function Exactly({ at }: { at: string }) {
   return (
     <>
       <Time at={at} /> <span className="quiet">{formatAbsolute(new Date(at))}</span>
+    </>
+  );
+}
+
+/** Until when quiet hours hold the message, or held it. */
+function Held({ at }: { at: string }) {
+  return (
+    <>
+      <Exactly at={at} /> <span className="quiet">{t('(quiet hours)')}</span>
     </>
   );
 }

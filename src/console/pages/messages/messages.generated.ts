@@ -68,6 +68,8 @@ export type MessageCause =
   | 'DELIVERY_UNCONFIRMED'
   /** No provider accepted it before its deadline. */
   | 'EXPIRED'
+  /** It is marketing, and waits for the end of quiet hours. */
+  | 'HELD'
   /** It failed, but an earlier attempt got no answer and may have arrived. */
   | 'POSSIBLY_SENT'
   /** It waits for its turn at the provider. */
@@ -162,7 +164,7 @@ export type StatusReason =
   /** A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more. */
   | 'REFUND_PENDING';
 
-export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } };
+export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly heldUntil: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } };
 
 export type MessagesQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -171,7 +173,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type MessagesQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly heldUntil: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type MessagesCountQueryVariables = Exact<{
   filter?: MessageFilter | null | undefined;
@@ -180,7 +182,7 @@ export type MessagesCountQueryVariables = Exact<{
 
 export type MessagesCountQuery = { readonly messages: { readonly totalCount: number } | null };
 
-export type RecipientRowFragment = { readonly to: string, readonly status: MessageStatus, readonly cost: number, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly error: { readonly code: string, readonly message: string } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly content: string, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null } };
+export type RecipientRowFragment = { readonly to: string, readonly status: MessageStatus, readonly cost: number, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly heldUntil: string | null, readonly error: { readonly code: string, readonly message: string } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly content: string, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null } };
 
 export type MessageRecipientsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -189,7 +191,7 @@ export type MessageRecipientsQueryVariables = Exact<{
 }>;
 
 
-export type MessageRecipientsQuery = { readonly recipients: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly cost: number, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly error: { readonly code: string, readonly message: string } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly content: string, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type MessageRecipientsQuery = { readonly recipients: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly cost: number, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly heldUntil: string | null, readonly error: { readonly code: string, readonly message: string } | null, readonly message: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly content: string, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly apiKey: { readonly keyId: string, readonly name: string } | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type StartExportMutationVariables = Exact<{
   list: ExportedList;
@@ -216,7 +218,7 @@ export type MessageDetailQueryVariables = Exact<{
 }>;
 
 
-export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly from: string, readonly request: { readonly id: string, readonly method: string, readonly path: string } | null, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly suppressedSkipped: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }>, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } } | null };
+export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly purpose: Purpose, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly heldUntil: string | null, readonly from: string, readonly request: { readonly id: string, readonly method: string, readonly path: string } | null, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly suppressedSkipped: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly heldUntil: string | null, readonly error: { readonly code: string, readonly message: string } | null }>, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly recipientCounts: { readonly delivered: number, readonly failed: number, readonly pending: number, readonly sent: number } } | null };
 
 export type MessageHistoryQueryVariables = Exact<{
   id: string;
@@ -262,7 +264,7 @@ export type MessageReasonQuery = { readonly explainMessage: { readonly causes: R
 
 export const Messages: Document<MessagesQuery, MessagesQueryVariables> = {
   name: 'Messages',
-  text: "fragment MessageRow on Message{id channel environment purpose to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
+  text: "fragment MessageRow on Message{id channel environment purpose to content status cost currency createdAt scheduledFor heldUntil from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
 };
 
 export const MessagesCount: Document<MessagesCountQuery, MessagesCountQueryVariables> = {
@@ -272,7 +274,7 @@ export const MessagesCount: Document<MessagesCountQuery, MessagesCountQueryVaria
 
 export const MessageRecipients: Document<MessageRecipientsQuery, MessageRecipientsQueryVariables> = {
   name: 'MessageRecipients',
-  text: "fragment RecipientRow on Recipient{to status cost refunded error{code message}sentAt deliveredAt failedAt message{id channel environment content currency createdAt scheduledFor from apiKey{keyId name}}}query MessageRecipients($first:Int$after:String$filter:RecipientFilter){recipients(first:$first after:$after filter:$filter){nodes{...RecipientRow}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment RecipientRow on Recipient{to status cost refunded error{code message}sentAt deliveredAt failedAt heldUntil message{id channel environment content currency createdAt scheduledFor from apiKey{keyId name}}}query MessageRecipients($first:Int$after:String$filter:RecipientFilter){recipients(first:$first after:$after filter:$filter){nodes{...RecipientRow}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const StartExport: Document<StartExportMutation, StartExportMutationVariables> = {
@@ -292,7 +294,7 @@ export const MessagesLive: Document<MessagesLiveSubscription, MessagesLiveSubscr
 
 export const MessageDetail: Document<MessageDetailQuery, MessageDetailQueryVariables> = {
   name: 'MessageDetail',
-  text: "fragment MessageRow on Message{id channel environment purpose to content status cost currency createdAt scheduledFor from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid payload statusReason request{id method path}metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved suppressedSkipped smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt}}}",
+  text: "fragment MessageRow on Message{id channel environment purpose to content status cost currency createdAt scheduledFor heldUntil from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query MessageDetail($id:ID!){message(id:$id){...MessageRow sid payload statusReason request{id method path}metadata{recipientsProcessed invalidNumbersSkipped invalidAddressesSkipped duplicatesRemoved suppressedSkipped smsCount messageLength costPerSms encoding segments devicesTargeted devicesReached devicesFailed devicesRemoved}recipients{to status sid refunded error{code message}sentAt deliveredAt failedAt readAt heldUntil}}}",
 };
 
 export const MessageHistory: Document<MessageHistoryQuery, MessageHistoryQueryVariables> = {

@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo } from 'react';
 import { fromMinor } from '../../../domain/money/money.ts';
 import { counted } from '../../lib/counts.ts';
+import { formatAbsolute } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { t } from '../../lib/words.ts';
 import { Notice } from '../../ui/notice.tsx';
@@ -16,6 +17,7 @@ export function PriceCard({
   currency,
   balance,
   how,
+  heldUntil = null,
   isOld = false,
 }: {
   environment: Environment;
@@ -24,6 +26,8 @@ export function PriceCard({
   balance: number;
   /** A text that explains how the price is calculated. */
   how: string;
+  /** Until when quiet hours would hold the message. */
+  heldUntil?: string | null;
   /** True if the form has changed since, and the new price has not arrived yet. */
   isOld?: boolean;
 }) {
@@ -51,6 +55,14 @@ export function PriceCard({
                 ] as const,
               ]
             : []),
+          ...(heldUntil === null
+            ? []
+            : [
+                [
+                  t('Held until'),
+                  t('{time} (quiet hours)', { time: formatAbsolute(new Date(heldUntil)) }),
+                ] as const,
+              ]),
         ]}
       />
       {cost > balance && (

@@ -17,7 +17,19 @@ const MANY = 10;
 
 const COLUMNS: readonly Column<Recipient>[] = [
   { header: t('To'), cell: ({ to }) => to },
-  { header: t('Status'), cell: ({ status }) => <Badge status={status} /> },
+  {
+    header: t('Status'),
+    cell: ({ status, heldUntil }) => (
+      <span className="message-status">
+        <Badge status={status} />
+        {status === 'PENDING' && heldUntil && (
+          <span className="quiet">
+            <T text="held until {time}" time={<Time at={heldUntil} />} />
+          </span>
+        )}
+      </span>
+    ),
+  },
   {
     header: t('Error'),
     cell: ({ error }) =>

@@ -201,7 +201,7 @@ export type EstimateSmsQueryVariables = Exact<{
 }>;
 
 
-export type EstimateSmsQuery = { readonly estimateSms: { readonly recipientsProcessed: number, readonly invalidNumbers: ReadonlyArray<string>, readonly duplicatesRemoved: number, readonly smsCount: number, readonly cost: number, readonly currency: string, readonly balance: number, readonly sufficientBalance: boolean } | null };
+export type EstimateSmsQuery = { readonly estimateSms: { readonly recipientsProcessed: number, readonly invalidNumbers: ReadonlyArray<string>, readonly duplicatesRemoved: number, readonly heldUntil: string | null, readonly smsCount: number, readonly cost: number, readonly currency: string, readonly balance: number, readonly sufficientBalance: boolean } | null };
 
 export type PricesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -259,7 +259,7 @@ export type NewestMessageQuery = { readonly messages: { readonly nodes: Readonly
 
 export const EstimateSms: Document<EstimateSmsQuery, EstimateSmsQueryVariables> = {
   name: 'EstimateSms',
-  text: "query EstimateSms($input:EstimateSmsInput!){estimateSms(input:$input){recipientsProcessed invalidNumbers duplicatesRemoved smsCount cost currency balance sufficientBalance}}",
+  text: "query EstimateSms($input:EstimateSmsInput!){estimateSms(input:$input){recipientsProcessed invalidNumbers duplicatesRemoved heldUntil smsCount cost currency balance sufficientBalance}}",
 };
 
 export const Prices: Document<PricesQuery, PricesQueryVariables> = {

@@ -101,7 +101,7 @@ function Estimate({
   if (!isReady) return <PriceFrame>{t('The price is shown once there are a number and a text.')}</PriceFrame>;
   if (error && isSettled) return <PriceFrame>{error.message}</PriceFrame>;
   if (!data) return <PriceFrame isBusy>{t('Asking for the price')}</PriceFrame>;
-  const { recipientsProcessed, smsCount, cost, currency, balance } = data.estimateSms;
+  const { recipientsProcessed, smsCount, cost, currency, balance, heldUntil } = data.estimateSms;
   return (
     <PriceCard
       environment={environment}
@@ -112,6 +112,7 @@ function Estimate({
         recipients: counted(recipientsProcessed, 'recipient'),
         units: counted(smsCount, 'billingUnit'),
       })}
+      heldUntil={heldUntil}
       isOld={!isSettled || isPlaceholderData}
     />
   );
