@@ -169,8 +169,8 @@ export function createMetrics(
       const ids = await gateway.queue.oldestMessages().catch(() => undefined);
       const found = ids && (await gateway.stores.messages.pending(ids, ANY_ATTEMPTS).catch(() => undefined));
       if (!found) return;
-      const ages = found.flatMap(({ message, recipients }) =>
-        recipients.map((recipient) => age(dueAt(message, recipient))),
+      const ages = found.map(({ message, recipients }) =>
+        Math.max(...recipients.map((recipient) => age(dueAt(message, recipient)))),
       );
       this.set(Math.max(0, ...ages));
     },

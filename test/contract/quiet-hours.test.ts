@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { latencyBucket } from '../../src/domain/analytics/latency.ts';
+import { FIRST_UUID } from '../../src/domain/uuid.ts';
 import { CLOUD_API, callBack, inboundCallback, startCloudApi, taken } from '../support/cloud-api.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
+import { readMetrics } from '../support/metrics.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 import { sweepAt } from '../support/sweeps.ts';
@@ -237,7 +240,15 @@ describe('quiet hours', () => {
       status: 'pending',
       heldUntil: until.toISOString(),
     });
+    // Analytics count the time from the end of the quiet hours until the carrier accepted it.
+    await own.query("UPDATE messages SET created_at = created_at - interval '10 hours'");
     const found = await becomes(sent.body.id, 'sent', key, second);
+    const buckets = await own.query(
+      `SELECT submit_bucket AS bucket FROM analytics_deltas WHERE submit_bucket IS NOT NULL
+       UNION ALL SELECT bucket FROM analytics_latencies WHERE measure = 'submit'`,
+    );
+    expect(buckets.length).toBeGreaterThan(0);
+    for (const { bucket } of buckets) expect(bucket).toBeLessThan(latencyBucket(HOUR_MS));
     expect(Date.parse(found.timeline.at(-1).at)).toBeGreaterThanOrEqual(until.getTime());
     expect(arrived(UGANDAN, message)).toHaveLength(1);
     await checkLedger(own, accountId);
@@ -279,6 +290,15 @@ describe('quiet hours', () => {
         [sent.body.id],
       );
       expect(jobs).toEqual([{ start_after: TO }]);
+      // It does not count as late: not for the alert, and not after a restore (R231).
+      await eventually(
+        async () => (await readMetrics(worker.url)).sum('gateway_oldest_pending_message_seconds') === 0,
+      );
+      const { pending } = await worker.parts.stores.copy.pendingAfter(
+        { messageId: FIRST_UUID, position: 0 },
+        100,
+      );
+      expect(pending.find(({ messageId }) => messageId === sent.body.id)?.dueAt).toEqual(TO);
       expect(arrived(UGANDAN, message)).toEqual([]);
 
       const only = await send(UGANDAN, {}, key, accepting);
