@@ -26,6 +26,8 @@ const all = {
     '/test/pgbouncer/',
     // `npm run test:ha` has them.
     '/test/ha/',
+    // `npm run test:cells` has them.
+    '/test/cells/',
     // `npm run test:upgrade` has them.
     '/test/upgrade/',
     // `npm run test:clients` has them.

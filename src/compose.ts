@@ -379,6 +379,7 @@ async function wire(
     ids,
     settings: {
       isProduction: config.isProduction,
+      slots: config.slots,
       defaultSenderId: config.defaultSenderId,
       keyRate: config.rateLimits,
       quietHours: config.quietHours,

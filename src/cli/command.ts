@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { BackupTools } from './backup-tools.ts';
+import type { CellTools } from './cell-tools.ts';
 import type { CliAnswer } from './output.ts';
 
 export const CLI: SystemCaller = { kind: 'system', name: 'cli' };
@@ -36,6 +37,8 @@ export interface CliRunner {
   mcp(url: string, apiKey: string): Promise<void>;
   /** Runs `work` without opening the gateway, and prints the answer. */
   withTools(isJson: boolean | undefined, work: (tools: BackupTools) => Promise<CliAnswer>): Promise<void>;
+  /** Runs `work` of cells without opening the gateway, and prints the answer. */
+  withCells(isJson: boolean | undefined, work: (tools: CellTools) => Promise<CliAnswer>): Promise<void>;
 }
 
 export function group(parent: Command, name: string, description: string, example: string): Command {

@@ -7,6 +7,7 @@ import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
 import { addAudit } from './audit.ts';
 import { addBackup } from './backup.ts';
+import { addCells } from './cells.ts';
 import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './command.ts';
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
@@ -210,6 +211,7 @@ With --json a command prints one JSON document and nothing else:
 
   addAudit(program, runner);
   addBackup(program, runner);
+  addCells(program, runner);
   addRelease(program, runner);
   leaf(program, 'migrate', 'migrate the database (the server also does so when it starts)')
     .addHelpText('after', examples('migrate'))

@@ -74,6 +74,17 @@ function createRunner({ loadConfig, stdout, stderr }: CliIo, exit: (code: number
       });
       await print(isJson, answer);
     },
+    async withCells(isJson, work) {
+      const { listKeys, writeProxyFiles } = await import('../start/cells.ts');
+      const answer = await work({
+        writeProxyFiles,
+        async listKeys(options) {
+          const config = loadConfig();
+          return listKeys(config, createLogger(config.logLevel ?? 'silent'), options);
+        },
+      });
+      await print(isJson, answer);
+    },
     async doctor(isJson) {
       const config = loadConfig();
       try {

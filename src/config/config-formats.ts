@@ -2,6 +2,7 @@
  * Formats of settings. Each format parses the text of a variable. Its error message says what a valid value looks like.
  */
 import { z } from 'zod';
+import { parseSlots } from '../domain/cells/slots.ts';
 import { parseIpAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import { mailboxText, parseMailbox } from '../domain/messages/email-address.ts';
 import { parseQuietTime, type QuietTime } from '../domain/messages/quiet-hours.ts';
@@ -29,6 +30,15 @@ export const share = z
   .string()
   .regex(/^(0|1|0?\.[0-9]{1,9}|1\.0{1,9})$/, { error: 'must be a share from 0 to 1, such as 0.01' })
   .transform(Number);
+
+/** The slots of a cell: ranges of three hex digits, separated by commas. */
+export const slots = z.string().transform((text, context) => {
+  const parsed = parseSlots(text);
+  if (parsed) return parsed;
+  const message = 'must be ranges of three hex digits that do not overlap, such as 000-7ff,a00';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
 
 /** A name that people read: one line. */
 export const brandName = z

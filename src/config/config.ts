@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
+import { ALL_SLOTS } from '../domain/cells/slots.ts';
 import { QuietHours } from '../domain/messages/quiet-hours.ts';
 import { parseSenderId } from '../domain/messages/sender-id.ts';
 import {
@@ -22,6 +23,7 @@ import {
   origins,
   quietTimes,
   share,
+  slots,
   smsRoutes,
   whole,
 } from './config-formats.ts';
@@ -47,6 +49,7 @@ const variables = z.object({
   HOST: listenHost.default('127.0.0.1'),
   DATABASE_URL: databaseAddress.optional(),
   DATABASE_READ_URL: databaseAddress.optional(),
+  CELL_SLOTS: slots.default(ALL_SLOTS),
   DATA_DIR: z.string().default('.data'),
   RECOVERY: z.enum(['hold'], { error: 'must be hold, or not set' }).optional(),
   MASTER_KEY: masterKey.optional(),
@@ -248,6 +251,8 @@ function fromVariables(values: z.output<typeof variables>) {
     databaseUrl: values.DATABASE_URL,
     /** A standby that serves lists. */
     databaseReadUrl: values.DATABASE_READ_URL,
+    /** The slots with which the ids of new keys begin. */
+    slots: values.CELL_SLOTS,
     dataDir: values.DATA_DIR,
     /** Hold this copy of the data at the start: it sends nothing until an operator releases it. */
     mustHold: values.RECOVERY === 'hold',

@@ -1,5 +1,6 @@
 import type { Budgets } from './accounts/budgets.ts';
 import type { PlannedRate } from './api-keys/api-key-rules.ts';
+import type { SlotRange } from './cells/slots.ts';
 import type { LiveUpdates } from './live/live-updates.ts';
 import type { QuietHours } from './messages/quiet-hours.ts';
 import type { SecondFactorPolicy } from './people/second-factor.ts';
@@ -50,6 +51,8 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly settings: {
     readonly isProduction: boolean;
+    /** The slots of this cell, with which new key ids begin (CELL_SLOTS). */
+    readonly slots: readonly SlotRange[];
     readonly defaultSenderId: string;
     /** Default rate limits of API keys, for accounts without a plan (R12). */
     readonly keyRate: PlannedRate;

@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config/config.ts';
-import { embeddedPostgresOf, GATEWAY_DATABASE, masterKeyOf, requireCluster } from '../config/data-dir.ts';
+import { GATEWAY_DATABASE, masterKeyOf } from '../config/data-dir.ts';
 import { createSecretBox, sealedUnder } from '../crypto/secret-box.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { type BackupDescription, basesIn, KEY_FILES, SUFFIX } from '../storage/backup/backup-files.ts';
@@ -11,7 +11,7 @@ import { checkBackup, restoreIntoDataDir, restoreIntoDirectory } from '../storag
 import { hasBase, wantsBase } from '../storage/backup/wal-files.ts';
 import { keepWal } from '../storage/backup/wal-stream.ts';
 import type { DatabaseConnection } from '../storage/postgres/connection.ts';
-import { databaseOf } from './database.ts';
+import { withDatabase } from './database.ts';
 
 /** Called with two numbers of bytes: the bytes that are done, and the bytes that are expected. */
 export type OnProgress = (done: number, expected: number) => void;
@@ -105,22 +105,6 @@ export async function backUpContinuously(
     });
     await copying;
   });
-}
-
-async function withDatabase<T>(
-  config: Config,
-  logger: Logger,
-  work: (connection: DatabaseConnection) => Promise<T>,
-): Promise<T> {
-  const own = databaseOf(config);
-  if (own !== undefined) return work(own);
-  await requireCluster(config);
-  const postgres = await embeddedPostgresOf(config, logger);
-  try {
-    return await work(postgres.connection);
-  } finally {
-    await postgres.stop();
-  }
 }
 
 const nameOf = (masterKey: Buffer): string => sealedUnder(createSecretBox(masterKey).seal(''));

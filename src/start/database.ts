@@ -1,4 +1,6 @@
 import { type Config, ConfigError } from '../config/config.ts';
+import { embeddedPostgresOf, requireCluster } from '../config/data-dir.ts';
+import type { Logger } from '../domain/ports/logger.ts';
 import { connectionOfUrl, type DatabaseConnection } from '../storage/postgres/connection.ts';
 import { DatabaseServers } from '../storage/postgres/database-servers.ts';
 
@@ -25,5 +27,22 @@ export function replicaOf({ databaseReadUrl }: Config): DatabaseConnection | und
     throw new ConfigError(
       `DATABASE_READ_URL cannot be used: ${error instanceof Error ? error.message : error}.`,
     );
+  }
+}
+
+/** Runs `work` on the database of DATABASE_URL, or on the embedded PostgreSQL of DATA_DIR, which it starts if needed. */
+export async function withDatabase<T>(
+  config: Config,
+  logger: Logger,
+  work: (connection: DatabaseConnection) => Promise<T>,
+): Promise<T> {
+  const own = databaseOf(config);
+  if (own !== undefined) return work(own);
+  await requireCluster(config);
+  const postgres = await embeddedPostgresOf(config, logger);
+  try {
+    return await work(postgres.connection);
+  } finally {
+    await postgres.stop();
   }
 }

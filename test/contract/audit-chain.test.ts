@@ -22,6 +22,7 @@ async function auditVerify(gateway: TestGateway) {
     mcp: async () => undefined,
     client: async () => undefined,
     withTools: async () => undefined,
+    withCells: async () => undefined,
   };
   await createProgram(runner, process.stdout).parseAsync(['audit', 'verify', '--json'], { from: 'user' });
   return answers[0];

@@ -35,6 +35,7 @@ describe('the audit log of signing in', () => {
       doctor: async () => undefined,
       client: async () => undefined,
       mcp: async () => undefined,
+      withCells: async () => undefined,
       withTools: async (_isJson, work) => void answers.push(await work({} as never)),
     };
     await createProgram(runner, process.stdout).parseAsync(args, { from: 'user' });

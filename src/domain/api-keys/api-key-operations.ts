@@ -10,6 +10,7 @@ import {
   refusal,
   requireStepUp,
 } from '../caller.ts';
+import { newKeyId } from '../cells/slots.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checkAll, forbidden, notFound, unauthorized } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -85,7 +86,7 @@ const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and 
 
 /** Operations that manage API keys. */
 export function apiKeyOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets } = deps;
+  const { stores, uow, clock, ids, secrets, settings } = deps;
 
   /** Stores a key with new secrets. Returns the secrets with the key. */
   async function issue(
@@ -97,7 +98,7 @@ export function apiKeyOperations(deps: Dependencies) {
     const apiKey: ApiKey = {
       ...properties,
       replaces,
-      keyId: ids.random(8).toString('hex'),
+      keyId: newKeyId(properties.accountId, settings.slots, (bytes) => ids.random(bytes)),
       issuedBy: actorOf(caller),
       rotatedAt: null,
       lastUsedAt: null,

@@ -1,0 +1,74 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { type CellProxy, startCellProxy } from './haproxy.ts';
+
+jest.setTimeout(180_000);
+
+const NEUTRAL = 'sms.example.com';
+
+describe('two cells behind HAProxy (R501, R502)', () => {
+  let a: TestGateway;
+  let b: TestGateway;
+  let proxy: CellProxy;
+  let ofA: TestAccount;
+  let ofB: TestAccount;
+  beforeAll(async () => {
+    a = await startTestGateway({ CELL_SLOTS: '000-7ff' });
+    b = await startTestGateway({ CELL_SLOTS: '800-fff' });
+    [ofA, ofB] = [await a.createAccount(), await b.createAccount()];
+    proxy = await startCellProxy({ a: a.url, b: b.url });
+  });
+  afterAll(async () => {
+    await proxy[Symbol.asyncDispose]();
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  /** Sends a request to the proxy. `fetch` does not let a caller choose the host. */
+  function call(path: string, headers: Record<string, string>, body?: object) {
+    return new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const method = body ? 'POST' : 'GET';
+      const sent = request(
+        new URL(path, proxy.url),
+        { method, headers: { 'Content-Type': 'application/json', ...headers } },
+        async (response) => {
+          let text = '';
+          for await (const chunk of response) text += chunk;
+          resolve({ status: response.statusCode, text });
+        },
+      );
+      sent.on('error', reject);
+      sent.end(body && JSON.stringify(body));
+    });
+  }
+  async function send(account: TestAccount, host = NEUTRAL) {
+    const sms = { to: '+256772000001', message: 'Hello' };
+    return (await call('/api/v1/developers/sms', { Host: host, 'X-Api-Key': account.key }, sms)).status;
+  }
+  async function signIn(account: TestAccount, host: string): Promise<string | undefined> {
+    const query = `mutation ($email: String!, $password: String!) {
+      signIn(email: $email, password: $password) { token } }`;
+    const variables = { email: account.email, password: account.password };
+    const { text } = await call('/graphql', { Host: host }, { query, variables });
+    return JSON.parse(text).data?.signIn?.token;
+  }
+
+  it('each key reaches its cell, whatever host the request names', async () => {
+    for (const account of [ofA, ofB])
+      for (const host of [NEUTRAL, 'a.sms.example.com', 'b.sms.example.com'])
+        expect(await send(account, host)).toBe(200);
+  });
+
+  it('a person signs in at the host of their cell', async () => {
+    expect(await signIn(ofB, 'b.sms.example.com')).toEqual(expect.any(String));
+    expect(await signIn(ofB, 'a.sms.example.com')).toBeUndefined();
+    expect(await signIn(ofA, 'a.sms.example.com')).toEqual(expect.any(String));
+  });
+
+  it('with one cell gone, the other has no error', async () => {
+    await a.stop();
+    const answers = await Promise.all(Array.from({ length: 200 }, () => send(ofB)));
+    expect(new Set(answers)).toEqual(new Set([200]));
+    expect(await send(ofA)).toBe(503);
+  });
+});
