@@ -1,28 +1,20 @@
 /**
- * The script of `npm run package`. It writes `messaging-gateway-VERSION.tgz`: the built gateway without compilers.
- * After unpacking, `npm ci` and `npm start` run it without a build. It uses the package versions of package-lock.json.
+ * The script of `npm run package`. It writes `messaging-gateway-VERSION.tgz`: the built gateway without compilers, and
+ * with the code of its packages inside. After unpacking, `npm ci` installs the few others, in the versions of
+ * package-lock.json, and `npm start` runs it without a build.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { UNBUNDLED } from './unbundled.js';
 
-/**
- * Dependencies that only a build needs. They are not devDependencies, because in a clone `npm start` builds the
- * gateway.
- */
-const ONLY_TO_BUILD =
-  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|graphiql|@graphiql\/.*|markdown-it|highlight\.js|@tanstack\/.*|radix-ui|cmdk|lucide-react|uqr|@simplewebauthn\/browser|@fontsource-variable\/.*)$/;
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
 
 /** Makes the package.json of the built gateway from the one of the sources. */
 export function builtManifest(source) {
   const { name, version, description, license, type, engines, scripts, optionalDependencies } = source;
-  const needed = Object.entries(source.dependencies).filter(
-    ([dependency]) => !ONLY_TO_BUILD.test(dependency),
-  );
-  // Drop this override: it concerns React, which the package does not contain.
-  const { graphiql: _, ...overrides } = source.overrides;
+  const needed = Object.entries(source.dependencies).filter(([dependency]) => UNBUNDLED.test(dependency));
   return {
     name,
     version,
@@ -34,12 +26,29 @@ export function builtManifest(source) {
     scripts: { start: scripts.start, cli: scripts.cli },
     dependencies: Object.fromEntries(needed),
     optionalDependencies,
-    overrides,
     allowScripts: source.allowScripts,
   };
 }
 
-function pack() {
+/** What the bundle contains, of the directories of dist. */
+const BUNDLED = ['src', 'migrations', 'sdk'];
+
+/** Puts the server's modules and packages in `stage`/dist together. */
+async function bundleIn(stage) {
+  // Loaded here, because jest cannot load rolldown.
+  const { bundle, writeLicences } = await import('./bundle.js');
+  const dist = join(stage, 'dist');
+  const bundled = join(stage, 'bundled');
+  symlinkSync(resolve('node_modules'), join(stage, 'node_modules'), 'junction');
+  const packages = await bundle(dist, bundled);
+  rmSync(join(stage, 'node_modules'));
+  for (const name of BUNDLED) rmSync(join(dist, name), { recursive: true });
+  cpSync(bundled, dist, { recursive: true });
+  rmSync(bundled, { recursive: true });
+  writeLicences(packages, join(stage, 'THIRD-PARTY-LICENSES.txt'));
+}
+
+async function pack() {
   const npm = (args, cwd) => execFileSync('npm', args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
   execFileSync(process.execPath, ['tools/build-when-old.js'], { stdio: 'inherit' });
   const directory = mkdtempSync(join(tmpdir(), 'gateway-package-'));
@@ -49,6 +58,7 @@ function pack() {
       recursive: true,
       filter: (path) => !/\.tsbuildinfo$|\.((console|explorer|docs)-)?built$|contact-sheet$/.test(path),
     });
+    await bundleIn(stage);
     cpSync('bin', join(stage, 'bin'), { recursive: true });
     for (const document of DOCUMENTS) cpSync(document, join(stage, document));
     cpSync('docs', join(stage, 'docs'), { recursive: true, filter: (path) => !path.endsWith('screenshots') });
@@ -67,4 +77,4 @@ function pack() {
   }
 }
 
-if (import.meta.filename === process.argv[1]) pack();
+if (import.meta.filename === process.argv[1]) await pack();

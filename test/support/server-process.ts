@@ -77,10 +77,10 @@ const firstStart = (workplace: Workplace) =>
     }
   });
 
-const buildOnce = (place: string) => makeOnce(place, (into) => build(into, place));
+const buildOnce = (place: string) => makeOnce(place, (into) => build(into));
 
-/** Builds into the directory `into`. `place` is where it will be when it is used. */
-async function build(into: string, place = into): Promise<string> {
+/** Builds into the directory `into`. It may be moved afterwards. */
+async function build(into: string): Promise<string> {
   await promisify(execFile)(
     process.execPath,
     [
@@ -93,7 +93,7 @@ async function build(into: string, place = into): Promise<string> {
   await symlink(join(ROOT, 'node_modules'), join(into, 'node_modules'), 'junction');
   await writeFile(join(into, 'package.json'), '{"type":"module"}');
   await cp(join(ROOT, 'bin'), join(into, 'bin'), { recursive: true });
-  await promisify(execFile)(process.execPath, [join(ROOT, 'test/support/bundle.js'), into, place]);
+  await promisify(execFile)(process.execPath, [join(ROOT, 'tools/bundle.js'), into]);
   return into;
 }
 
