@@ -197,6 +197,12 @@ describe('live updates', () => {
     await eventually(() =>
       shownBy(all).some((delivery) => delivery.webhook.id === otherId && delivery.status === 'SUCCESS'),
     );
+    // A stream that is slower would no longer find the delivery of a deleted webhook.
+    await eventually(() =>
+      [all, updates].every((stream) =>
+        shownBy(stream).some((delivery) => delivery.id === deliveryId && delivery.status === 'SUCCESS'),
+      ),
+    );
     await graphql(gateway, 'mutation ($id: ID!) { deleteWebhook(id: $id) }', { token, variables: { id } });
     await eventually(() => all.events.at(-1)?.errors?.[0]?.extensions?.code === 'REFETCH');
     // The union has a member instead of the error (R336).
