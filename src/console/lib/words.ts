@@ -1,17 +1,23 @@
 import { type Part, type Plural, partsOf } from './message-format.ts';
 
 /** The languages of the console, each by its own name. */
-const LANGUAGES = { en: 'English' } as const;
-type Language = keyof typeof LANGUAGES;
+export const LANGUAGES = { en: 'English', fr: 'Français', sw: 'Kiswahili' } as const;
+export type Language = keyof typeof LANGUAGES;
 
 /** Translations by the English text. */
 type Words = Readonly<Record<string, string>>;
 
-const STORED = 'console-language';
+/** The name of the chosen language in the storage of the browser. */
+export const STORED = 'console-language';
+
+/** English texts of which the key says more, because other languages have different words for their meanings. */
+const ENGLISH: Words = { 'From (time)': 'From', 'To (time)': 'To' };
 
 const CATALOGUES: Readonly<Record<Language, () => Promise<Words>>> = {
-  // English is the source itself.
-  en: () => Promise.resolve({}),
+  // The source is English.
+  en: () => Promise.resolve(ENGLISH),
+  fr: () => import('../words/fr.json').then((file) => file.default),
+  sw: () => import('../words/sw.json').then((file) => file.default),
 };
 
 const isLanguage = (tag: string): tag is Language => Object.hasOwn(LANGUAGES, tag);
@@ -20,7 +26,7 @@ const isLanguage = (tag: string): tag is Language => Object.hasOwn(LANGUAGES, ta
  * Returns the language to use: the `stored` choice, or else the first language that a person prefers (such as `fr-CD`)
  * and that the console has.
  */
-function languageOf(stored: string | null, preferred: readonly string[]): Language {
+export function languageOf(stored: string | null, preferred: readonly string[]): Language {
   const tags = [stored ?? '', ...preferred.map((each) => each.slice(0, 2).toLowerCase())];
   return tags.find(isLanguage) ?? 'en';
 }

@@ -2,9 +2,10 @@ import { Check, ChevronDown, Keyboard, KeyRound, LogOut } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import { useLocation } from 'wouter';
 import { formatName } from '../lib/format.ts';
+import { chooseLanguage } from '../lib/language-choice.ts';
 import { signOut, useViewer } from '../lib/session.tsx';
 import { THEMES, type Theme, useTheme } from '../lib/theme.ts';
-import { t } from '../lib/words.ts';
+import { LANGUAGES, type Language, language, t } from '../lib/words.ts';
 import { useToast } from './toast.tsx';
 import { Money } from './values.tsx';
 import './account-menu.css';
@@ -15,7 +16,7 @@ const THEME_NAMES: Readonly<Record<Theme, string>> = {
   dark: t('Dark'),
 };
 
-/** The menu of the signed-in person: theme, list of shortcuts, password and sign-out. */
+/** The menu of the signed-in person: theme, language, list of shortcuts, password and sign-out. */
 export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
   const { email, role, account } = useViewer();
   const { theme, choose } = useTheme();
@@ -61,6 +62,21 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
                   <Check className="icon" aria-hidden="true" />
                 </DropdownMenu.ItemIndicator>
                 {THEME_NAMES[each]}
+              </DropdownMenu.RadioItem>
+            ))}
+          </DropdownMenu.RadioGroup>
+          <DropdownMenu.Separator className="menu-line" />
+          <DropdownMenu.RadioGroup
+            value={language}
+            onValueChange={(value) => chooseLanguage(value as Language)}
+          >
+            <DropdownMenu.Label className="menu-label">{t('Language')}</DropdownMenu.Label>
+            {Object.entries(LANGUAGES).map(([tag, name]) => (
+              <DropdownMenu.RadioItem key={tag} value={tag} className="menu-item" lang={tag}>
+                <DropdownMenu.ItemIndicator>
+                  <Check className="icon" aria-hidden="true" />
+                </DropdownMenu.ItemIndicator>
+                {name}
               </DropdownMenu.RadioItem>
             ))}
           </DropdownMenu.RadioGroup>

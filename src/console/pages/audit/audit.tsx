@@ -64,8 +64,8 @@ export default function AuditLogPage() {
         <Field name="action" label={t('Action')} list={ACTIONS_ID} placeholder="apiKey.create" />
         <Field name="actor" label={t('Who')} list={PEOPLE_ID} placeholder={t('user:…, key:… or system:…')} />
         <Field name="target" label={t('Target')} placeholder={t('Key id, user id, …')} />
-        <Field name="from" label={t('From')} type="datetime-local" />
-        <Field name="to" label={t('To')} type="datetime-local" />
+        <Field name="from" label={t('From (time)')} type="datetime-local" />
+        <Field name="to" label={t('To (time)')} type="datetime-local" />
       </Filters>
       <datalist id={ACTIONS_ID}>
         {ACTIONS.map((action) => (

@@ -12,7 +12,7 @@ import { AuditLines, type AuditLinesQuery } from './export.generated.ts';
 const PAGE = 100;
 const HEADER = 'seq,id,accountId,at,actor,action,target,before,after,previousHash,hash';
 const FORMATS = {
-  JSON_LINES: { name: 'JSON lines', ending: 'jsonl', type: 'application/jsonl', end: '\n', head: [] },
+  JSON_LINES: { name: t('JSON lines'), ending: 'jsonl', type: 'application/jsonl', end: '\n', head: [] },
   CSV: { name: 'CSV', ending: 'csv', type: 'text/csv', end: '\r\n', head: [`${HEADER}\r\n`] },
 } as const;
 

@@ -155,8 +155,8 @@ function EventFilters() {
         ]}
       />
       <Field name="messageId" label={t('Message id')} />
-      <Field name="since" label={t('From')} type="datetime-local" />
-      <Field name="until" label={t('To')} type="datetime-local" />
+      <Field name="since" label={t('From (time)')} type="datetime-local" />
+      <Field name="until" label={t('To (time)')} type="datetime-local" />
     </Filters>
   );
 }

@@ -103,8 +103,8 @@ export default function LedgerPage() {
         onChoose={(value) => navigate(value === preset?.value ? '/ledger' : `/ledger?period=${value}`)}
       />
       <Filters label={t('Filter the ledger')}>
-        <Field name="from" label={t('From')} type="datetime-local" />
-        <Field name="to" label={t('To')} type="datetime-local" />
+        <Field name="from" label={t('From (time)')} type="datetime-local" />
+        <Field name="to" label={t('To (time)')} type="datetime-local" />
       </Filters>
       <Loaded query={ledger}>
         {(data) => (

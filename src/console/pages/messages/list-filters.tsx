@@ -112,8 +112,8 @@ export function ListFilters({
         />
         {isCustom && (
           <>
-            <Field {...type('from')} label={t('From')} type="datetime-local" />
-            <Field {...type('to')} label={t('To')} type="datetime-local" />
+            <Field {...type('from')} label={t('From (time)')} type="datetime-local" />
+            <Field {...type('to')} label={t('To (time)')} type="datetime-local" />
           </>
         )}
         <Select {...choose('size')} label={t('Rows')} options={SIZES} />

@@ -149,8 +149,8 @@ function RequestFilters() {
       <Field name="errorCode" label={t('Error code')} placeholder="invalid_phone_number" />
       <Field name="requestId" label={t('Request id')} placeholder="X-Request-Id" />
       <Field name="idempotencyKey" label={t('Idempotency key')} />
-      <Field name="since" label={t('From')} type="datetime-local" />
-      <Field name="until" label={t('To')} type="datetime-local" />
+      <Field name="since" label={t('From (time)')} type="datetime-local" />
+      <Field name="until" label={t('To (time)')} type="datetime-local" />
     </Filters>
   );
 }
