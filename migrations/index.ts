@@ -29,6 +29,7 @@ import * as stopBySms from './0180_stop_by_sms.ts';
 import * as bouncedAddresses from './0181_bounced_addresses.ts';
 import * as ledgerCredits from './0190_ledger_credits.ts';
 import * as quietHours from './0200_quiet_hours.ts';
+import * as alerts from './0210_alerts.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -95,4 +96,5 @@ export const migrations: readonly Migration[] = [
     config: ledgerCredits.config,
   },
   { name: '0200_quiet_hours', up: quietHours.up, down: quietHours.down },
+  { name: '0210_alerts', up: alerts.up, down: alerts.down },
 ];

@@ -50,6 +50,35 @@ CREATE INDEX accounts_search ON accounts USING gin (search_terms(''::text, ((low
 CREATE UNIQUE INDEX accounts_tail ON accounts USING btree ("right"((id)::text, 17));
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF id ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
 
+CREATE TABLE alert_rules (
+  account_id uuid,
+  changed_at timestamp with time zone NOT NULL,
+  threshold double precision,
+  is_enabled boolean NOT NULL,
+  kind text NOT NULL,
+  mail_to uuid[],
+  CONSTRAINT alert_rules_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+CREATE UNIQUE INDEX alert_rules_of ON alert_rules USING btree (COALESCE(account_id, '00000000-0000-0000-0000-000000000000'::uuid), kind);
+
+CREATE TABLE alerts (
+  id uuid NOT NULL,
+  account_id uuid,
+  opened_at timestamp with time zone NOT NULL,
+  resolved_at timestamp with time zone,
+  is_mailed boolean NOT NULL,
+  kind text NOT NULL,
+  cause text NOT NULL,
+  summary text NOT NULL,
+  detail jsonb NOT NULL,
+  CONSTRAINT alerts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT alerts_pkey PRIMARY KEY (id)
+);
+CREATE INDEX alerts_newest ON alerts USING btree (COALESCE(account_id, '00000000-0000-0000-0000-000000000000'::uuid), id);
+CREATE UNIQUE INDEX alerts_open ON alerts USING btree (COALESCE(account_id, '00000000-0000-0000-0000-000000000000'::uuid), kind, cause) WHERE (resolved_at IS NULL);
+CREATE UNIQUE INDEX alerts_pkey ON alerts USING btree (id);
+CREATE INDEX alerts_resolved ON alerts USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
+
 CREATE TABLE analytics_deltas (
   slot timestamp with time zone NOT NULL,
   account_id uuid NOT NULL,

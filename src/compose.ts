@@ -81,6 +81,7 @@ import { createStores, createUnitOfWork } from './storage/postgres/unit-of-work.
 import { PgPointBudget, PgRateLimiter } from './storage/rate-limit/index.ts';
 import { FileReportSpool } from './storage/report-spool.ts';
 import { PgSpentSignatures } from './storage/stores/spent-signatures.ts';
+import { WatchAlerts } from './workers/alerts/watch-alerts.ts';
 import { ExpireMessages } from './workers/expiry/expire-messages.ts';
 import { ImportContacts } from './workers/imports/import-contacts.ts';
 import { checkLedgers } from './workers/ledgers/check-ledgers.ts';
@@ -440,6 +441,7 @@ async function wire(
   );
 
   const operations = createOperations(deps, sessions);
+  const alerts = new WatchAlerts(deps);
   const takeInbound: InboundSink = (provider, message) =>
     operations.messages.takeInboundSms.run(CARRIERS, { ...message, provider });
 
@@ -516,6 +518,7 @@ async function wire(
       await checkLedgers(uow, logger);
       return stores.ledgerCheck.countMismatched();
     },
+    alerts,
     /** Starts the background work of this process's roles. */
     async startWorking() {
       return startWorkers({
@@ -554,6 +557,7 @@ async function wire(
         holdGate,
         refusals,
         checkLedgers: () => checkLedgers(uow, logger),
+        alerts,
         logger,
         isWorker: config.isWorker,
       });

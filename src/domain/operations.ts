@@ -4,6 +4,7 @@ import { memberOperations } from './accounts/member-operations.ts';
 import { operationsOf, permissionOperations } from './accounts/permission-operations.ts';
 import { planOperations } from './accounts/plan-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
+import { alertOperations } from './alerts/alert-operations.ts';
 import { analyticsOperations } from './analytics/analytics-operations.ts';
 import { apiKeyBulkOperations } from './api-keys/api-key-bulk-operations.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
@@ -90,6 +91,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     optOut: optOutOperations(deps),
     usage: usageOperations(deps),
     analytics: analyticsOperations(deps),
+    alerts: alertOperations(deps),
     live: liveOperations(deps),
     audit: auditOperations(deps),
     recovery: recoveryOperations(deps),

@@ -1,5 +1,6 @@
 import { registerEnumType } from 'type-graphql';
 import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
+import { ALERT_KINDS, ALERT_STATES, THRESHOLD_UNITS } from '../domain/alerts/alert.ts';
 import { ANALYTICS_GROUPS, ANALYTICS_INTERVALS, ANALYTICS_ORDERS } from '../domain/analytics/analytics.ts';
 import { REFUSAL_REASONS } from '../domain/api-keys/key-requests.ts';
 import { SCOPE_RISKS } from '../domain/api-keys/scope-catalog.ts';
@@ -396,4 +397,23 @@ export const AnalyticsComparisonEnum = enumOf(
 export const MessageOrderEnum = enumOf('MessageOrder', 'An order of messages.', MESSAGE_ORDERS, {
   time: 'Newest first.',
   cost: 'Costliest first: one page, of the newest 100,000 messages of each channel between `from` and `to`.',
+});
+export const AlertKindEnum = enumOf('AlertKind', 'What an alert is about.', ALERT_KINDS, {
+  balance_low: 'The balance lasts a few days only.',
+  limit_near: 'A send limit is nearly reached.',
+  webhook_failing: 'A webhook is failing, or was switched off for that.',
+  delivery_rate_low: 'Fewer messages of a channel are delivered than usual.',
+  key_expiring: 'An API key is about to expire.',
+  sender_rejected: 'The operator rejected a sender.',
+  carrier_down: 'A carrier or provider is down. For operators.',
+});
+export const AlertStateEnum = enumOf('AlertState', 'Whether the cause of an alert has ended.', ALERT_STATES, {
+  open: 'The cause lasts.',
+  resolved: 'The cause has ended.',
+});
+export const ThresholdUnitEnum = enumOf('ThresholdUnit', 'What a threshold counts.', THRESHOLD_UNITS, {
+  days: 'Days.',
+  percent: 'Parts of a hundred.',
+  minutes: 'Minutes.',
+  points: 'Percentage points.',
 });

@@ -47,6 +47,8 @@ const KINDS: Readonly<Record<string, readonly LiveKind[]>> = {
   ApiKey: ['audit'],
   RateLimit: ['audit'],
   AuditEntry: ['audit'],
+  Alert: ['alert'],
+  AlertRule: ['audit'],
   AuditTarget: ['audit'],
   ContactImport: ['import'],
   ImportProgress: ['import'],

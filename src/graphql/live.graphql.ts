@@ -1,5 +1,6 @@
 import { GraphQLError } from 'graphql';
 import { Float, ID, ObjectType, Resolver, Root, Subscription } from 'type-graphql';
+import type { Alert } from '../domain/alerts/alert.ts';
 import type { AuditEntry } from '../domain/audit/audit-entry.ts';
 import type { Environment } from '../domain/caller.ts';
 import type { ContactImport } from '../domain/contacts/contact-import.ts';
@@ -9,6 +10,7 @@ import type { Message, MessageStatus } from '../domain/messages/message.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import type { PublishedStatus } from '../domain/ports/routing.ts';
 import type { WebhookDelivery } from '../domain/webhooks/webhook.ts';
+import { AlertType } from './alert.graphql.ts';
 import { AuditEntryType } from './audit.graphql.ts';
 import { ContactImportType } from './contact-import.graphql.ts';
 import type { GraphqlContext } from './context.ts';
@@ -84,6 +86,11 @@ const AuditUpdate = unionOf<Update<AuditEntry, 'AuditEntry'>>(
   'AuditUpdate',
   'A new entry of the audit log, or that entries were missed.',
   () => [AuditEntryType, Refetch],
+);
+const AlertUpdate = unionOf<Update<Alert, 'Alert'>>(
+  'AlertUpdate',
+  'An alert that was opened or resolved, or that changes were missed.',
+  () => [AlertType, Refetch],
 );
 const ProviderHealthUpdate = unionOf<Update<PublishedStatus, 'ProviderHealth'>>(
   'ProviderHealthUpdate',
@@ -281,6 +288,17 @@ export class LiveUpdatesResolver {
   })
   auditUpdates(@Root() entry: Shown<AuditEntry>) {
     return update(entry, 'AuditEntry');
+  }
+
+  @Subscription(() => AlertUpdate, {
+    description:
+      'Alerts of your account that were opened or resolved. For operators, those that concern all accounts. Served as ' +
+      `an event stream (graphql-sse). ${MISSED_BY_UNION}`,
+    subscribe: ({ context }: Asked<object>) =>
+      context.run(context.operations.live.alerts, { signal: context.ended }),
+  })
+  alertUpdates(@Root() alert: Shown<Alert>) {
+    return update(alert, 'Alert');
   }
 
   @Subscription(() => ProviderHealthUpdate, {

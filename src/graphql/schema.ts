@@ -10,6 +10,7 @@ import {
   LedgerActorResolver,
   MessageActorResolver,
 } from './actor.graphql.ts';
+import { AlertResolver } from './alert.graphql.ts';
 import { AnalyticsResolver } from './analytics.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
 import { ApiKeyAdminResolver } from './api-key-admin.graphql.ts';
@@ -103,6 +104,7 @@ function buildSchema(): GraphQLSchema {
       MessageRequestResolver,
       StatementResolver,
       UsageResolver,
+      AlertResolver,
       AnalyticsResolver,
       PlanResolver,
       PriceResolver,

@@ -14,6 +14,7 @@ import type { HoldGate } from '../domain/recovery/hold-gate.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { RequestLog } from '../domain/requests/request-log.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
+import type { WatchAlerts } from './alerts/watch-alerts.ts';
 import type { ExpireMessages } from './expiry/expire-messages.ts';
 import type { ImportContacts } from './imports/import-contacts.ts';
 import type { PersonMails } from './people/person-mails.ts';
@@ -61,6 +62,7 @@ const KEY_REQUESTS_MS = 3_600_000;
 const USAGE_MS = 10_000;
 const CANNOT_ADOPT = 'delivery reports that another process left on disk cannot be read';
 const LEDGERS_MS = 60_000;
+const ALERTS_MS = 60_000;
 /**
  * Interval in ms at which a held copy checks whether it was released. Normally NOTIFY announces the release, but an
  * announcement may be lost.
@@ -107,6 +109,7 @@ interface WorkParts {
   holdGate: HoldGate;
   refusals: RefusalMonitor;
   checkLedgers: () => Promise<unknown>;
+  alerts: WatchAlerts;
   logger: Logger;
   isWorker: boolean;
 }
@@ -238,6 +241,12 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       ifClocksAgree(() => parts.checkSingleSignOnDomains()),
     ),
     repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
+    repeat(
+      'alerts',
+      ALERTS_MS,
+      logger,
+      ifClocksAgree(() => parts.alerts.run()),
+    ),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
     repeat('idle point budgets', REQUEST_RECORDS_MS, logger, () => parts.points.sweep()),
     repeat(

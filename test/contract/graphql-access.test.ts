@@ -140,6 +140,12 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'suppression.remove',
     document: `mutation { removeSuppression(id: "${NOBODY}") }`,
   },
+  alerts: { by: 'alert.slice', document: '{ alerts { nodes { id } } }' },
+  alertRules: { by: 'alert.rules', document: '{ alertRules { kind } }' },
+  setAlertRule: {
+    by: 'alert.setRule',
+    document: 'mutation { setAlertRule(input: { kind: LIMIT_NEAR, threshold: 1000 }) { kind } }',
+  },
   senders: { by: 'sender.slice', document: '{ senders { nodes { id } } }' },
   sender: { by: 'sender.get', document: `{ sender(id: "${NOBODY}") { id } }` },
   requestSender: {
@@ -334,6 +340,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'contact.watchImports',
     document: 'subscription { contactImportUpdates { __typename } }',
   },
+  alertUpdates: { by: 'alert.watch', document: 'subscription { alertUpdates { __typename } }' },
   auditUpdates: { by: 'audit.watch', document: 'subscription { auditUpdates { __typename } }' },
   providerHealthUpdates: {
     by: 'provider.watch',
@@ -664,6 +671,10 @@ describe('accounts cannot see each other (R224)', () => {
     'account.id': () => `{ account(id: "${ids.account}") { id } }`,
     'setRetention.accountId': () =>
       `mutation { setRetention(accountId: "${ids.account}", contentDays: 1) { contentDays } }`,
+    'alerts.filter.accountId': () => `{ alerts(filter: { accountId: "${ids.account}" }) { nodes { id } } }`,
+    'alertRules.accountId': () => `{ alertRules(accountId: "${ids.account}") { kind } }`,
+    'setAlertRule.input.accountId': () =>
+      `mutation { setAlertRule(input: { accountId: "${ids.account}", kind: LIMIT_NEAR }) { kind } }`,
     'sendLimits.accountId': () => `{ sendLimits(accountId: "${ids.account}") { keyId } }`,
     'setKeyLimits.keyId': () => `mutation { setKeyLimits(keyId: "${ids.key}", input: {}) { keyId } }`,
     'setAccountLimits.accountId': () =>

@@ -15,6 +15,10 @@ const EVENTS = [
   ['whatsapp.read', 'whatsapp'],
   ['whatsapp.failed', 'whatsapp'],
   ['webhook.test', 'system'],
+  ['account.balance_low', 'system'],
+  ['account.limit_near', 'system'],
+  ['webhook.failing', 'system'],
+  ['sender.reviewed', 'system'],
 ];
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -110,7 +114,7 @@ describe('the service as a whole', () => {
     }
   });
 
-  it('lists the eleven events with their channels, and no other (R110, R171)', async () => {
+  it('lists the fifteen events with their channels, and no other (R110, R171)', async () => {
     const { body } = await call('GET', '/developers/webhooks/events');
     expect(body.data.map((type: { event: string; channel: string }) => [type.event, type.channel])).toEqual(
       EVENTS,

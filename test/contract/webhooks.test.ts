@@ -412,9 +412,9 @@ describe('test (R28, R113)', () => {
 });
 
 describe('event types (R28, R110)', () => {
-  it('are listed, all eleven, with channel, description and a sample envelope', async () => {
+  it('are listed, all fifteen, with channel, description and a sample envelope', async () => {
     const { body } = await call('GET', '/events');
-    expect(body.pagination).toEqual({ page: 1, limit: 20, total: 11, pages: 1 });
+    expect(body.pagination).toEqual({ page: 1, limit: 20, total: 15, pages: 1 });
     expect(
       body.data.map((type: { event: string; channel: string }) => `${type.event} ${type.channel}`),
     ).toEqual([
@@ -429,15 +429,19 @@ describe('event types (R28, R110)', () => {
       'whatsapp.read whatsapp',
       'whatsapp.failed whatsapp',
       'webhook.test system',
+      'account.balance_low system',
+      'account.limit_near system',
+      'webhook.failing system',
+      'sender.reviewed system',
     ]);
     for (const { event, channel, description, sample } of body.data) {
       expect(description.length).toBeGreaterThan(10);
       expect(sample).toMatchObject({ event, channel, timestamp: expect.stringMatching(/Z$/), data: {} });
-      expect('messageId' in sample).toBe(event !== 'webhook.test');
+      expect('messageId' in sample).toBe(channel !== 'system');
     }
     expect(body.data[1].sample.data).toHaveProperty('error');
     const registered = await register({ events: body.data.map((type: { event: string }) => type.event) });
-    expect(registered.webhook.events).toHaveLength(11);
+    expect(registered.webhook.events).toHaveLength(15);
   });
 
   it('have samples of sms.sent and sms.failed with the members of real ones', async () => {

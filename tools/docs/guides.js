@@ -8,7 +8,7 @@ const GUIDES = 'docs/guides';
 const ORDER = {
   'Get started': ['index', 'quickstart', 'authentication', 'testing'],
   'Send and follow': ['sending', 'prices', 'senders', 'consent', 'states', 'idempotency', 'errors'],
-  Integrate: ['webhooks', 'graphql', 'live-updates', 'mcp', 'limits', 'fraud'],
+  Integrate: ['webhooks', 'alerts', 'graphql', 'live-updates', 'mcp', 'limits', 'fraud'],
   'Go live': ['going-live', 'uganda', 'changelog'],
 };
 

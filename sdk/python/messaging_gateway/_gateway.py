@@ -148,6 +148,7 @@ class Gateway:
         self.contacts = resources.ContactsResource(transport)
         self.suppressions = resources.SuppressionsResource(transport)
         self.senders = resources.SendersResource(transport)
+        self.alerts = resources.AlertsResource(transport)
         self.keys = resources.KeysResource(transport)
         self.webhooks = Webhooks(transport)
         self.events = EventFeed(transport)

@@ -796,6 +796,68 @@ class SendersResource:
         return self._transport.call(operation)
 
 
+class AlertsResource:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        page: Union[int, Absent] = ABSENT,
+        limit: Union[int, Absent] = ABSENT,
+        state: Union[str, Absent] = ABSENT,
+        kind: Union[str, Absent] = ABSENT,
+    ) -> Pages[types.Alert]:
+        """The account's alerts, the newest first.
+
+        Scope: "READ_MESSAGES" or "FULL_ACCESS".
+
+        page: Which page, from 1.
+        limit: Entries on a page.
+        """
+        operation = Operation("GET", "/developers/alerts", "always")
+        given = {
+            "page": page,
+            "limit": limit,
+            "state": state,
+            "kind": kind,
+        }
+        return Pages(lambda query: self._transport.call(operation, query=query), given, False)
+
+    def rules(self) -> types.AlertRules:
+        """When alerts open, and who gets mails about them.
+
+        Scope: "READ_MESSAGES" or "FULL_ACCESS".
+        """
+        operation = Operation("GET", "/developers/alert-rules", "always")
+        return self._transport.call(operation)
+
+    def set_rule(
+        self,
+        *,
+        kind: str,
+        is_enabled: Union[bool, Absent] = ABSENT,
+        threshold: Union[Optional[float], Absent] = ABSENT,
+        mail_to: Union[Optional[List[str]], Absent] = ABSENT,
+    ) -> types.AlertRuleAnswer:
+        """Change when a kind of alert opens, and who gets mails about it.
+
+        Scope: "FULL_ACCESS".
+
+        is_enabled: Whether such alerts open.
+        threshold: In the unit of the kind. Null: the default.
+        mail_to: Email addresses of people of the account, at most 20. Empty: nobody. Null: the default.
+        """
+        operation = Operation("PUT", "/developers/alert-rules", "always")
+        given = {
+            "kind": kind,
+            "isEnabled": is_enabled,
+            "threshold": threshold,
+            "mailTo": mail_to,
+        }
+        return self._transport.call(operation, body=given)
+
+
 class KeysResource:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -28,6 +28,72 @@ AddressToSuppress = TypedDict(
     total=False,
 )
 
+Alert = TypedDict(
+    "Alert",
+    {
+        "id": "str",
+        "kind": "str",
+        "state": "str",
+        "summary": "str",
+        "detail": "Dict[str, Any]",
+        "openedAt": "str",
+        "resolvedAt": "Optional[str]",
+    },
+    total=False,
+)
+
+AlertQuery = TypedDict(
+    "AlertQuery",
+    {
+        "page": "int",
+        "limit": "int",
+        "state": "str",
+        "kind": "str",
+    },
+    total=False,
+)
+
+AlertRule = TypedDict(
+    "AlertRule",
+    {
+        "kind": "str",
+        "description": "str",
+        "isEnabled": "bool",
+        "threshold": "Optional[float]",
+        "thresholdUnit": "Optional[str]",
+        "defaultThreshold": "Optional[float]",
+        "mailTo": "Optional[List[str]]",
+    },
+    total=False,
+)
+
+AlertRuleAnswer = TypedDict(
+    "AlertRuleAnswer",
+    {
+        "rule": "AlertRule",
+    },
+    total=False,
+)
+
+AlertRuleChange = TypedDict(
+    "AlertRuleChange",
+    {
+        "kind": "str",
+        "isEnabled": "bool",
+        "threshold": "Optional[float]",
+        "mailTo": "Optional[List[str]]",
+    },
+    total=False,
+)
+
+AlertRules = TypedDict(
+    "AlertRules",
+    {
+        "rules": "List[AlertRule]",
+    },
+    total=False,
+)
+
 ApiKey = TypedDict(
     "ApiKey",
     {

@@ -1,6 +1,7 @@
 import { EventFeed } from './event-feed.ts';
 import {
   AccountResource,
+  AlertsResource,
   ContactsResource,
   EmailResource,
   KeysResource,
@@ -42,6 +43,7 @@ export class Gateway {
   readonly contacts: ContactsResource;
   readonly suppressions: SuppressionsResource;
   readonly senders: SendersResource;
+  readonly alerts: AlertsResource;
   readonly keys: KeysResource;
   readonly webhooks: Webhooks;
   readonly events: EventFeed;
@@ -60,6 +62,7 @@ export class Gateway {
     this.contacts = new ContactsResource(transport);
     this.suppressions = new SuppressionsResource(transport);
     this.senders = new SendersResource(transport);
+    this.alerts = new AlertsResource(transport);
     this.keys = new KeysResource(transport);
     this.webhooks = new Webhooks(transport);
     this.events = new EventFeed(transport);

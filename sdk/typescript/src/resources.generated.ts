@@ -5,6 +5,11 @@ import { type CallOptions, type SendOptions, segment, type Transport } from './t
 import type {
   Account,
   AddressToSuppress,
+  Alert,
+  AlertQuery,
+  AlertRuleAnswer,
+  AlertRuleChange,
+  AlertRules,
   ApiKey,
   ApiKeyAnswer,
   AppliedLimits,
@@ -492,6 +497,44 @@ export class SendersResource {
    */
   verify(id: string, options?: CallOptions): Promise<SenderAnswer> {
     return this.#transport.call<SenderAnswer>({ method: 'POST', path: `/developers/senders/${segment(id)}/verify`, repeat: 'always' }, {}, options);
+  }
+}
+
+export class AlertsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * The account's alerts, the newest first.
+   *
+   * Scope: `READ_MESSAGES` or `FULL_ACCESS`.
+   */
+  list(query: AlertQuery = {}, options?: CallOptions): Pages<Alert> {
+    return new Pages<Alert>(
+      (query) => this.#transport.call<Page<Alert>>({ method: 'GET', path: '/developers/alerts', repeat: 'always' }, { query }, options),
+      query,
+    );
+  }
+
+  /**
+   * When alerts open, and who gets mails about them.
+   *
+   * Scope: `READ_MESSAGES` or `FULL_ACCESS`.
+   */
+  rules(options?: CallOptions): Promise<AlertRules> {
+    return this.#transport.call<AlertRules>({ method: 'GET', path: '/developers/alert-rules', repeat: 'always' }, {}, options);
+  }
+
+  /**
+   * Change when a kind of alert opens, and who gets mails about it.
+   *
+   * Scope: `FULL_ACCESS`.
+   */
+  setRule(body: AlertRuleChange, options?: CallOptions): Promise<AlertRuleAnswer> {
+    return this.#transport.call<AlertRuleAnswer>({ method: 'PUT', path: '/developers/alert-rules', repeat: 'always' }, { body }, options);
   }
 }
 

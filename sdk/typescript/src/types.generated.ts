@@ -23,6 +23,65 @@ interface components {
             /** @description At most 200 characters. */
             readonly reason?: string;
         };
+        readonly Alert: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+            /** @enum {string} */
+            readonly state: "open" | "resolved";
+            /** @description What was found when it opened, in a sentence. */
+            readonly summary: string;
+            /** @description The facts when it opened. Members depend on the kind; more may be added. */
+            readonly detail: {
+                readonly [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description ISO 8601 time in UTC.
+             */
+            readonly openedAt: string;
+            /** @description When its cause had ended. Null while it is open. */
+            readonly resolvedAt: string | null;
+        };
+        readonly AlertQuery: {
+            /** @description Which page, from 1. */
+            readonly page?: number;
+            /** @description Entries on a page. */
+            readonly limit?: number;
+            /** @enum {string} */
+            readonly state?: "open" | "resolved";
+            /** @enum {string} */
+            readonly kind?: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+        };
+        readonly AlertRule: {
+            /** @enum {string} */
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+            /** @description When an alert opens, in a sentence. */
+            readonly description: string;
+            readonly isEnabled: boolean;
+            /** @description Null for a kind without threshold. */
+            readonly threshold: number | null;
+            readonly thresholdUnit: ("days" | "percent" | "minutes" | "points") | null;
+            readonly defaultThreshold: number | null;
+            /** @description Email addresses of the people who get mails. Empty: nobody. Null: the owners and administrators. */
+            readonly mailTo: readonly string[] | null;
+        };
+        readonly AlertRuleAnswer: {
+            readonly rule: components["schemas"]["AlertRule"];
+        };
+        readonly AlertRuleChange: {
+            /** @enum {string} */
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+            /** @description Whether such alerts open. */
+            readonly isEnabled?: boolean;
+            /** @description In the unit of the kind. Null: the default. */
+            readonly threshold?: number | null;
+            /** @description Email addresses of people of the account, at most 20. Empty: nobody. Null: the default. */
+            readonly mailTo?: readonly string[] | null;
+        };
+        readonly AlertRules: {
+            readonly rules: readonly components["schemas"]["AlertRule"][];
+        };
         readonly ApiKey: {
             readonly keyId: string;
             readonly name: string;
@@ -117,7 +176,7 @@ interface components {
             /** @enum {string} */
             readonly status?: "pending" | "retrying" | "success" | "failed" | "canceled";
             /** @enum {string} */
-            readonly event?: "sms.sent" | "sms.failed" | "email.sent" | "email.failed" | "push.sent" | "push.partial" | "push.failed" | "whatsapp.delivered" | "whatsapp.read" | "whatsapp.failed" | "webhook.test";
+            readonly event?: "sms.sent" | "sms.failed" | "email.sent" | "email.failed" | "push.sent" | "push.partial" | "push.failed" | "whatsapp.delivered" | "whatsapp.read" | "whatsapp.failed" | "webhook.test" | "account.balance_low" | "account.limit_near" | "webhook.failing" | "sender.reviewed";
         };
         readonly Device: {
             readonly id: string;
@@ -365,7 +424,7 @@ interface components {
          */
         readonly GatewayEvent: {
             /** @enum {string} */
-            readonly event: "sms.sent" | "sms.failed" | "email.sent" | "email.failed" | "push.sent" | "push.partial" | "push.failed" | "whatsapp.delivered" | "whatsapp.read" | "whatsapp.failed" | "webhook.test";
+            readonly event: "sms.sent" | "sms.failed" | "email.sent" | "email.failed" | "push.sent" | "push.partial" | "push.failed" | "whatsapp.delivered" | "whatsapp.read" | "whatsapp.failed" | "webhook.test" | "account.balance_low" | "account.limit_near" | "webhook.failing" | "sender.reviewed";
             /** @enum {string} */
             readonly channel: "sms" | "email" | "push" | "whatsapp" | "system";
             /** @description The message of the event; absent for `webhook.test`. */
@@ -1288,6 +1347,12 @@ interface components {
 }
 export type Account = components['schemas']['Account'];
 export type AddressToSuppress = components['schemas']['AddressToSuppress'];
+export type Alert = components['schemas']['Alert'];
+export type AlertQuery = components['schemas']['AlertQuery'];
+export type AlertRule = components['schemas']['AlertRule'];
+export type AlertRuleAnswer = components['schemas']['AlertRuleAnswer'];
+export type AlertRuleChange = components['schemas']['AlertRuleChange'];
+export type AlertRules = components['schemas']['AlertRules'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyAnswer = components['schemas']['ApiKeyAnswer'];
 export type AppliedLimits = components['schemas']['AppliedLimits'];

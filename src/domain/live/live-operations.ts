@@ -1,3 +1,4 @@
+import type { Alert } from '../alerts/alert.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
 import { withMaskedUrls } from '../audit/audit-operations.ts';
 import { ACCOUNT_ROLES, accountIdOf, type Environment, visibilityOf } from '../caller.ts';
@@ -105,6 +106,17 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
         if (!exists) throw notFound('Import');
         const read = (ids: readonly string[]) => stores.contactImports.findMany(visibility, ids);
         return deliverObjects(await live.watch(visibility.accountId, ['import'], input.signal, id), read);
+      },
+    ),
+
+    /** Delivers alerts that were opened or resolved. To operators, those that concern all accounts. */
+    alerts: operation(
+      'alert.watch',
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
+      async (caller, { signal }: Until): Promise<AsyncGenerator<Shown<readonly Alert[]>>> => {
+        const owner = caller.kind === 'operator' ? null : accountIdOf(caller);
+        const read = (ids: readonly string[]) => stores.alerts.findMany(owner, ids);
+        return deliverObjects(await live.watch(owner ?? NO_ACCOUNT, ['alert'], signal), read);
       },
     ),
 

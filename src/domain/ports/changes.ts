@@ -28,10 +28,10 @@ export interface Cache<Value> {
 export type CreateCache = <Value>(kind: ChangeKind, load: (id: string) => Promise<Value>) => Cache<Value>;
 
 /** Live updates between processes. A transaction that makes a change also announces the update. */
-export const LIVE_KINDS = ['message', 'delivery', 'usage', 'import', 'audit', 'provider'] as const;
+export const LIVE_KINDS = ['message', 'delivery', 'usage', 'import', 'audit', 'provider', 'alert'] as const;
 /**
  * `usage` announces a change of the balance that no message caused. `provider` announces a report about providers. Its
- * objects are worker processes, of `NO_ACCOUNT`.
+ * objects are worker processes, of `NO_ACCOUNT`. Alerts of the operators are of `NO_ACCOUNT` too.
  */
 export type LiveKind = (typeof LIVE_KINDS)[number];
 

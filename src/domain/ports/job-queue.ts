@@ -5,6 +5,7 @@
  * **Route key**: the carrier or endpoint that a job calls. A process holds a limited number of jobs per route key, so
  * that a slow carrier or endpoint does not take all slots.
  */
+import type { AlertState } from '../alerts/alert.ts';
 import type { Outgoing } from '../messages/message.ts';
 import type { OperatorResetKind } from '../people/operator-reset.ts';
 import type { DueAtEndpoint } from './webhook-stores.ts';
@@ -73,6 +74,14 @@ export type PersonMailJob =
       readonly userId: string;
       readonly domain: string;
       readonly record: { readonly name: string; readonly value: string };
+      readonly until: string;
+    }
+  /** An alert of the person's account, or of the operators, was opened or resolved (R482). */
+  | {
+      readonly kind: 'alert';
+      readonly userId: string;
+      readonly alertId: string;
+      readonly state: AlertState;
       readonly until: string;
     }
   /** Somebody signed in as the person from a new device. `at` is in ISO 8601. */

@@ -12,6 +12,7 @@ import type {
   PriceStore,
   UsageStore,
 } from './account-stores.ts';
+import type { AlertFactStore, AlertStore } from './alert-store.ts';
 import type { AnalyticsStore } from './analytics-store.ts';
 import type { ApiKeyStore } from './api-key-stores.ts';
 import type { AuditStore } from './audit-stores.ts';
@@ -87,6 +88,8 @@ export interface Stores {
   readonly recipientLists: RecipientListStore;
   readonly usage: UsageStore;
   readonly analytics: AnalyticsStore;
+  readonly alerts: AlertStore;
+  readonly alertFacts: AlertFactStore;
 }
 
 /** The stores within one transaction, and the jobs that commit with it. */

@@ -1,7 +1,7 @@
 /** Storage of webhook events, endpoints and deliveries. */
 import type { AccountEnvironment, Visibility } from '../caller.ts';
 import type { Page, PageRequest } from '../paging.ts';
-import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
+import type { AppendedEvent, NewEvent, RecordedEvent } from '../webhooks/event.ts';
 import type {
   DeliveryAttempt,
   DeliveryStatus,
@@ -12,7 +12,7 @@ import type {
 
 export interface EventStore {
   /** Appends events to their accounts' feeds. Fails if a recipient already has an event of that type. */
-  append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
+  append(events: readonly NewEvent[]): Promise<readonly AppendedEvent[]>;
   /** Returns the number of an account's newest event, in any environment. 0 if there is none. */
   lastNumber(accountId: string): Promise<number>;
   /** Returns an account's events after the number `seq`, in feed order. */

@@ -26,8 +26,10 @@ import {
 } from '../paging.ts';
 import { domainOf } from '../people/single-sign-on.ts';
 import type { SenderFilter } from '../ports/sender-store.ts';
-import type { Stores } from '../ports/stores.ts';
+import type { Stores, Tx } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
+import { eventEnvelope } from '../webhooks/event.ts';
+import { recordEvents } from '../webhooks/fan-out.ts';
 import {
   comparedName,
   type FoundRecords,
@@ -107,6 +109,19 @@ export function senderOperations(deps: Dependencies) {
     const { accountId, channel, name, environment } = sender;
     if (environment !== 'production') return;
     if (await tx.senders.isTaken(accountId, channel, comparedName(channel, name))) throw taken(channel);
+  }
+
+  /** Records the event `sender.reviewed` (R484). In the sandbox there is none. */
+  async function recordReview(tx: Tx, sender: Sender, recordedAt: Date): Promise<void> {
+    const { accountId, environment, id, channel, status, note } = sender;
+    if (environment !== 'production') return;
+    const type = 'sender.reviewed';
+    const { senderId, domain } = shown(sender);
+    const data = { id, channel, senderId, domain, status, note };
+    const body = eventEnvelope({ type, channel: 'system', messageId: null, recordedAt, data });
+    await recordEvents(tx, ids, [
+      { accountId, environment, type, messageId: null, position: null, recordedAt, body, source: null },
+    ]);
   }
 
   function filterOf(caller: Caller, input: ListedSenders & { readonly accountId?: string | undefined }) {
@@ -268,6 +283,7 @@ export function senderOperations(deps: Dependencies) {
             target: id,
             after: { domain: before.name },
           });
+          await recordReview(tx, { ...before, ...patch }, now);
         }
         return shown({ ...before, ...patch });
       });
@@ -300,7 +316,8 @@ export function senderOperations(deps: Dependencies) {
             }
             await refuseTaken(tx, before);
           }
-          const patch = { status, note, reviewedAt: clock.now() };
+          const now = clock.now();
+          const patch = { status, note, reviewedAt: now };
           await tx.senders.change(before.id, patch);
           tx.announce('senders', before.accountId);
           const after = { ...before, ...patch };
@@ -311,6 +328,7 @@ export function senderOperations(deps: Dependencies) {
             before: audited(before),
             after: audited(after),
           });
+          await recordReview(tx, after, now);
           return shown(after);
         });
       },

@@ -2,7 +2,7 @@ import { CHANNELS } from '../messages/message.ts';
 import { eventEnvelope } from './event.ts';
 import { EVENT_TYPES, type EventType } from './webhook.ts';
 
-/** The channels that an event can belong to. Events about webhooks belong to `system`. */
+/** The channels that an event can belong to. Events about webhooks, accounts and senders belong to `system`. */
 export const EVENT_CHANNELS = [...CHANNELS, 'system'] as const;
 export type EventChannel = (typeof EVENT_CHANNELS)[number];
 
@@ -31,6 +31,7 @@ const whatsapp = {
   message: 'order_shipped',
   sid: 'wamid.HBgMMjU2NzAwMTIzNDU2',
 };
+const alert = { alertId: SAMPLE_ID, state: 'open', openedAt: SAMPLE_TIME.toISOString(), resolvedAt: null };
 const failure = { error: 'Rejected', errorCode: 'rejected', stage: 'submission', permanent: true };
 
 const DOCUMENTATION: Readonly<Record<EventType, EventDocumentation>> = {
@@ -117,11 +118,74 @@ const DOCUMENTATION: Readonly<Record<EventType, EventDocumentation>> = {
     description: 'Sent by the test operation. It goes to the tested endpoint only, subscribed or not.',
     data: { webhookId: SAMPLE_ID, message: 'This is a test of your webhook endpoint.' },
   },
+  'account.balance_low': {
+    channel: 'system',
+    description:
+      'The balance lasts less than three days, or the days that the alert rule says, at the current rate. Sent once when it begins (`state` is `open`), and once when it ends (`resolved`).',
+    data: {
+      ...alert,
+      balance: 12_000,
+      currency: 'UGX',
+      spendPerDay: 8_500,
+      daysLeft: 1.41,
+    },
+  },
+  'account.limit_near': {
+    channel: 'system',
+    description:
+      'Of a send limit of the account or of a key, 80 %, or the part that the alert rule says, is used. Sent once when it begins (`state` is `open`), and once when it ends (`resolved`).',
+    data: {
+      ...alert,
+      limit: 'spendPerDay',
+      of: 'key',
+      keyId: '9f1c2d3e4a5b6c7d',
+      maximum: 10_000,
+      used: 8_100,
+      percent: 81,
+      currency: 'UGX',
+      resetsAt: '2026-12-02T00:00:00.000Z',
+    },
+  },
+  'webhook.failing': {
+    channel: 'system',
+    description:
+      'Another webhook of the account has been failing for 15 minutes, or the minutes that the alert rule says (`reason` is `failing`), or the gateway has switched it off (`switched_off`). It is not sent to the failing webhook. Sent once when it begins (`state` is `open`), and once when it ends (`resolved`).',
+    data: {
+      ...alert,
+      reason: 'failing',
+      webhookId: SAMPLE_ID,
+      url: 'https://hooks.example.com/gateway',
+      failingSince: '2026-12-01T09:14:00.000Z',
+      disabledReason: null,
+    },
+  },
+  'sender.reviewed': {
+    channel: 'system',
+    description:
+      'A sender was approved or rejected: a sender ID by the operator, or a domain by its DNS record.',
+    data: {
+      id: SAMPLE_ID,
+      channel: 'sms',
+      senderId: 'MANGOES',
+      domain: null,
+      status: 'approved',
+      note: null,
+    },
+  },
 };
+
+/** Event types that belong to no message. */
+const WITHOUT_MESSAGE: ReadonlySet<EventType> = new Set([
+  'webhook.test',
+  'account.balance_low',
+  'account.limit_near',
+  'webhook.failing',
+  'sender.reviewed',
+]);
 
 export const EVENT_CATALOG: readonly EventDescription[] = EVENT_TYPES.map((type) => {
   const { channel, description, data } = DOCUMENTATION[type];
-  const messageId = type === 'webhook.test' ? null : SAMPLE_ID;
+  const messageId = WITHOUT_MESSAGE.has(type) ? null : SAMPLE_ID;
   const body = eventEnvelope({ type, channel, messageId, recordedAt: SAMPLE_TIME, data });
   return { event: type, channel, description, sample: JSON.parse(body) };
 });

@@ -27,7 +27,12 @@ export interface EventSource {
 export interface NewEvent extends Omit<RecordedEvent, 'seq'> {
   /** The fields that its recipient and message hold. Null if the event does not belong to a single recipient. */
   readonly source: EventSource | null;
+  /** The endpoint that does not get the event, because the event says that it fails (R483). */
+  readonly exceptWebhookId?: string | undefined;
 }
+
+/** A new event with its number in the feed. */
+export type AppendedEvent = NewEvent & RecordedEvent;
 
 /** Builds the envelope of an event (R146–R150) as the JSON text that is stored and sent. */
 export function eventEnvelope(event: {

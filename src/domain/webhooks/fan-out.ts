@@ -11,7 +11,7 @@ const DELIVERIES_PER_JOB = 100;
 
 /**
  * Records events. For each event, it creates a delivery and its job for every active endpoint of the same environment
- * that subscribed to the event type.
+ * that subscribed to the event type. An event may exclude one endpoint.
  */
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
@@ -24,7 +24,10 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
   const created = recorded.flatMap((event) =>
     (byAccount.get(event.accountId) ?? [])
       .filter(
-        ({ webhook }) => webhook.environment === event.environment && webhook.events.includes(event.type),
+        ({ webhook }) =>
+          webhook.environment === event.environment &&
+          webhook.events.includes(event.type) &&
+          webhook.id !== event.exceptWebhookId,
       )
       .map((endpoint) => ({ endpoint, event, delivery: newDelivery(ids, endpoint.webhook, event) })),
   );

@@ -34,6 +34,10 @@ export const EVENT_TYPES = [
   'whatsapp.read',
   'whatsapp.failed',
   'webhook.test',
+  'account.balance_low',
+  'account.limit_near',
+  'webhook.failing',
+  'sender.reviewed',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

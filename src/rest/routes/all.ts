@@ -1,5 +1,6 @@
 import type { Route } from '../define-route.ts';
 import { accountRoutes } from './account.routes.ts';
+import { alertRoutes } from './alerts.routes.ts';
 import { contactRoutes } from './contacts.routes.ts';
 import { emailRoutes } from './email.routes.ts';
 import { eventRoutes } from './events.routes.ts';
@@ -26,4 +27,5 @@ export const routes: readonly Route[] = [
   ...webhookRoutes,
   ...webhookDeliveryRoutes,
   ...eventRoutes,
+  ...alertRoutes,
 ];

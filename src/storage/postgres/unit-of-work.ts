@@ -4,6 +4,8 @@ import { type CommittedMeasurements, UNMEASURED } from '../../domain/ports/measu
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { PgAccessTokenStore } from '../stores/access-token.store.ts';
 import { PgAccountStore } from '../stores/account.store.ts';
+import { PgAlertStore } from '../stores/alert.store.ts';
+import { PgAlertFactStore } from '../stores/alert-fact.store.ts';
 import { PgAnalyticsStore } from '../stores/analytics.store.ts';
 import { PgApiKeyStore } from '../stores/api-key.store.ts';
 import { PgAuditStore } from '../stores/audit.store.ts';
@@ -98,6 +100,8 @@ export function createStores(sql: Sql, heads: AuditHeads, lists = sql): Stores {
     recipientLists: new PgRecipientListStore(lists),
     usage: new PgUsageStore(lists),
     analytics: new PgAnalyticsStore(lists),
+    alerts: new PgAlertStore(sql),
+    alertFacts: new PgAlertFactStore(sql),
   };
 }
 

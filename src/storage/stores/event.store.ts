@@ -1,7 +1,7 @@
 import type { Visibility } from '../../domain/caller.ts';
 import { isoTime, shiftedTime } from '../../domain/iso-time.ts';
 import type { EventStore, TimeSpan } from '../../domain/ports/webhook-stores.ts';
-import type { EventSource, NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
+import type { AppendedEvent, EventSource, NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
 import type { EventType, Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
@@ -194,7 +194,7 @@ export class PgEventStore implements EventStore {
     this.#sql = sql;
   }
 
-  async append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]> {
+  async append(events: readonly NewEvent[]): Promise<readonly AppendedEvent[]> {
     if (events.length === 0) return [];
     const byAccount = Map.groupBy(events, (event) => event.accountId);
     const accounts = [...byAccount.keys()];

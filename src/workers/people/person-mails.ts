@@ -1,4 +1,5 @@
 import { invitationExpiresAt, type User } from '../../domain/accounts/user.ts';
+import { ALERT_SUBJECTS } from '../../domain/alerts/change-alerts.ts';
 import { recordChange } from '../../domain/audit/record-change.ts';
 import type { SystemCaller } from '../../domain/caller.ts';
 import { hashToken } from '../../domain/people/access-token.ts';
@@ -49,6 +50,7 @@ export class PersonMails {
     else if (data.kind === 'reset_requested') await this.#mailResetRequest(data, signal);
     else if (data.kind === 'password_reset') await this.#mailPasswordReset(data, signal);
     else if (data.kind === 'domain_lost') await this.#mailDomainLost(data, signal);
+    else if (data.kind === 'alert') await this.#mailAlert(data, signal);
     else await this.#mailNewDevice(data, signal);
   }
 
@@ -141,6 +143,36 @@ export class PersonMails {
         `Add the record again, then choose "Check now": ${publicUrl()}/console/security`,
       ],
     }));
+  }
+
+  async #mailAlert(
+    { userId, alertId, state, until }: PersonMailJob & { kind: 'alert' },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { stores, productName, publicUrl } = this.#parts;
+    const alert = await stores.alerts.find(alertId);
+    if (!alert) return;
+    const account = alert.accountId === null ? undefined : await stores.accounts.find(alert.accountId);
+    const where = account ? `${account.name} at ${productName}` : productName;
+    const subject = `${ALERT_SUBJECTS[alert.kind]}: ${where}`;
+    await this.#notify(userId, until, signal, () =>
+      state === 'open'
+        ? {
+            subject,
+            lines: [
+              alert.summary,
+              `All alerts, and who gets mails about them: ${publicUrl()}/console/alerts`,
+            ],
+          }
+        : {
+            subject: `Resolved: ${subject}`,
+            lines: [
+              `This ended at ${timeOf(alert.resolvedAt ?? this.#parts.clock.now())}:`,
+              alert.summary,
+              `All alerts: ${publicUrl()}/console/alerts`,
+            ],
+          },
+    );
   }
 
   #mailNewDevice(
