@@ -111,7 +111,7 @@ describe('a delivery rate (R480, R481)', () => {
 
 describe('a key (R480)', () => {
   const key = {
-    ...{ accountId: 'account', keyId: 'key', name: 'Shop', environment: 'production' },
+    ...{ accountId: 'account', keyId: 'key', name: 'Shop', environment: 'production' as const },
     ...{ createdAt: ago(300 * DAY_MS), expiresAt: new Date(NOW.getTime() + 7 * DAY_MS) },
   } as const;
   it('is about to expire within seven days, unless it was made for so short a time', () => {
