@@ -69,7 +69,7 @@ describe('the quickstart (R321)', () => {
     };
     const shell = async (text: string, cwd: string) =>
       (await promisify(execFile)('bash', ['--norc', '-euc', own(text)], { cwd, env })).stdout;
-    expect((await shell(pack, ROOT)).trim()).toBe(join(home, 'messaging-gateway-client-0.1.0.tgz'));
+    expect((await shell(pack, ROOT)).trim()).toBe(join(home, 'messaging-gateway-client-1.0.0.tgz'));
     await shell(install, home);
     const folder = join(home, 'hello-gateway');
     expect(JSON.parse(await shell(`${settings}${account}`, folder))).toMatchObject({

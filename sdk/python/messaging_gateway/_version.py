@@ -1,2 +1,2 @@
 #: The version of the package. A test fails if it differs from pyproject.toml.
-VERSION = "0.1.0"
+VERSION = "1.0.0"
