@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import * as accept from './accept.ts';
 import * as consoleBench from './console.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
+import * as costs from './costs.ts';
 import * as dashboards from './dashboards.ts';
 import * as growth from './growth.ts';
 import * as guide from './guide.ts';
@@ -32,12 +33,20 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   fairness,
   dashboards,
   console: consoleBench,
+  costs,
   growth,
   scale,
   soak,
 };
 /** Benchmarks that run only when named, because they take long. The soak takes ten minutes, or SOAK_SECONDS. */
-const ONLY_NAMED: ReadonlySet<string> = new Set(['console', 'dashboards', 'growth', 'scale', 'soak']);
+const ONLY_NAMED: ReadonlySet<string> = new Set([
+  'console',
+  'costs',
+  'dashboards',
+  'growth',
+  'scale',
+  'soak',
+]);
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !(name in benches));
@@ -47,6 +56,7 @@ if (unknown !== undefined) {
 
 Without a name: ${usual.join(', ')}, in less than ten minutes.
 Only by name:   console, the console in Chromium on a slow processor and a slow line, three minutes;
+                costs, what traces and limits cost accepting, three minutes;
                 dashboards, accepting beside two viewers' dearest queries, four minutes;
                 scale, what one message takes of the server and of PostgreSQL, two minutes;
                 soak, ten minutes at twice the capacity (SOAK_SECONDS);
