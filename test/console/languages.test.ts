@@ -32,7 +32,7 @@ describe('the language of the console', () => {
     expect(await languageOf(page)).toBe('fr');
     await expectAccessible(page);
     for (const [path, heading] of [
-      ['/', 'Vue d’ensemble'],
+      ['/start', 'Premiers pas'],
       ['/messages', 'Messages'],
       ['/usage', 'Consommation'],
     ] as const) {

@@ -17,18 +17,7 @@ const ATTRIBUTES = new Set([
   ...['note', 'notice', 'otherwise', 'placeholder', 'summary', 'title'],
 ]);
 /** The properties of columns, options and tabs that people read. */
-const PROPERTIES = new Set([
-  'header',
-  'label',
-  'title',
-  'text',
-  'what',
-  'why',
-  'heading',
-  'verb',
-  'ending',
-  'kind',
-]);
+const PROPERTIES = new Set(['header', 'label', 'title', 'text', 'what', 'why', 'heading', 'verb']);
 /** Examples of technical values. They are the same in every language. */
 const TECHNICAL = new Set([
   ...['apiKey.create', '/api/v1/developers/sms', 'invalid_phone_number', 'X-Request-Id', 'MTN UG'],

@@ -28,13 +28,15 @@ export function Reason({ of: message }: { of: Message }) {
               {mostUrgentFirst(causes).map(({ cause, text, recipients }) => (
                 <p key={cause}>
                   {causes.length > 1 && <strong>{counted(recipients, 'recipient')}: </strong>}
-                  {text}
+                  <span lang="en">{text}</span>
                 </p>
               ))}
               {actions.length > 0 && (
                 <ul className="reason-actions">
                   {actions.map(({ action, text }) => (
-                    <li key={`${action} ${text}`}>{text}</li>
+                    <li key={`${action} ${text}`} lang="en">
+                      {text}
+                    </li>
                   ))}
                 </ul>
               )}
