@@ -22,8 +22,11 @@ export declare function walk(
 /** Every text in a source file. Throws if `t` or `T` gets a text that is not written out. */
 export declare function textsOf(name: string): readonly SourceText[];
 
-/** Every English text that needs a translation, sorted. */
-export declare function englishTexts(): readonly string[];
+/** The English texts of the first load, and those of the modules that are loaded later, each sorted. */
+export declare function englishTexts(): {
+  readonly first: readonly string[];
+  readonly pages: readonly string[];
+};
 
-/** The translations of a language by the English text. */
-export declare function catalogueOf(language: string): Readonly<Record<string, string>>;
+/** The translations of a catalogue, such as `fr` or `fr-pages`, by the English text. */
+export declare function catalogueOf(name: string): Readonly<Record<string, string>>;

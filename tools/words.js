@@ -1,9 +1,11 @@
 /**
  * The catalogues of the console's words. English is in the source, as the arguments of `t` and `<T text>`; the other
- * languages are in src/console/words, by the English text. `npm run words` adds what the source has and a catalogue has
- * not, with an empty translation, and takes out what the source has no longer. A test fails while one is empty.
+ * languages are in src/console/words, by the English text: `fr.json` for the first load, `fr-pages.json` for what is
+ * loaded later. `npm run words` adds what the source has and a catalogue has not, with an empty translation, and takes
+ * out what the source has no longer. A test fails while one is empty.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseSync } from '@swc/core';
 
@@ -144,23 +146,43 @@ export function textsOf(name) {
   return found;
 }
 
-/** Returns every English text that needs a translation. */
-export function englishTexts() {
-  const names = sources().filter((name) => name !== 'lib/words.ts' && name !== 'ui/t.tsx');
-  const texts = names.flatMap((name) => textsOf(name).map(({ text }) => text));
-  return [...new Set([...texts, ...[...namesOfSchema(), ...NAMES].map(readable)])].sort();
+/** Returns the source files that the first load of the console has. */
+function firstFiles() {
+  const files = new Set(['main.tsx']);
+  for (const name of files) {
+    for (const node of parsed(name).body) {
+      const isFile = /^\.{1,2}\/.*(?<!\.generated)\.tsx?$/.test(node.source?.value ?? '');
+      if (isFile && !node.typeOnly) files.add(posix.join(posix.dirname(name), node.source.value));
+    }
+  }
+  return files;
 }
 
-export const catalogueOf = (language) => JSON.parse(readFileSync(`${CATALOGUES}/${language}.json`, 'utf8'));
+/** Returns the English texts of the first load, and those of the modules that are loaded later. */
+export function englishTexts() {
+  const first = firstFiles();
+  const texts = { first: new Set([...namesOfSchema(), ...NAMES].map(readable)), pages: new Set() };
+  const names = sources().filter((name) => name !== 'lib/words.ts' && name !== 'ui/t.tsx');
+  for (const name of names)
+    for (const { text } of textsOf(name)) (first.has(name) ? texts.first : texts.pages).add(text);
+  const pages = [...texts.pages].filter((text) => !texts.first.has(text));
+  return { first: [...texts.first].sort(), pages: pages.sort() };
+}
+
+export const catalogueOf = (name) => JSON.parse(readFileSync(`${CATALOGUES}/${name}.json`, 'utf8'));
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const texts = englishTexts();
-  for (const file of readdirSync(CATALOGUES)) {
-    const before = catalogueOf(file.replace('.json', ''));
-    const after = Object.fromEntries(texts.map((text) => [text, before[text] ?? '']));
-    writeFileSync(`${CATALOGUES}/${file}`, `${JSON.stringify(after, null, 2)}\n`);
-    console.log(
-      `${file}: ${Object.values(after).filter((text) => text === '').length} of ${texts.length} to translate`,
-    );
+  const { first, pages } = englishTexts();
+  for (const language of ['fr', 'sw']) {
+    const before = { ...catalogueOf(language), ...catalogueOf(`${language}-pages`) };
+    for (const [name, texts] of [
+      [language, first],
+      [`${language}-pages`, pages],
+    ]) {
+      const after = Object.fromEntries(texts.map((text) => [text, before[text] ?? '']));
+      writeFileSync(`${CATALOGUES}/${name}.json`, `${JSON.stringify(after, null, 2)}\n`);
+    }
+    const empty = [...first, ...pages].filter((text) => !before[text]);
+    console.log(`${language}: ${empty.length} of ${first.length + pages.length} to translate`);
   }
 }

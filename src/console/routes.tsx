@@ -1,5 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
-import { t } from './lib/words.ts';
+import { t, withWords } from './lib/words.ts';
 
 /** The groups of the navigation menu. */
 const GROUPS = {
@@ -29,7 +29,7 @@ const page = (path: string, title: string, permission: string, load: Load, group
   path,
   title,
   permission,
-  Page: lazy(load),
+  Page: lazy(() => withWords(load)),
   ...(group ? { group: GROUPS[group] } : {}),
 });
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { type Part, partsOf } from '../../src/console/lib/message-format.ts';
 import { languageOf, t } from '../../src/console/lib/words.ts';
@@ -97,11 +98,20 @@ describe('the words of the console', () => {
   });
 });
 
-describe.each(['fr', 'sw'])('the catalogue of %s', (language) => {
-  const catalogue = catalogueOf(language);
+it('each module that is loaded later gets its words first', () => {
+  const found = sources().flatMap((file) => {
+    const text = readFileSync(`src/console/${file}`, 'utf8');
+    return [...text.matchAll(/lazy\((?!\(\) => withWords\().*/g)].map(([call]) => `${file}: ${call}`);
+  });
+  expect(found).toEqual([]);
+});
 
-  it('has each text of the source and no other', () => {
-    expect(Object.keys(catalogue)).toEqual(englishTexts());
+describe.each(['fr', 'sw'])('the catalogue of %s', (language) => {
+  const [first, pages] = [catalogueOf(language), catalogueOf(`${language}-pages`)];
+  const catalogue = { ...first, ...pages };
+
+  it('has each text of the source and no other, those of the first load apart', () => {
+    expect({ first: Object.keys(first), pages: Object.keys(pages) }).toEqual(englishTexts());
   });
 
   it('translates each text, with the same values, elements and plural forms', () => {

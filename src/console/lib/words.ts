@@ -13,11 +13,19 @@ export const STORED = 'console-language';
 /** English texts of which the key says more, because other languages have different words for their meanings. */
 const ENGLISH: Words = { 'From (time)': 'From', 'To (time)': 'To' };
 
-const CATALOGUES: Readonly<Record<Language, () => Promise<Words>>> = {
-  // The source is English.
+type Load = () => Promise<Words>;
+
+/** The words of what every page needs: the frame, the sign-in, names of states and roles. The source is English. */
+const FIRST: Readonly<Record<Language, Load>> = {
   en: () => Promise.resolve(ENGLISH),
   fr: () => import('../words/fr.json').then((file) => file.default),
   sw: () => import('../words/sw.json').then((file) => file.default),
+};
+/** The words of the modules that are loaded later. */
+const LATER: Readonly<Record<Language, Load>> = {
+  en: () => Promise.resolve({}),
+  fr: () => import('../words/fr-pages.json').then((file) => file.default),
+  sw: () => import('../words/sw-pages.json').then((file) => file.default),
 };
 
 const isLanguage = (tag: string): tag is Language => Object.hasOwn(LANGUAGES, tag);
@@ -36,7 +44,15 @@ export const language: Language =
   'location' in globalThis ? languageOf(localStorage.getItem(STORED), navigator.languages) : 'en';
 
 // Modules that import this one wait here, so that even their constants are in the right language.
-const words: Words = await CATALOGUES[language]();
+const words = { ...(await FIRST[language]()) };
+let later: Promise<unknown> | undefined;
+
+/** Loads a module that is not part of the first load, after its words. */
+export async function withWords<Module>(load: () => Promise<Module>): Promise<Module> {
+  later ??= LATER[language]().then((loaded) => Object.assign(words, loaded));
+  await later;
+  return load();
+}
 
 const numbers = new Intl.NumberFormat(language);
 const plurals = new Intl.PluralRules(language);

@@ -7,7 +7,7 @@ import { useInEnvironment } from '../lib/environment.ts';
 import { useHold, usePermission, useViewer } from '../lib/session.tsx';
 import { MOD, useShortcuts } from '../lib/shortcuts.ts';
 import { useStored } from '../lib/stored.ts';
-import { t } from '../lib/words.ts';
+import { t, withWords } from '../lib/words.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Brand } from './brand.tsx';
 import { EnvironmentSwitch, SandboxStrip } from './environment-switch.tsx';
@@ -17,8 +17,8 @@ import { T } from './t.tsx';
 import { Money } from './values.tsx';
 import './layout.css';
 
-const Palette = lazy(() => import('./palette/palette.tsx'));
-const ShortcutList = lazy(() => import('./shortcut-list.tsx'));
+const Palette = lazy(() => withWords(() => import('./palette/palette.tsx')));
+const ShortcutList = lazy(() => withWords(() => import('./shortcut-list.tsx')));
 
 /** Width up to which the menu is a drawer (layout.css). It cannot be collapsed there. */
 const AS_DRAWER = '(max-width: 56rem)';
