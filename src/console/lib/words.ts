@@ -11,7 +11,7 @@ type Words = Readonly<Record<string, string>>;
 export const STORED = 'console-language';
 
 /** English texts of which the key says more, because other languages have different words for their meanings. */
-const ENGLISH: Words = { 'From (time)': 'From', 'To (time)': 'To' };
+const ENGLISH: Words = { 'By (group)': 'By', 'From (time)': 'From', 'To (time)': 'To' };
 
 type Load = () => Promise<Words>;
 

@@ -120,7 +120,7 @@ function Choices({
     <div className="row usage-choices">
       <Select
         name="group"
-        label={t('By')}
+        label={t('By (group)')}
         value={group}
         options={GROUPS}
         onChange={({ currentTarget }) => choose({ group: currentTarget.value })}
