@@ -748,6 +748,16 @@ CREATE TABLE prices (
 CREATE UNIQUE INDEX prices_currency_channel_prefix_key ON prices USING btree (currency, channel, prefix);
 CREATE UNIQUE INDEX prices_pkey ON prices USING btree (id);
 
+CREATE TABLE provider_days (
+  day timestamp with time zone NOT NULL,
+  up_seconds double precision NOT NULL,
+  down_seconds double precision NOT NULL,
+  channel text NOT NULL,
+  name text NOT NULL,
+  CONSTRAINT provider_days_pkey PRIMARY KEY (day, channel, name)
+) WITH (fillfactor=50);
+CREATE UNIQUE INDEX provider_days_pkey ON provider_days USING btree (day, channel, name);
+
 CREATE UNLOGGED TABLE provider_health (
   process text NOT NULL,
   channel text NOT NULL,

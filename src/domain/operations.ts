@@ -36,6 +36,8 @@ import { operatorResetOperations } from './people/operator-reset-operations.ts';
 import { secondFactorOperations } from './people/second-factor-operations.ts';
 import { sessionOperations } from './people/session-operations.ts';
 import { singleSignOnOperations } from './people/single-sign-on-operations.ts';
+import { lookUpOperations } from './platform/look-up-operations.ts';
+import { platformOperations } from './platform/platform-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { requestOperations } from './requests/request-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
@@ -92,6 +94,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     usage: usageOperations(deps),
     analytics: analyticsOperations(deps),
     alerts: alertOperations(deps),
+    platform: { ...platformOperations(deps), ...lookUpOperations(deps) },
     live: liveOperations(deps),
     audit: auditOperations(deps),
     recovery: recoveryOperations(deps),

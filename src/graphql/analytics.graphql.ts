@@ -32,7 +32,12 @@ const LIMIT = 1_000;
  * Points for each day of the span, by interval. The points grow with the number of stored slots that the query reads.
  * An hour is one slot. A day in a local time zone needs several slots.
  */
-const POINTS_A_DAY: Readonly<Record<AnalyticsInterval, number>> = { hour: 24, day: 2, week: 1, month: 1 };
+export const POINTS_A_DAY: Readonly<Record<AnalyticsInterval, number>> = {
+  hour: 24,
+  day: 2,
+  week: 1,
+  month: 1,
+};
 /**
  * The points of a query. They grow with the number of slots that it reads. A slot has a row for each combination of the
  * groups.
@@ -45,10 +50,10 @@ const COST: FieldCost = {
   },
 };
 /** Points for the times of a bucket. The query reads them once for all buckets. */
-const TIMES_COST = 5;
+export const TIMES_COST = 5;
 
 @ObjectType({ description: 'Figures of a group in an interval.', simpleResolvers: true })
-class AnalyticsNumbers {
+export class AnalyticsNumbers {
   @Field(() => Float, {
     nullable: true,
     description:
@@ -115,7 +120,7 @@ class AnalyticsFilter {
   description: 'Times in ms, of which half (p50) or 95 % (p95) are not longer. They are exact to 9 %.',
   simpleResolvers: true,
 })
-class AnalyticsTimesType implements AnalyticsTimes {
+export class AnalyticsTimesType implements AnalyticsTimes {
   @Field(() => Float, {
     nullable: true,
     description: 'From the time of sending until the provider accepted; p50.',
@@ -344,7 +349,12 @@ function filterOf(
   return { ...both, from, to: last, environment: environment ?? asked };
 }
 
-function numbersOf(figures: AnalyticsFigures, currency: string, countsMessages: boolean): AnalyticsNumbers {
+/** Returns figures as GraphQL shows them. `countsMessages` is false if they are by groups that only recipients have. */
+export function numbersOf(
+  figures: AnalyticsFigures,
+  currency: string,
+  countsMessages: boolean,
+): AnalyticsNumbers {
   const { messages, recipients, delivered, failed, costMinor, refundMinor } = figures;
   return {
     messages: countsMessages ? messages : null,

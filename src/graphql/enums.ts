@@ -15,6 +15,8 @@ import { CHANNELS, MESSAGE_STATUSES, PURPOSES, STATUS_REASONS } from '../domain/
 import { MESSAGE_ORDERS } from '../domain/messages/message-list-operations.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { OPERATOR_RESET_KINDS } from '../domain/people/operator-reset.ts';
+import { ACCOUNT_TROUBLES } from '../domain/platform/account-troubles.ts';
+import { PLATFORM_GROUPS } from '../domain/platform/platform-analytics.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { STATUS_CLASSES } from '../domain/requests/api-request.ts';
@@ -379,6 +381,32 @@ export const AnalyticsGroupEnum = enumOf(
     error_code: 'The reason of the failure.',
     provider: 'The carrier or provider that accepted the recipient.',
     environment: 'The environment.',
+  },
+);
+export const PlatformGroupEnum = enumOf(
+  'PlatformGroup',
+  'A property to group the figures of all accounts by. COUNTRY and PROVIDER are of recipients: messages are not counted by them.',
+  PLATFORM_GROUPS,
+  {
+    account: 'The account.',
+    channel: 'The channel.',
+    status: 'The present status: of messages for `messages`, of recipients for the other figures.',
+    country: 'The country of the number.',
+    provider: 'The carrier or provider that accepted the recipient.',
+    environment: 'The environment.',
+  },
+);
+export const AccountTroubleEnum = enumOf(
+  'AccountTrouble',
+  'Why an operator should look at an account.',
+  ACCOUNT_TROUBLES,
+  {
+    no_prices: 'No price is set in its currency, so every send is refused.',
+    empty_balance: 'Its balance is 0.',
+    low_balance: 'Its balance lasts less than three days at the cost of the last seven.',
+    low_delivery_rate:
+      'Of at least 20 messages that are finished today, the delivered part is more than 20 points below the month before.',
+    failing_webhooks: 'A webhook fails, or failures switched it off.',
   },
 );
 export const AnalyticsOrderEnum = enumOf('AnalyticsOrder', 'An order of buckets.', ANALYTICS_ORDERS, {

@@ -37,7 +37,7 @@ import { TwoWaySliceArgs } from './slice-args.ts';
 import { Arg, Field, FieldResolver, InputField, Query } from './typed.ts';
 
 @ObjectType('TimelineEntry', { description: 'One thing that happened to a message.', simpleResolvers: true })
-class TimelineEntryType implements TimelineEntry {
+export class TimelineEntryType implements TimelineEntry {
   @Field(() => DateTime, { description: 'When it happened.' })
   at!: Date;
 

@@ -29,6 +29,7 @@ import { LimitsResolver } from './limits.graphql.ts';
 import { boundLists } from './list-bound.ts';
 import { LiveResolver, LiveUpdatesResolver, UsageTickResolver } from './live.graphql.ts';
 import { withLiveDirective } from './live-query.ts';
+import { LookUpResolver } from './look-up.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
 import { printErrors, withErrorsDirective } from './mutation-errors.ts';
@@ -36,6 +37,7 @@ import { NodeResolver } from './node.graphql.ts';
 import { OperatorResetResolver } from './operator-reset.graphql.ts';
 import { PersonResolver } from './person.graphql.ts';
 import { PlanResolver } from './plan.graphql.ts';
+import { PlatformResolver } from './platform.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
 import { ProviderResolver } from './provider.graphql.ts';
 import { RecipientResolver } from './recipient.graphql.ts';
@@ -106,6 +108,8 @@ function buildSchema(): GraphQLSchema {
       UsageResolver,
       AlertResolver,
       AnalyticsResolver,
+      PlatformResolver,
+      LookUpResolver,
       PlanResolver,
       PriceResolver,
       ProviderResolver,

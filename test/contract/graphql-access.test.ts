@@ -68,6 +68,19 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'analytics.query',
     document: '{ analytics(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z") { at } }',
   },
+  platformAnalytics: {
+    by: 'platform.analytics',
+    document: '{ platformAnalytics(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z") { at } }',
+  },
+  troubledAccounts: { by: 'platform.troubles', document: '{ troubledAccounts { id } }' },
+  lookUpMessages: {
+    by: 'platform.lookUp',
+    document: `mutation { lookUpMessages(query: "${NOBODY}") { id } }`,
+  },
+  carrierHistory: {
+    by: 'platform.carriers',
+    document: '{ carrierHistory(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z") { at } }',
+  },
   usage: {
     by: 'usage.query',
     document: '{ usage(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z", interval: DAY) { at } }',
@@ -278,6 +291,18 @@ const ASKED: Record<string, { by: string; document: string }> = {
   setPrice: {
     by: 'price.set',
     document: 'mutation { setPrice(input: { currency: "none", channel: SMS, amount: 1 }) { amount } }',
+  },
+  changePrices: {
+    by: 'price.change',
+    document: 'mutation { changePrices(input: { currency: "none", changes: [] }) { amount } }',
+  },
+  previewPrices: {
+    by: 'price.preview',
+    document: '{ previewPrices(input: { currency: "none", changes: [] }) { from } }',
+  },
+  priceFor: {
+    by: 'price.holding',
+    document: '{ priceFor(currency: "UGX", channel: SMS, to: "x") { amount } }',
   },
   factors: { by: 'secondFactor.list', document: '{ factors { id } }' },
   recoveryCodesLeft: { by: 'secondFactor.countRecoveryCodes', document: '{ recoveryCodesLeft }' },

@@ -243,7 +243,7 @@ const NO_VALUES: AnalyticsValues = {
   provider: null,
   environment: null,
 };
-const NO_TIMES: AnalyticsTimes = {
+export const NO_TIMES: AnalyticsTimes = {
   submitP50Ms: null,
   submitP95Ms: null,
   reportP50Ms: null,
@@ -270,24 +270,26 @@ function sumsByBucket(rows: readonly CountedRow[]): ReadonlyMap<string, Analytic
 
 function timesByBucket(rows: readonly CountedTime[]): ReadonlyMap<string, AnalyticsTimes> {
   const groups = Map.groupBy(rows, (row) => `${row.span} ${keyOf(valuesOf(row))}`);
-  return new Map(
-    [...groups].map(([key, own]) => {
-      const of = (measure: CountedTime['measure'], share: number) => {
-        const histogram = new Map<number, number>();
-        for (const { bucket, recipients } of own.filter((row) => row.measure === measure)) {
-          histogram.set(bucket, (histogram.get(bucket) ?? 0) + recipients);
-        }
-        return percentileMs(histogram, share);
-      };
-      const times: AnalyticsTimes = {
-        submitP50Ms: of('submit', 0.5),
-        submitP95Ms: of('submit', 0.95),
-        reportP50Ms: of('report', 0.5),
-        reportP95Ms: of('report', 0.95),
-      };
-      return [key, times];
-    }),
-  );
+  return new Map([...groups].map(([key, own]) => [key, timesIn(own)]));
+}
+
+/** Returns the median and the 95th percentile of the times in these rows of histograms. */
+export function timesIn(
+  rows: readonly Pick<CountedTime, 'measure' | 'bucket' | 'recipients'>[],
+): AnalyticsTimes {
+  const of = (measure: CountedTime['measure'], share: number) => {
+    const histogram = new Map<number, number>();
+    for (const { bucket, recipients } of rows.filter((row) => row.measure === measure)) {
+      histogram.set(bucket, (histogram.get(bucket) ?? 0) + recipients);
+    }
+    return percentileMs(histogram, share);
+  };
+  return {
+    submitP50Ms: of('submit', 0.5),
+    submitP95Ms: of('submit', 0.95),
+    reportP50Ms: of('report', 0.5),
+    reportP95Ms: of('report', 0.95),
+  };
 }
 
 type Compare = (left: AnalyticsBucket, right: AnalyticsBucket) => number;

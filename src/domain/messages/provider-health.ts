@@ -1,7 +1,7 @@
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import { NO_ACCOUNT } from '../ports/changes.ts';
-import type { Routing } from '../ports/routing.ts';
+import type { ProviderStatus, Routing } from '../ports/routing.ts';
 import type { Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
 
@@ -12,6 +12,9 @@ import type { Clock } from '../ports/system.ts';
 const REPEAT_MS = 30_000;
 /** A status older than this, in ms, is ignored, because its process has probably died. */
 export const STALE_MS = 75_000;
+const DAY_MS = 24 * 3_600_000;
+/** Number of days for which the uptime of providers is kept. */
+const UPTIME_DAYS = 400;
 
 /** Publishes the status of this process's providers, so that all processes can read it, and announces it. */
 export class PublishHealth {
@@ -21,6 +24,8 @@ export class PublishHealth {
   readonly #clock: Clock;
   #published = '';
   #publishedAt = 0;
+  /** What was published last: it held until the next publication. */
+  #statuses: readonly ProviderStatus[] = [];
 
   /** `process` is the unique name of this process. */
   constructor(uow: UnitOfWork, routing: Pick<Routing, 'status'>, process: string, clock: Clock) {
@@ -37,8 +42,15 @@ export class PublishHealth {
     const text = JSON.stringify(statuses);
     if (text === this.#published && now.getTime() - this.#publishedAt < REPEAT_MS) return;
     const staleAt = new Date(now.getTime() - STALE_MS);
-    await this.#announce((tx) => tx.providerHealth.publish(this.#process, statuses, now, staleAt));
+    // A process that did not publish for long was frozen, and did not see its providers meanwhile.
+    const seconds = Math.min((now.getTime() - this.#publishedAt) / 1_000, STALE_MS / 1_000);
+    const forgetBefore = new Date(now.getTime() - UPTIME_DAYS * DAY_MS);
+    await this.#announce(async (tx) => {
+      await tx.providerHealth.publish(this.#process, statuses, now, staleAt);
+      await tx.providerHealth.countUptime(this.#statuses, Math.max(0, seconds), now, forgetBefore);
+    });
     this.#published = text;
+    this.#statuses = statuses;
     this.#publishedAt = now.getTime();
   }
 

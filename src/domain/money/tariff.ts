@@ -72,14 +72,33 @@ export class Tariff {
    */
   unitPrice(currency: string, channel: string, destination: string): number | undefined {
     const list = this.#lists.get(listKey(currency, channel));
-    if (!list) return undefined;
-    const digits = destination.startsWith('+') ? destination.slice(1) : destination;
-    for (let length = Math.min(digits.length, list.longestPrefix); length >= 0; length--) {
-      const amountMinor = list.amountByPrefix.get(digits.slice(0, length));
-      if (amountMinor !== undefined) return amountMinor;
-    }
-    return undefined;
+    const prefix = list && prefixIn(list, destination);
+    return prefix === undefined ? undefined : list?.amountByPrefix.get(prefix);
   }
+
+  /** Returns the prefix of the row whose price `unitPrice` returns. */
+  prefixFor(currency: string, channel: string, destination: string): string | undefined {
+    const list = this.#lists.get(listKey(currency, channel));
+    return list && prefixIn(list, destination);
+  }
+
+  /** Returns the prefixes of the rows that begin with `prefix` and are longer. */
+  prefixesWithin(currency: string, channel: string, prefix: string): readonly string[] {
+    const list = this.#lists.get(listKey(currency, channel));
+    return [...(list?.amountByPrefix.keys() ?? [])].filter(
+      (each) => each.length > prefix.length && each.startsWith(prefix),
+    );
+  }
+}
+
+/** Returns the longest prefix of the list with which a number begins. */
+function prefixIn(list: PriceList, destination: string): string | undefined {
+  const digits = destination.startsWith('+') ? destination.slice(1) : destination;
+  for (let length = Math.min(digits.length, list.longestPrefix); length >= 0; length--) {
+    const prefix = digits.slice(0, length);
+    if (list.amountByPrefix.has(prefix)) return prefix;
+  }
+  return undefined;
 }
 
 function listKey(currency: string, channel: string): string {

@@ -35,6 +35,9 @@ export interface PriceStore {
   all(): Promise<readonly PriceRow[]>;
   /** Sets a price. Returns the price before, in minor units. Undefined if there was none. */
   set(id: string, row: PriceRow, at: Date): Promise<number | undefined>;
+  /** Returns the prices of a currency, and locks them until the transaction ends. Other changes of prices wait. */
+  lock(currency: string): Promise<readonly PriceRow[]>;
+  remove(row: Pick<PriceRow, 'currency' | 'channel' | 'prefix'>): Promise<void>;
   /** Claims a reference for a price change. Returns false if an earlier price change used it. */
   claimReference(reference: string, row: PriceRow, at: Date): Promise<boolean>;
   byReference(reference: string): Promise<PriceRow | undefined>;

@@ -1,4 +1,5 @@
 import type { Channel } from '../messages/message.ts';
+import type { Span } from './analytics-store.ts';
 import type {
   InboundSink,
   Provider,
@@ -74,6 +75,16 @@ export interface PublishedStatus extends ProviderStatus {
   readonly seenAt: Date;
 }
 
+/** How long a carrier or provider was up on one day, as all worker processes together saw it. */
+export interface ProviderDay {
+  /** Start of the day, in UTC. */
+  readonly day: Date;
+  readonly channel: Channel;
+  readonly name: string;
+  readonly upSeconds: number;
+  readonly downSeconds: number;
+}
+
 /** Stores the status of the providers, as each worker process publishes it. */
 export interface ProviderHealthStore {
   /**
@@ -81,6 +92,18 @@ export interface ProviderHealthStore {
    * stopped.
    */
   publish(process: string, statuses: readonly ProviderStatus[], at: Date, forgetBefore: Date): Promise<void>;
+  /**
+   * Adds the seconds since the last publication of a process to the day of `at`: to the time up of the providers that
+   * were up then, and to the time down of the others (R512). Deletes days before `forgetBefore`.
+   */
+  countUptime(
+    statuses: readonly ProviderStatus[],
+    seconds: number,
+    at: Date,
+    forgetBefore: Date,
+  ): Promise<void>;
+  /** Returns how long providers were up on the days that begin in the span, by day, channel and name. */
+  days(span: Span): Promise<readonly ProviderDay[]>;
   withdraw(process: string): Promise<void>;
   /** Returns the statuses published since `time`, by channel, provider and process. */
   publishedSince(time: Date): Promise<readonly PublishedStatus[]>;

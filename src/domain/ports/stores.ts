@@ -36,6 +36,7 @@ import type {
   SignInFailureStore,
   UserStore,
 } from './people-stores.ts';
+import type { PlatformStore } from './platform-store.ts';
 import type { ReportStore } from './report-stores.ts';
 import type { RequestStore } from './request-store.ts';
 import type { ProviderHealthStore } from './routing.ts';
@@ -90,6 +91,7 @@ export interface Stores {
   readonly analytics: AnalyticsStore;
   readonly alerts: AlertStore;
   readonly alertFacts: AlertFactStore;
+  readonly platform: PlatformStore;
 }
 
 /** The stores within one transaction, and the jobs that commit with it. */

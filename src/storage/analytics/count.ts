@@ -68,15 +68,18 @@ export const INTERVALS = statement(
 
 /** Returns the parameters of `LATENCIES`. `COUNT` has the same parameters, and the limit as the last one. */
 export function valuesOf(accountId: string, { spans, groupBy, environment }: AnalyticsCount): unknown[] {
+  const columns = groupBy.map((group) => COLUMN_OF[group]);
+  return [accountId, ...partColumnsOf(spans), environment ?? null, columns];
+}
+
+/** Returns the parts of spans as columns: numbers of the spans, lengths of the slots in minutes, starts and ends. */
+export function partColumnsOf(spans: readonly Span[]): unknown[] {
   const parts = spans.flatMap((span, index) => partsOf(span).map((part) => ({ ...part, span: index })));
   return [
-    accountId,
     parts.map(({ span }) => span),
     parts.map(({ minutes }) => minutes),
     parts.map(({ low }) => new Date(low)),
     parts.map(({ high }) => new Date(high)),
-    environment ?? null,
-    groupBy.map((group) => COLUMN_OF[group]),
   ];
 }
 

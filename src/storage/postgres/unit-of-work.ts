@@ -24,6 +24,7 @@ import { PgMessageListStore, PgMessageStore } from '../stores/message.store.ts';
 import { PgObjectStore } from '../stores/object.store.ts';
 import { PgOperatorResetStore } from '../stores/operator-reset.store.ts';
 import { PgPlanStore } from '../stores/plan.store.ts';
+import { PgPlatformStore } from '../stores/platform.store.ts';
 import { PgPriceStore } from '../stores/price.store.ts';
 import { PgProviderHealthStore } from '../stores/provider-health.store.ts';
 import { PgRecipientListStore } from '../stores/recipient-list.store.ts';
@@ -102,6 +103,7 @@ export function createStores(sql: Sql, heads: AuditHeads, lists = sql): Stores {
     analytics: new PgAnalyticsStore(lists),
     alerts: new PgAlertStore(sql),
     alertFacts: new PgAlertFactStore(sql),
+    platform: new PgPlatformStore(lists),
   };
 }
 

@@ -1,8 +1,13 @@
 import type { PriceRow } from '../../domain/money/tariff.ts';
 import type { PriceStore } from '../../domain/ports/account-stores.ts';
-import type { Sql } from '../postgres/sql.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
 
 type PriceColumns = Omit<PriceRow, 'amountMinor' | 'isConfirmed'> & { readonly amount_minor: number };
+
+type PriceRowColumns = PriceColumns & { readonly is_confirmed: boolean };
+const COLUMNS = ['currency', 'channel', 'prefix', 'amount_minor', 'is_confirmed'] as const;
+/** Changes of several prices wait for each other. */
+const LOCK = statement('prices-lock', 'SELECT pg_advisory_xact_lock(4872393)');
 
 /** Stores prices (R17). */
 export class PgPriceStore implements PriceStore {
@@ -13,17 +18,29 @@ export class PgPriceStore implements PriceStore {
   }
 
   async all(): Promise<readonly PriceRow[]> {
-    const rows: (PriceColumns & { readonly is_confirmed: boolean })[] = await this.#sql
+    const rows: PriceRowColumns[] = await this.#sql
       .table('prices')
       .orderBy(['currency', 'channel', 'prefix'])
-      .select('currency', 'channel', 'prefix', 'amount_minor', 'is_confirmed');
-    return rows.map((row) => ({
-      currency: row.currency,
-      channel: row.channel,
-      prefix: row.prefix,
-      amountMinor: row.amount_minor,
-      isConfirmed: row.is_confirmed,
-    }));
+      .select(...COLUMNS);
+    return rows.map(priceOf);
+  }
+
+  async lock(currency: string): Promise<readonly PriceRow[]> {
+    // A lock of rows would let two changes add the same row.
+    await this.#sql.query(LOCK, []);
+    const rows: PriceRowColumns[] = await this.#sql
+      .table('prices')
+      .where({ currency })
+      .select(...COLUMNS);
+    return rows.map(priceOf);
+  }
+
+  async remove({
+    currency,
+    channel,
+    prefix,
+  }: Pick<PriceRow, 'currency' | 'channel' | 'prefix'>): Promise<void> {
+    await this.#sql.table('prices').where({ currency, channel, prefix }).delete();
   }
 
   async set(id: string, row: PriceRow, at: Date): Promise<number | undefined> {
@@ -73,4 +90,14 @@ export class PgPriceStore implements PriceStore {
       }
     );
   }
+}
+
+function priceOf(row: PriceRowColumns): PriceRow {
+  return {
+    currency: row.currency,
+    channel: row.channel,
+    prefix: row.prefix,
+    amountMinor: row.amount_minor,
+    isConfirmed: row.is_confirmed,
+  };
 }
