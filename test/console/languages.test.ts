@@ -61,6 +61,9 @@ describe('the language of the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Ujumbe', exact: true }).waitFor();
     await page.getByRole('link', { name: /\+256700120001/ }).click();
     await page.getByText(/wapokeaji 2 × kipimo 1 cha malipo/).waitFor();
+    // The sentence of the API after it is English.
+    await page.getByText('Imekataliwa:', { exact: true }).waitFor();
+    await page.locator('[lang=en]').getByText('The carrier rejected it').waitFor();
     await expectAccessible(page);
     expect(faults).toEqual([]);
   });

@@ -1,8 +1,9 @@
 import { CircleAlert, CircleCheck, Clock } from 'lucide-react';
 import { counted } from '../../lib/counts.ts';
+import { formatName } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
-import { t } from '../../lib/words.ts';
+import { language, t } from '../../lib/words.ts';
 import { Loaded } from '../../ui/states.tsx';
 import type { Message } from './message-text.ts';
 import { MessageReason } from './messages.generated.ts';
@@ -28,14 +29,16 @@ export function Reason({ of: message }: { of: Message }) {
               {mostUrgentFirst(causes).map(({ cause, text, recipients }) => (
                 <p key={cause}>
                   {causes.length > 1 && <strong>{counted(recipients, 'recipient')}: </strong>}
+                  <Named name={cause} />
                   <span lang="en">{text}</span>
                 </p>
               ))}
               {actions.length > 0 && (
                 <ul className="reason-actions">
                   {actions.map(({ action, text }) => (
-                    <li key={`${action} ${text}`} lang="en">
-                      {text}
+                    <li key={`${action} ${text}`}>
+                      <Named name={action} />
+                      <span lang="en">{text}</span>
                     </li>
                   ))}
                 </ul>
@@ -60,6 +63,12 @@ export function Reason({ of: message }: { of: Message }) {
       </div>
     </section>
   );
+}
+
+/** In other languages, the name of a cause or an action. The sentences come from the API, which speaks English. */
+function Named({ name }: { name: string }) {
+  if (language === 'en') return null;
+  return <strong>{t('{name}:', { name: formatName(name) })} </strong>;
 }
 
 /** Puts what was delivered last, because nobody has to act on it. */
