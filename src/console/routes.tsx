@@ -132,6 +132,13 @@ export const ROUTES: readonly PageRoute[] = [
   ),
   operatorPage('/accounts/:id', t('Account'), 'account.topUp', () => import('./pages/operator/account.tsx')),
   operatorPage(
+    '/look-up',
+    t('Look up'),
+    'platform.lookUp',
+    () => import('./pages/operator/look-up.tsx'),
+    'Platform',
+  ),
+  operatorPage(
     '/operators',
     t('Operators'),
     'operator.list',

@@ -153,13 +153,18 @@ function CollapseButton({ isCollapsed, onClick }: { isCollapsed: boolean; onClic
 function SearchButton({ items }: { items: readonly NavItem[] }) {
   const [isOpen, setIsOpen] = useState(false);
   const maySearch = usePermission('search.find');
+  const mayLookUp = usePermission('platform.lookUp');
   useShortcuts({ 'mod+k': () => setIsOpen(true) });
   return (
     <>
       <button type="button" className="search-button" onClick={() => setIsOpen(true)}>
         <Search className="icon" aria-hidden="true" />
         <span className="search-label">
-          {maySearch ? t('Find a number, id, person or text') : t('Go to a page')}
+          {maySearch
+            ? t('Find a number, id, person or text')
+            : mayLookUp
+              ? t('Find a message or a page')
+              : t('Go to a page')}
         </span>
         <span className="keys" aria-hidden="true">
           {MOD === '⌘' ? '⌘K' : 'Ctrl K'}

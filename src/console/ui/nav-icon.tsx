@@ -13,6 +13,7 @@ import {
   Radio,
   ReceiptText,
   Rocket,
+  ScanSearch,
   ScrollText,
   Settings,
   ShieldCheck,
@@ -55,6 +56,7 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/plans': SlidersHorizontal,
   '/providers': Radio,
   '/key-limits': CircleGauge,
+  '/look-up': ScanSearch,
   '/operators': UserCog,
 };
 

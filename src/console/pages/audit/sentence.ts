@@ -76,6 +76,10 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: t('is locked out after too many failures:') };
     case 'account.create':
       return { verb: t('created the account') };
+    case 'account.lookUp':
+      return { verb: t('looked up a message of account') };
+    case 'platform.lookUp':
+      return { verb: t('looked up a message in all accounts'), isOwn: true };
     case 'account.topUp':
       return { verb: t('topped up the balance of account') };
     case 'account.setPlan':
@@ -146,7 +150,7 @@ export function sentenceOf({ action, before, after }: Told): {
     case 'sender.remove':
       return { verb: t('removed sender'), ending: `(${nameIn(before)})` };
     case 'price.set':
-      return { verb: t('changed the price') };
+      return { verb: after?.amount === null ? t('removed the price') : t('changed the price') };
     default:
       return {
         verb: `${formatName(action.replaceAll('.', ' ').replace(/[A-Z]/g, (letter) => ` ${letter}`))}:`,

@@ -1,4 +1,4 @@
-import { useParams } from 'wouter';
+import { Link, useParams } from 'wouter';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
@@ -6,7 +6,9 @@ import { Id } from '../../ui/code.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { T } from '../../ui/t.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { KeyValues, Money, Time } from '../../ui/values.tsx';
 import { RetentionForm } from '../account/retention-form.tsx';
@@ -26,12 +28,21 @@ export default function AccountPage() {
   const query = useApiQuery(OperatedAccount, { id });
   return (
     <Loaded query={query}>
-      {({ account }) => (
+      {({ account, prices }) => (
         <>
           <PageHeader title={account.name}>
             <ButtonLink href={`/api-keys/new?account=${account.id}`}>{t('Create an API key')}</ButtonLink>
             <ButtonLink href={`/audit?target=${account.id}`}>{t('Audit log')}</ButtonLink>
           </PageHeader>
+          {!prices.some(({ currency }) => currency === account.currency) && (
+            <Notice tone="warn">
+              <T
+                text="No prices are set in {currency}, so the account cannot send: <link>set prices</link>."
+                currency={account.currency}
+                link={<Link href="/prices" />}
+              />
+            </Notice>
+          )}
           <div className="columns">
             <div className="stack">
               <section className="card stack" aria-labelledby="facts">

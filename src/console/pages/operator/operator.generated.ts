@@ -3,6 +3,14 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Changes of prices of one currency. */
+export type ChangePricesInput = {
+  /** The changes, 1 to 500, one for each prefix. */
+  readonly changes: ReadonlyArray<PriceChangeInput>;
+  /** Currency (ISO 4217). */
+  readonly currency: string;
+};
+
 /** A way to send messages. */
 export type Channel =
   /** Email. */
@@ -24,6 +32,18 @@ export type CreateAccountInput = {
   readonly email: string;
   /** Name. Default: the email address. */
   readonly name?: string | null | undefined;
+};
+
+/** A change of one price. */
+export type PriceChangeInput = {
+  /** Price of one unit for one recipient. Null, or left out: the price is taken away. */
+  readonly amount?: number | null | undefined;
+  /** The price that you saw; null if there was none. If it is another one now, nothing is changed. Default: any. */
+  readonly before?: number | null | undefined;
+  /** Channel of the messages. */
+  readonly channel: Channel;
+  /** Leading digits of the destination, without `+`. Default: all destinations. */
+  readonly prefix?: string | null | undefined;
 };
 
 /** The state of a carrier or provider. */
@@ -68,20 +88,6 @@ export type SetPlanInput = {
   readonly webhooksPerMinute: number;
 };
 
-/** A price. */
-export type SetPriceInput = {
-  /** Price of one unit for one recipient. */
-  readonly amount: number;
-  /** Channel of the messages. */
-  readonly channel: Channel;
-  /** Currency (ISO 4217). */
-  readonly currency: string;
-  /** Leading digits of the destination, without `+`. Default: all destinations. */
-  readonly prefix?: string | null | undefined;
-  /** Unique name of the change. Repeating the change changes nothing; another change with the same name is refused. */
-  readonly reference?: string | null | undefined;
-};
-
 type TopUpActor_ApiKey_Fragment = { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string };
 
 type TopUpActor_System_Fragment = { readonly __typename: 'System', readonly name: string };
@@ -112,7 +118,7 @@ export type OperatedAccountQueryVariables = Exact<{
 }>;
 
 
-export type OperatedAccountQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly retention: { readonly contentDays: number | null, readonly messageDays: number | null }, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null } | null };
+export type OperatedAccountQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly retention: { readonly contentDays: number | null, readonly messageDays: number | null }, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null } | null, readonly prices: ReadonlyArray<{ readonly currency: string }> | null };
 
 export type AccountPeopleQueryVariables = Exact<{
   id: string;
@@ -137,10 +143,49 @@ export type PlansQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type PlansQuery = { readonly plans: ReadonlyArray<{ readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null }> | null };
 
+export type PriceFactsFragment = { readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number, readonly isConfirmed: boolean };
+
 export type PricesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
 export type PricesQuery = { readonly prices: ReadonlyArray<{ readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number, readonly isConfirmed: boolean }> | null };
+
+export type OperatorPricesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type OperatorPricesQuery = { readonly prices: ReadonlyArray<{ readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number, readonly isConfirmed: boolean }> | null, readonly auditLog: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly at: string, readonly before: Readonly<Record<string, unknown>> | null, readonly after: Readonly<Record<string, unknown>> | null, readonly actor:
+        | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+        | { readonly __typename: 'System', readonly name: string }
+        | { readonly __typename: 'User', readonly email: string }
+      , readonly target: { readonly id: string } }> } | null };
+
+export type PriceForQueryVariables = Exact<{
+  currency: string;
+  channel: Channel;
+  to: string;
+}>;
+
+
+export type PriceForQuery = { readonly priceFor: { readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number, readonly isConfirmed: boolean } | null };
+
+export type PreviewedCostsFragment = { readonly refusedRecipients: number, readonly cost: { readonly amount: string, readonly currency: string }, readonly leastCost: { readonly amount: string, readonly currency: string }, readonly mostCost: { readonly amount: string, readonly currency: string } };
+
+export type PreviewPricesQueryVariables = Exact<{
+  input: ChangePricesInput;
+}>;
+
+
+export type PreviewPricesQuery = { readonly previewPrices: { readonly total: { readonly refusedRecipients: number, readonly cost: { readonly amount: string, readonly currency: string }, readonly leastCost: { readonly amount: string, readonly currency: string }, readonly mostCost: { readonly amount: string, readonly currency: string } }, readonly accounts: ReadonlyArray<{ readonly id: string, readonly name: string, readonly costs: { readonly refusedRecipients: number, readonly cost: { readonly amount: string, readonly currency: string }, readonly leastCost: { readonly amount: string, readonly currency: string }, readonly mostCost: { readonly amount: string, readonly currency: string } } }> } | null };
+
+export type CarrierFactsFragment = { readonly at: string, readonly channel: Channel, readonly name: string, readonly recipients: number, readonly delivered: number, readonly failed: number, readonly deliveryRate: number | null, readonly upSeconds: number, readonly downSeconds: number, readonly times: { readonly submitP50Ms: number | null, readonly submitP95Ms: number | null, readonly reportP50Ms: number | null, readonly reportP95Ms: number | null } };
+
+export type CarrierHistoryQueryVariables = Exact<{
+  from: string;
+  to: string;
+}>;
+
+
+export type CarrierHistoryQuery = { readonly total: ReadonlyArray<{ readonly at: string, readonly channel: Channel, readonly name: string, readonly recipients: number, readonly delivered: number, readonly failed: number, readonly deliveryRate: number | null, readonly upSeconds: number, readonly downSeconds: number, readonly times: { readonly submitP50Ms: number | null, readonly submitP95Ms: number | null, readonly reportP50Ms: number | null, readonly reportP95Ms: number | null } }> | null, readonly days: ReadonlyArray<{ readonly at: string, readonly channel: Channel, readonly name: string, readonly recipients: number, readonly delivered: number, readonly failed: number, readonly deliveryRate: number | null, readonly upSeconds: number, readonly downSeconds: number, readonly times: { readonly submitP50Ms: number | null, readonly submitP95Ms: number | null, readonly reportP50Ms: number | null, readonly reportP95Ms: number | null } }> | null };
 
 export type ProvidersQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -178,12 +223,12 @@ export type SetPlanMutationVariables = Exact<{
 
 export type SetPlanMutation = { readonly setPlan: { readonly name: string } };
 
-export type SetPriceMutationVariables = Exact<{
-  input: SetPriceInput;
+export type ChangePricesMutationVariables = Exact<{
+  input: ChangePricesInput;
 }>;
 
 
-export type SetPriceMutation = { readonly setPrice: { readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number } };
+export type ChangePricesMutation = { readonly changePrices: ReadonlyArray<{ readonly currency: string, readonly channel: Channel, readonly prefix: string, readonly amount: number, readonly isConfirmed: boolean }> };
 
 export const Accounts: Document<AccountsQuery, AccountsQueryVariables> = {
   name: 'Accounts',
@@ -192,7 +237,7 @@ export const Accounts: Document<AccountsQuery, AccountsQueryVariables> = {
 
 export const OperatedAccount: Document<OperatedAccountQuery, OperatedAccountQueryVariables> = {
   name: 'OperatedAccount',
-  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query OperatedAccount($id:ID!){account(id:$id){...AccountRow retention{contentDays messageDays}}}",
+  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query OperatedAccount($id:ID!){account(id:$id){...AccountRow retention{contentDays messageDays}}prices{currency}}",
 };
 
 export const AccountPeople: Document<AccountPeopleQuery, AccountPeopleQueryVariables> = {
@@ -212,7 +257,27 @@ export const Plans: Document<PlansQuery, PlansQueryVariables> = {
 
 export const Prices: Document<PricesQuery, PricesQueryVariables> = {
   name: 'Prices',
-  text: "query Prices{prices{currency channel prefix amount isConfirmed}}",
+  text: "fragment PriceFacts on Price{currency channel prefix amount isConfirmed}query Prices{prices{...PriceFacts}}",
+};
+
+export const OperatorPrices: Document<OperatorPricesQuery, OperatorPricesQueryVariables> = {
+  name: 'OperatorPrices',
+  text: "fragment TopUpActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}fragment PriceFacts on Price{currency channel prefix amount isConfirmed}query OperatorPrices{prices{...PriceFacts}auditLog(first:100 filter:{action:\"price.set\"}){nodes{id at actor{...TopUpActor}target{id}before after}}}",
+};
+
+export const PriceFor: Document<PriceForQuery, PriceForQueryVariables> = {
+  name: 'PriceFor',
+  text: "fragment PriceFacts on Price{currency channel prefix amount isConfirmed}query PriceFor($currency:String!$channel:Channel!$to:String!){priceFor(currency:$currency channel:$channel to:$to){...PriceFacts}}",
+};
+
+export const PreviewPrices: Document<PreviewPricesQuery, PreviewPricesQueryVariables> = {
+  name: 'PreviewPrices',
+  text: "fragment PreviewedCosts on PreviewedCostType{cost{amount currency}leastCost{amount currency}mostCost{amount currency}refusedRecipients}query PreviewPrices($input:ChangePricesInput!){previewPrices(input:$input){total{...PreviewedCosts}accounts{id name costs{...PreviewedCosts}}}}",
+};
+
+export const CarrierHistory: Document<CarrierHistoryQuery, CarrierHistoryQueryVariables> = {
+  name: 'CarrierHistory',
+  text: "fragment CarrierFacts on CarrierBucket{at channel name recipients delivered failed deliveryRate times{submitP50Ms submitP95Ms reportP50Ms reportP95Ms}upSeconds downSeconds}query CarrierHistory($from:DateTime!$to:DateTime!){total:carrierHistory(from:$from to:$to){...CarrierFacts}days:carrierHistory(from:$from to:$to interval:DAY){...CarrierFacts}}",
 };
 
 export const Providers: Document<ProvidersQuery, ProvidersQueryVariables> = {
@@ -240,7 +305,7 @@ export const SetPlan: Document<SetPlanMutation, SetPlanMutationVariables> = {
   text: "mutation SetPlan($input:SetPlanInput!){setPlan(input:$input){name}}",
 };
 
-export const SetPrice: Document<SetPriceMutation, SetPriceMutationVariables> = {
-  name: 'SetPrice',
-  text: "mutation SetPrice($input:SetPriceInput!){setPrice(input:$input){currency channel prefix amount}}",
+export const ChangePrices: Document<ChangePricesMutation, ChangePricesMutationVariables> = {
+  name: 'ChangePrices',
+  text: "fragment PriceFacts on Price{currency channel prefix amount isConfirmed}mutation ChangePrices($input:ChangePricesInput!){changePrices(input:$input){...PriceFacts}}",
 };

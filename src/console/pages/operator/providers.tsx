@@ -7,6 +7,7 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
+import { CarrierDays } from './carrier-days.tsx';
 import { Providers, type ProvidersQuery } from './operator.generated.ts';
 
 type Provider = NonNullable<ProvidersQuery['providers']>[number];
@@ -81,6 +82,7 @@ export default function ProvidersPage() {
           )
         }
       </Loaded>
+      <CarrierDays />
     </>
   );
 }

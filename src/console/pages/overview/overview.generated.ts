@@ -3,6 +3,30 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Why an operator should look at an account. */
+export type AccountTrouble =
+  /** Its balance is 0. */
+  | 'EMPTY_BALANCE'
+  /** A webhook fails, or failures switched it off. */
+  | 'FAILING_WEBHOOKS'
+  /** Its balance lasts less than three days at the cost of the last seven. */
+  | 'LOW_BALANCE'
+  /** Of at least 20 messages that are finished today, the delivered part is more than 20 points below the month before. */
+  | 'LOW_DELIVERY_RATE'
+  /** No price is set in its currency, so every send is refused. */
+  | 'NO_PRICES';
+
+/** The length of a bucket of analytics, in the time zone that is asked for. */
+export type AnalyticsInterval =
+  /** A day. */
+  | 'DAY'
+  /** An hour. */
+  | 'HOUR'
+  /** A month. */
+  | 'MONTH'
+  /** A week, from Monday. */
+  | 'WEEK';
+
 /** A way to send messages. */
 export type Channel =
   /** Email. */
@@ -31,6 +55,21 @@ export type MessageStatus =
   | 'PENDING'
   /** A carrier or provider has accepted it. */
   | 'SENT';
+
+/** A property to group the figures of all accounts by. COUNTRY and PROVIDER are of recipients: messages are not counted by them. */
+export type PlatformGroup =
+  /** The account. */
+  | 'ACCOUNT'
+  /** The channel. */
+  | 'CHANNEL'
+  /** The country of the number. */
+  | 'COUNTRY'
+  /** The environment. */
+  | 'ENVIRONMENT'
+  /** The carrier or provider that accepted the recipient. */
+  | 'PROVIDER'
+  /** The present status: of messages for `messages`, of recipients for the other figures. */
+  | 'STATUS';
 
 /** The state of a carrier or provider. */
 export type ProviderState =
@@ -102,10 +141,17 @@ export type OverviewDeliveryChangedSubscriptionVariables = Exact<{ [key: string]
 
 export type OverviewDeliveryChangedSubscription = { readonly deliveryUpdated: { readonly id: string } | null };
 
-export type OverviewPlatformQueryVariables = Exact<{ [key: string]: never; }>;
+export type PlatformFiguresFragment = { readonly messages: number | null, readonly netCost: { readonly minor: string, readonly amount: string, readonly currency: string } };
+
+export type OverviewPlatformQueryVariables = Exact<{
+  from: string;
+  to: string;
+  interval: AnalyticsInterval;
+  groupBy: ReadonlyArray<PlatformGroup> | PlatformGroup;
+}>;
 
 
-export type OverviewPlatformQuery = { readonly senders: { readonly totalCount: number } | null, readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly balance: number, readonly currency: string, readonly createdAt: string }> } | null, readonly providers: ReadonlyArray<{ readonly name: string, readonly channel: Channel, readonly process: string, readonly state: ProviderState, readonly detail: string | null, readonly submitted: number, readonly rejected: number, readonly failed: number, readonly lastError: string | null, readonly lastErrorAt: string | null }> | null };
+export type OverviewPlatformQuery = { readonly totals: ReadonlyArray<{ readonly currency: string, readonly status: MessageStatus | null, readonly figures: { readonly messages: number | null, readonly netCost: { readonly minor: string, readonly amount: string, readonly currency: string } } }> | null, readonly chart: ReadonlyArray<{ readonly at: string, readonly status: MessageStatus | null, readonly channel: Channel | null, readonly accountId: string | null, readonly accountName: string | null, readonly figures: { readonly messages: number | null } }> | null, readonly troubledAccounts: ReadonlyArray<{ readonly id: string, readonly name: string, readonly troubles: ReadonlyArray<AccountTrouble>, readonly daysLeft: number | null, readonly messages: number, readonly deliveryRateToday: number | null, readonly deliveryRateBefore: number | null, readonly failingWebhooks: number, readonly balance: { readonly amount: string, readonly currency: string } }> | null, readonly senders: { readonly totalCount: number } | null, readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly balance: number, readonly currency: string, readonly createdAt: string }> } | null, readonly providers: ReadonlyArray<{ readonly name: string, readonly channel: Channel, readonly process: string, readonly state: ProviderState, readonly detail: string | null, readonly submitted: number, readonly rejected: number, readonly failed: number, readonly lastError: string | null, readonly lastErrorAt: string | null }> | null };
 
 export const OverviewUsage: Document<OverviewUsageQuery, OverviewUsageQueryVariables> = {
   name: 'OverviewUsage',
@@ -139,5 +185,5 @@ export const OverviewDeliveryChanged: Document<OverviewDeliveryChangedSubscripti
 
 export const OverviewPlatform: Document<OverviewPlatformQuery, OverviewPlatformQueryVariables> = {
   name: 'OverviewPlatform',
-  text: "query OverviewPlatform{senders(first:1 channel:SMS status:PENDING){totalCount}accounts(first:8){totalCount nodes{id name email balance currency createdAt}}providers{name channel process state detail submitted rejected failed lastError lastErrorAt}}",
+  text: "fragment PlatformFigures on AnalyticsNumbers{messages netCost{minor amount currency}}query OverviewPlatform($from:DateTime!$to:DateTime!$interval:AnalyticsInterval!$groupBy:[PlatformGroup!]!){totals:platformAnalytics(from:$from to:$to environment:PRODUCTION groupBy:[STATUS]){currency status figures{...PlatformFigures}}chart:platformAnalytics(from:$from to:$to environment:PRODUCTION interval:$interval groupBy:$groupBy){at status channel accountId accountName figures{messages}}troubledAccounts{id name troubles balance{amount currency}daysLeft messages deliveryRateToday deliveryRateBefore failingWebhooks}senders(first:1 channel:SMS status:PENDING){totalCount}accounts(first:8){totalCount nodes{id name email balance currency createdAt}}providers{name channel process state detail submitted rejected failed lastError lastErrorAt}}",
 };

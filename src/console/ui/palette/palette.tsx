@@ -4,6 +4,7 @@ import { useDeferredValue, useEffect, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useInEnvironment } from '../../lib/environment.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { usePermission } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
 import { Badge } from '../badge.tsx';
 import { Dialog } from '../dialog.tsx';
@@ -16,6 +17,7 @@ import './palette.css';
 /** How long a person must pause before their text is searched, in ms. */
 const PAUSE_MS = 200;
 const MIN_LENGTH = 2;
+const LOOK_UP_MIN_LENGTH = 4;
 
 /** The search of the whole account, and of the pages of the console. Results appear while the person types. */
 export default function Palette({
@@ -31,6 +33,7 @@ export default function Palette({
   const text = usePaused(typed.trim());
   const [, navigate] = useLocation();
   const inEnvironment = useInEnvironment();
+  const mayLookUp = usePermission('platform.lookUp');
   const isAsked = maySearch && text.length >= MIN_LENGTH;
   const query = useApiQuery(Search, { text }, { isEnabled: isAsked, keepsLast: true });
   const found = useDeferredValue(isAsked ? (query.data?.search ?? []) : []);
@@ -51,7 +54,7 @@ export default function Palette({
             value={typed}
             onValueChange={setTyped}
             maxLength={100}
-            placeholder={maySearch ? t('Number, id, email, name or text') : t('Name of a page')}
+            placeholder={placeholderOf(maySearch, mayLookUp)}
           />
         </div>
         <Command.List className="palette-list">
@@ -75,6 +78,18 @@ export default function Palette({
               </Command.Item>
             </Command.Group>
           )}
+          {mayLookUp && text.length >= LOOK_UP_MIN_LENGTH && (
+            // Each look-up is audited, so it is made when it is chosen and not while the person types.
+            <Command.Group heading={t('All accounts')}>
+              <Command.Item
+                value="look-up"
+                onSelect={() => open(`/look-up?${new URLSearchParams({ query: text })}`)}
+              >
+                <NavIcon path="/look-up" />
+                {t('Look up “{text}” in all accounts', { text })}
+              </Command.Item>
+            </Command.Group>
+          )}
           {matching.length > 0 && (
             <Command.Group heading={t('Pages')}>
               {matching.map(({ path, title }) => (
@@ -92,6 +107,11 @@ export default function Palette({
       </Command>
     </Dialog>
   );
+}
+
+function placeholderOf(maySearch: boolean, mayLookUp: boolean): string {
+  if (maySearch) return t('Number, id, email, name or text');
+  return mayLookUp ? t('Number or id of a message, or a page') : t('Name of a page');
 }
 
 function stateOf(of: {

@@ -1,0 +1,118 @@
+import { useState } from 'react';
+import { formatNumber, formatPercent } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { language, t } from '../../lib/words.ts';
+import { BarChart } from '../../ui/bar-chart.tsx';
+import { Button } from '../../ui/button.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { CHANNEL_NAMES } from '../messages/message-text.ts';
+import { periodOf } from '../overview/periods.ts';
+import { type CarrierFactsFragment, CarrierHistory } from './operator.generated.ts';
+
+const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const SERIES = [
+  { label: t('Delivered'), color: 'var(--chart-2)' },
+  { label: t('No report yet'), color: 'var(--chart-1)' },
+  { label: t('Failed'), color: 'var(--chart-4)' },
+] as const;
+
+const carrierOf = ({ channel, name }: CarrierFactsFragment) => `${channel} ${name}`;
+const rateText = (rate: number | null) => (rate === null ? '–' : formatPercent(rate));
+
+function upText({ upSeconds, downSeconds }: CarrierFactsFragment): string {
+  return upSeconds + downSeconds === 0 ? '–' : formatPercent(upSeconds / (upSeconds + downSeconds));
+}
+
+/** Formats two times of a histogram, such as `120 ms, 1.4 s`. */
+function timesText(p50: number | null, p95: number | null): string {
+  return p50 === null || p95 === null ? '–' : `${timeText(p50)}, ${timeText(p95)}`;
+}
+
+function timeText(ms: number): string {
+  if (ms < 1_000) return t('{time} ms', { time: Math.round(ms) });
+  if (ms < 120_000) return t('{time} s', { time: Math.round(ms / 100) / 10 });
+  return t('{time} min', { time: Math.round(ms / 60_000) });
+}
+
+const FACTS: readonly Column<CarrierFactsFragment>[] = [
+  { header: t('Up'), cell: upText, isNumber: true },
+  { header: t('Recipients'), cell: ({ recipients }) => formatNumber(recipients), isNumber: true },
+  { header: t('Delivered'), cell: ({ deliveryRate }) => rateText(deliveryRate), isNumber: true },
+  {
+    header: t('Submitted in (p50, p95)'),
+    cell: ({ times }) => timesText(times.submitP50Ms, times.submitP95Ms),
+    isNumber: true,
+  },
+  {
+    header: t('Reported in (p50, p95)'),
+    cell: ({ times }) => timesText(times.reportP50Ms, times.reportP95Ms),
+    isNumber: true,
+  },
+];
+
+/** The last 30 days of each carrier: time up, delivery rate and latency. One of them can be shown by day. */
+export function CarrierDays() {
+  const { slots, from, to } = periodOf('30d', new Date());
+  const query = useApiQuery(CarrierHistory, { from, to });
+  const [chosen, setChosen] = useState<string>();
+  const columns: readonly Column<CarrierFactsFragment>[] = [
+    { header: t('Provider'), cell: ({ name }) => <code>{name}</code> },
+    { header: t('Channel'), cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
+    ...FACTS,
+    {
+      header: t('By day'),
+      cell: (carrier) => (
+        <Button
+          aria-pressed={chosen === carrierOf(carrier)}
+          aria-label={t('Show {name} by day', { name: carrier.name })}
+          onClick={() => setChosen(chosen === carrierOf(carrier) ? undefined : carrierOf(carrier))}
+        >
+          {t('Days')}
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <Loaded query={query}>
+      {({ total, days }) => {
+        const carrier = total.find((each) => carrierOf(each) === chosen);
+        const own = days.filter((each) => carrierOf(each) === chosen);
+        return (
+          <>
+            {total.length > 0 && (
+              <DataTable caption={t('The last 30 days')} columns={columns} rows={total} keyOf={carrierOf} />
+            )}
+            {carrier && (
+              <section className="card stack" aria-labelledby="by-day">
+                <h2 id="by-day">{t('{name} by day (UTC)', { name: carrier.name })}</h2>
+                <BarChart
+                  label={t('Recipients of {name} per day', { name: carrier.name })}
+                  series={SERIES}
+                  bars={barsOf(own, slots)}
+                />
+                <DataTable
+                  caption={t('{name} by day', { name: carrier.name })}
+                  columns={[
+                    { header: t('Day'), cell: ({ at }) => day.format(new Date(at)), isWhole: true },
+                    ...FACTS,
+                  ]}
+                  rows={own.toReversed()}
+                  keyOf={({ at }) => at}
+                />
+              </section>
+            )}
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function barsOf(days: readonly CarrierFactsFragment[], slots: ReturnType<typeof periodOf>['slots']) {
+  const byDay = new Map(days.map((each) => [Date.parse(each.at), each]));
+  return slots.map(({ at, label }) => {
+    const { recipients = 0, delivered = 0, failed = 0 } = byDay.get(Date.parse(at)) ?? {};
+    return { label, values: [delivered, recipients - delivered - failed, failed] };
+  });
+}

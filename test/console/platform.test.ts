@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { foldAnalytics } from '../support/fold-analytics.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { openSql, type TestSql } from '../support/sql.ts';
+
+const SYSTEM = { kind: 'system', name: 'test' } as const;
+
+describe('what operators see of all accounts in the console', () => {
+  let gateway: TestGateway;
+  let sql: TestSql;
+  let browser: ConsoleBrowser;
+  let shop: TestAccount;
+  let operator: { email: string; password: string };
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    sql = await openSql(gateway.database);
+    shop = await gateway.createAccount();
+    const { accounts } = gateway.parts.operations;
+    await accounts.create.run(SYSTEM, { email: 'kes@test.example', currency: 'KES', balance: 5 });
+    const email = 'operator@platform.example';
+    const { password } = await accounts.createOperator.run(SYSTEM, { email });
+    operator = { email, password };
+    browser = await startConsoleBrowser(gateway);
+    for (const to of ['+256700120001', '+256700123456', '+256700123457', '+256700123458']) {
+      const body = { to, message: 'A private text' };
+      await gateway.call('POST', '/developers/sms', { key: shop.key, body });
+    }
+    await eventually(
+      async () =>
+        (await sql.query(`SELECT FROM recipients WHERE status IN ('delivered', 'failed')`)).length === 4,
+    );
+    await foldAnalytics(gateway, sql);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await sql?.close();
+    await gateway?.stop();
+  });
+
+  inBrowser('the overview has totals, a chart and the accounts in trouble (R510, R511)', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/?period=7d' });
+    const figure = (name: string) => page.getByRole('term').filter({ hasText: name }).locator('xpath=..');
+    await figure('Messages, 7 days').getByText('4', { exact: true }).waitFor();
+    await figure('Messages, 7 days').getByText('1 failed').waitFor();
+    await figure('Delivery rate').getByText('75%', { exact: true }).waitFor();
+    await figure('Cost in UGX').getByText('UGX 90', { exact: true }).waitFor();
+    await page.getByText('No prices are set in KES, so an account cannot send').waitFor();
+    await page.getByRole('button', { name: 'By account' }).click();
+    await page.getByRole('img', { name: 'Messages per day (UTC), By account' }).waitFor();
+    await page.locator('figure').getByText(shop.email).first().waitFor();
+    await expectAccessible(page);
+    const troubled = page.getByRole('table', { name: 'Accounts that need attention' });
+    await troubled.getByRole('link', { name: 'kes@test.example' }).click();
+    await page.getByText('No prices are set in KES, so the account cannot send').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('carriers show the last 30 days, in total and by day (R512)', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/providers' });
+    const month = page.getByRole('table', { name: 'The last 30 days' });
+    await month
+      .getByRole('row', { name: /^simulator SMS/ })
+      .getByText('75%', { exact: true })
+      .waitFor();
+    await month.getByRole('button', { name: 'Show simulator by day' }).first().waitFor();
+    await month
+      .getByRole('row', { name: /^simulator SMS/ })
+      .getByRole('button')
+      .press('Enter');
+    await page.getByRole('img', { name: 'Recipients of simulator per day' }).waitFor();
+    await page.getByRole('table', { name: 'simulator by day', exact: true }).getByText('75%').waitFor();
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser(
+    'prices are edited in the table, previewed, saved together and tested (R513, R514, R515)',
+    async () => {
+      const { page, faults } = await browser.open({ person: operator, path: '/prices' });
+      await page.getByLabel('Price of SMS to every destination').fill('25.5');
+      await page.getByRole('button', { name: 'Add a price' }).click();
+      await page.getByLabel('Prefix of the new price').fill('+4477');
+      await page.getByRole('button', { name: 'Preview 2 changes' }).click();
+      await page.getByText('The price is needed.').waitFor();
+      await page.getByLabel('Price of the new price').fill('90');
+      await page.getByRole('button', { name: 'Preview 2 changes' }).click();
+      await page.getByText('The amount has more than 0 decimals').waitFor();
+      await expectAccessible(page);
+      await page.getByLabel('Price of SMS to every destination').fill('60');
+      await page.getByRole('button', { name: 'Preview 2 changes' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Save these 2 changes?' });
+      await dialog.getByText(/SMS to every destination: UGX\s60 instead of UGX\s30/).waitFor();
+      await dialog.getByText(/SMS to \+4477…: UGX\s90 \(new\)/).waitFor();
+      await dialog.getByText(/cost UGX\s120; at the new prices UGX\s240/).waitFor();
+      await dialog.getByRole('row', { name: new RegExp(`${shop.email}.*240`) }).waitFor();
+      await expectAccessible(page);
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('The prices are changed. They hold from now on.').waitFor();
+
+      const history = page.getByRole('table', { name: 'The latest changes of prices in UGX' });
+      await history
+        .getByRole('row', { name: /operator@platform\.example SMS to every destination UGX\s30 UGX\s60/ })
+        .waitFor();
+      await page.getByLabel('Number', { exact: true }).fill('+447700900123');
+      await page.getByRole('button', { name: 'Find its price' }).click();
+      await page.getByText(/costs UGX\s90: the price for \+4477…/).waitFor();
+
+      await page.getByRole('button', { name: 'Remove SMS to +4477…' }).click();
+      await page.getByRole('button', { name: 'Preview 1 change' }).click();
+      await page.getByRole('dialog').getByText('no price any more').waitFor();
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      await history.getByRole('row', { name: /SMS to \+4477… UGX\s90 removed/ }).waitFor();
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('the search finds a message of any account without its text (R516)', async () => {
+    const { page, faults } = await browser.open({ person: operator });
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByPlaceholder('Number or id of a message, or a page').fill('0700 120 001');
+    await page.getByRole('option', { name: 'Look up “0700 120 001” in all accounts' }).click();
+    const found = page.getByRole('region', { name: `SMS of ${shop.email}` });
+    await found.getByRole('row', { name: /^\+256700120001 Failed/ }).waitFor();
+    await found.getByText('14 characters, hidden').waitFor();
+    expect(await page.content()).not.toContain('A private text');
+    await expectAccessible(page);
+    await page.getByLabel('Number, email or id').fill('+256799999999');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing found').waitFor();
+    const entries = await sql.query(`SELECT FROM audit_entries WHERE action = 'platform.lookUp'`);
+    expect(entries).toHaveLength(2);
+    expect(faults).toEqual([]);
+  });
+});
