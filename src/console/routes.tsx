@@ -154,6 +154,7 @@ export const ROUTES: readonly PageRoute[] = [
     'Platform',
   ),
   page('/prices', t('Prices'), 'price.list', () => import('./pages/operator/prices.tsx'), 'Billing'),
+  page('/alerts', t('Alerts'), 'alert.rules', () => import('./pages/alerts/alerts.tsx'), 'Settings'),
   page('/account', t('Account'), 'account.get', () => import('./pages/account/settings.tsx'), 'Settings'),
   page('/members', t('Members'), 'member.list', () => import('./pages/members/list.tsx'), 'Settings'),
   page('/senders', t('Senders'), 'sender.slice', () => import('./pages/senders/list.tsx'), 'Settings'),

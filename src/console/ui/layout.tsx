@@ -13,6 +13,7 @@ import { Brand } from './brand.tsx';
 import { EnvironmentSwitch, SandboxStrip } from './environment-switch.tsx';
 import { NavIcon, type NavItem } from './nav-icon.tsx';
 import { Notice } from './notice.tsx';
+import { OpenAlertsLink } from './open-alerts.tsx';
 import { T } from './t.tsx';
 import { Money } from './values.tsx';
 import './layout.css';
@@ -97,6 +98,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           <SearchButton items={items} />
           <div className="bar-end">
             <EnvironmentSwitch />
+            <OpenAlertsLink />
             {account && (
               <span className="bar-balance">
                 <span className="visually-hidden">{t('Balance:')} </span>

@@ -1,5 +1,6 @@
 import {
   BadgeCheck,
+  Bell,
   BellOff,
   BookUser,
   Building2,
@@ -47,6 +48,7 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/usage': ChartColumn,
   '/ledger': ReceiptText,
   '/prices': Tag,
+  '/alerts': Bell,
   '/account': Settings,
   '/members': Users,
   '/senders': BadgeCheck,

@@ -1,0 +1,63 @@
+import { t } from '../../lib/words.ts';
+import type { AlertKind, AlertRuleRowFragment, AlertState } from './alerts.generated.ts';
+
+export const KIND_NAMES: Readonly<Record<AlertKind, string>> = {
+  BALANCE_LOW: t('Low balance'),
+  LIMIT_NEAR: t('Limit nearly reached'),
+  WEBHOOK_FAILING: t('Failing webhook'),
+  DELIVERY_RATE_LOW: t('Low delivery rate'),
+  KEY_EXPIRING: t('Expiring API key'),
+  SENDER_REJECTED: t('Rejected sender'),
+  CARRIER_DOWN: t('Carrier down'),
+};
+export const STATE_NAMES: Readonly<Record<AlertState, string>> = {
+  OPEN: t('Open'),
+  RESOLVED: t('Resolved'),
+};
+
+/** Says when an alert of a kind opens. */
+export function conditionOf({ kind, threshold }: AlertRuleRowFragment): string {
+  const number = threshold ?? 0;
+  switch (kind) {
+    case 'BALANCE_LOW':
+      return t(
+        '{number, plural, one {The balance lasts less than # day at the current rate.} other {The balance lasts less than # days at the current rate.}}',
+        { number },
+      );
+    case 'LIMIT_NEAR':
+      return t('{number} % of a send limit is used.', { number });
+    case 'WEBHOOK_FAILING':
+      return t(
+        '{number, plural, one {A webhook has been failing for # minute, or was switched off for failing.} other {A webhook has been failing for # minutes, or was switched off for failing.}}',
+        { number },
+      );
+    case 'DELIVERY_RATE_LOW':
+      return t('The delivery rate of an hour is {number} percentage points below the usual one.', { number });
+    case 'KEY_EXPIRING':
+      return t(
+        '{number, plural, one {An API key expires within # day.} other {An API key expires within # days.}}',
+        { number },
+      );
+    case 'SENDER_REJECTED':
+      return t('The operator has rejected a sender.');
+    case 'CARRIER_DOWN':
+      return t(
+        '{number, plural, one {A carrier has been down for # minute.} other {A carrier has been down for # minutes.}}',
+        { number },
+      );
+  }
+}
+
+/** The label of the field for the threshold. */
+export const THRESHOLD_LABELS: Readonly<Record<NonNullable<AlertRuleRowFragment['thresholdUnit']>, string>> =
+  {
+    DAYS: t('Days'),
+    PERCENT: t('Percent'),
+    MINUTES: t('Minutes'),
+    POINTS: t('Percentage points'),
+  };
+
+/** Returns who gets mails about a kind of alert unless its rule says otherwise. */
+export function standardRecipientsOf(kind: AlertKind): string {
+  return kind === 'CARRIER_DOWN' ? t('All operators') : t('Owners and administrators');
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { inviteMember, signIn } from '../support/graphql.ts';
+
+const SYSTEM = { kind: 'system', name: 'test' } as const;
+
+describe('alerts in the console', () => {
+  let gateway: TestGateway;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  /** Lets an account use its limit, and the gateway find it. */
+  async function nearItsLimit() {
+    const account = await gateway.createAccount();
+    await gateway.parts.operations.sendLimits.setOfAccount.run(SYSTEM, {
+      accountId: account.accountId,
+      recipientsPerDay: 1,
+    });
+    const body = { to: '+256700123456', message: 'Hello' };
+    await gateway.call('POST', '/developers/sms', { key: account.key, body });
+    const open = () => gateway.call('GET', '/developers/alerts?state=open', { key: account.key });
+    await eventually(async () => {
+      await gateway.parts.alerts.run(0);
+      return (await open()).body.data.length === 1;
+    });
+    return account;
+  }
+
+  inBrowser('are counted in the bar, listed, and resolved while somebody looks (R486)', async () => {
+    const account = await nearItsLimit();
+    const { page, faults } = await browser.open({ person: account, path: '/contacts' });
+    await page.getByRole('link', { name: '1 open alert' }).click();
+    await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
+    const row = page.getByRole('row').filter({ hasText: 'Limit nearly reached' }).first();
+    await row.getByText('100 % of the limit recipientsPerDay of the account is used: 1 of 1.').waitFor();
+    await row.getByText('Open', { exact: true }).waitFor();
+    await expectAccessible(page);
+    await gateway.parts.operations.sendLimits.setOfAccount.run(SYSTEM, {
+      accountId: account.accountId,
+      recipientsPerDay: 100,
+    });
+    await gateway.parts.alerts.run(0);
+    // Nobody loads the page again: the subscription reports the change.
+    await row.getByText('Resolved', { exact: true }).waitFor();
+    await page.getByRole('link', { name: '1 open alert' }).waitFor({ state: 'detached' });
+    await page.getByLabel('State').selectOption('OPEN');
+    await page.getByText('Nothing fits').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('have rules that an owner changes, and others read (R486)', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: '/alerts' });
+    await page.getByText('The balance lasts less than 3 days at the current rate.').waitFor();
+    await page.getByRole('button', { name: 'Change: Low balance' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Days').fill('1000');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText(/must be 0.5 to 90 days/i).waitFor();
+    await dialog.getByLabel('Days').fill('5');
+    await dialog.getByLabel('Who gets mails').selectOption('people');
+    await dialog.getByLabel('Email addresses').fill(account.email);
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The balance lasts less than 5 days at the current rate.').waitFor();
+    await page.getByRole('cell', { name: account.email }).waitFor();
+    await page.getByRole('button', { name: 'Change: Expiring API key' }).click();
+    await dialog.getByLabel('Open alerts of this kind').uncheck();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Switched off', { exact: true }).waitFor();
+    const { rules } = (await gateway.call('GET', '/developers/alert-rules', { key: account.key })).body;
+    expect(rules).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'balance_low', threshold: 5, mailTo: [account.email] }),
+        expect.objectContaining({ kind: 'key_expiring', isEnabled: false, threshold: 7, mailTo: null }),
+      ]),
+    );
+    const viewer = await inviteMember(gateway, await signIn(gateway, account), 'VIEWER');
+    const seen = await browser.open({ person: viewer, path: '/alerts' });
+    await seen.page.getByText('Switched off', { exact: true }).waitFor();
+    expect(await seen.page.getByRole('button', { name: /^Change: / }).count()).toBe(0);
+    expect([...faults, ...seen.faults]).toEqual([]);
+  });
+});
