@@ -57,7 +57,7 @@ export interface SetRuleInput extends OfOwner {
   readonly mailTo?: readonly string[] | null | undefined;
 }
 
-/** Operations on alerts and their rules (R480 to R485). */
+/** Operations on alerts and their rules (R480 to R486). */
 export function alertOperations(deps: Dependencies) {
   const { stores, uow, clock } = deps;
 
