@@ -161,7 +161,8 @@ describe('administration over GraphQL (R238)', () => {
       webhookDelivery: { event: 'webhook.test', webhook: null },
     });
     const { eventTypes } = await data('{ eventTypes { event channel description sample } }');
-    expect(eventTypes).toHaveLength(11);
+    // The contract's eleven, and four about the account itself (R483).
+    expect(eventTypes).toHaveLength(15);
   });
 
   it('sends an SMS once for an idempotency key, estimates its price, and cancels a scheduled one', async () => {

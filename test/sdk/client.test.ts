@@ -116,6 +116,15 @@ describe('the TypeScript SDK', () => {
     expect(await gateway.suppressions.importCsv({ csv })).toEqual({ rows: 1, changed: 1, unchanged: 0 });
   });
 
+  it('lists alerts, and changes when one opens', async () => {
+    expect((await gateway.alerts.list({ state: 'open' })).data).toEqual([]);
+    const { rule } = await gateway.alerts.setRule({ kind: 'balance_low', threshold: 5, mailTo: [] });
+    expect(rule).toMatchObject({ kind: 'balance_low', threshold: 5, mailTo: [] });
+    expect((await gateway.alerts.rules()).rules).toContainEqual(rule);
+    const reset = await gateway.alerts.setRule({ kind: 'balance_low', threshold: null, mailTo: null });
+    expect(reset.rule.threshold).toBe(reset.rule.defaultThreshold);
+  });
+
   it('asks for a sender, shows it, verifies it and gives it up', async () => {
     const { sender } = await gateway.senders.request({ channel: 'email', domain: 'sdk.example' });
     expect((await gateway.senders.list({ channel: 'email' })).data).toEqual([sender]);

@@ -180,6 +180,15 @@ class Operations(unittest.TestCase):
         imported = gateway.suppressions.import_csv(csv=part["csv"])
         self.assertEqual(imported, {"rows": 1, "changed": 1, "unchanged": 0})
 
+    def test_changes_when_an_alert_opens(self):
+        gateway = client()
+        self.assertEqual(list(gateway.alerts.list(state="open")), [])
+        changed = gateway.alerts.set_rule(kind="balance_low", threshold=5, mail_to=[])["rule"]
+        self.assertEqual((changed["kind"], changed["threshold"], changed["mailTo"]), ("balance_low", 5, []))
+        self.assertIn(changed, gateway.alerts.rules()["rules"])
+        given_back = gateway.alerts.set_rule(kind="balance_low", threshold=None, mail_to=None)["rule"]
+        self.assertEqual(given_back["threshold"], given_back["defaultThreshold"])
+
     def test_asks_for_a_sender_verifies_it_and_gives_it_up(self):
         gateway = client()
         asked = gateway.senders.request(channel="email", domain="python.example")["sender"]
