@@ -68,7 +68,7 @@ export function CarrierDays() {
           aria-label={t('Show {name} by day', { name: carrier.name })}
           onClick={() => setChosen(chosen === carrierOf(carrier) ? undefined : carrierOf(carrier))}
         >
-          {t('Days')}
+          {t('By day')}
         </Button>
       ),
     },
