@@ -60,6 +60,7 @@ import { checkMasterKey } from './start/check-master-key.ts';
 import { pushOf, whatsAppOf } from './start/compose-channels.ts';
 import { databaseOf, replicaOf } from './start/database.ts';
 import { MessageLog } from './start/message-log.ts';
+import { ForwardReports } from './storage/cells/forward-reports.ts';
 import { PgIntake } from './storage/intake/index.ts';
 import type { DatabaseConnection } from './storage/postgres/connection.ts';
 import { askOn, DatabaseClock } from './storage/postgres/database-clock.ts';
@@ -337,6 +338,7 @@ async function wire(
     measurements,
     logger,
   });
+  const forwardReports = new ForwardReports(sql, secrets);
   const rateLimiter = new PgRateLimiter(sql);
   const points = new PgPointBudget(sql);
   opened.defer(() => points.close());
@@ -547,6 +549,7 @@ async function wire(
         checkSingleSignOnDomains: () => singleSignOnDomains.check(),
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
+        forwardReports: () => forwardReports.run(),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),
         forgetOldRequests: () => forgetOldRequests(stores.requests, clock),
         forgetNumberCounts: () => forgetNumberCounts(stores.sendLimits, clock),

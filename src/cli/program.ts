@@ -7,7 +7,7 @@ import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
 import { addAudit } from './audit.ts';
 import { addBackup } from './backup.ts';
-import { addCells } from './cells.ts';
+import { addAccountMove, addCells } from './cells.ts';
 import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './command.ts';
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
@@ -101,6 +101,8 @@ With --json a command prints one JSON document and nothing else:
         },
       })),
     );
+
+  addAccountMove(account, runner);
 
   const key = group(program, 'key', 'API keys', 'revoke --key f4f3d11fe74a826e');
   leaf(key, 'create', 'create an API key, which is shown once')

@@ -75,9 +75,13 @@ function createRunner({ loadConfig, stdout, stderr }: CliIo, exit: (code: number
       await print(isJson, answer);
     },
     async withCells(isJson, work) {
-      const { listKeys, writeProxyFiles } = await import('../start/cells.ts');
+      const { listKeys, moveAccount, writeProxyFiles } = await import('../start/cells.ts');
       const answer = await work({
         writeProxyFiles,
+        async moveAccount(options) {
+          const config = loadConfig();
+          return moveAccount(config, createLogger(config.logLevel ?? 'silent'), options);
+        },
         async listKeys(options) {
           const config = loadConfig();
           return listKeys(config, createLogger(config.logLevel ?? 'silent'), options);

@@ -38,6 +38,8 @@ export const ERROR_CODES = [
   'provider_error',
   'service_unavailable',
   'outcome_unknown',
+  'account_moving',
+  'account_moved',
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
@@ -58,7 +60,8 @@ export type UnavailableReason =
   | 'overloaded'
   | 'provider_missing'
   | 'public_url_missing'
-  | 'held';
+  | 'held'
+  | 'account_moving';
 
 export interface FieldFault {
   /** Path in the request with dots, such as `events.0`. */
@@ -152,6 +155,9 @@ function allInOne(refused: readonly DomainError[]): DomainError | undefined {
   return new DomainError(first.code, message, { ...first.details, ...all.details });
 }
 
+/** Value of Retry-After in seconds while an account moves, which takes at most five seconds. */
+const MOVING_RETRY_SECONDS = 2;
+
 /** Largest number of faults in one error. A hostile input can have 100,000 faults. */
 export const FAULTS_MAX = 20;
 
@@ -195,6 +201,24 @@ export const doneButUnread = (details?: Readonly<Record<string, unknown>>, cause
     details,
     undefined,
     cause === undefined ? {} : { kind: 'database_unreachable', cause },
+  );
+/** Returns the error for a change of an account whose last changes are copied to another cell (R503). */
+export const accountMoving = (cause?: unknown) =>
+  new DomainError(
+    'account_moving',
+    'This account is being moved to another server, which takes some seconds. Try again.',
+    undefined,
+    MOVING_RETRY_SECONDS,
+    { kind: 'account_moving', cause },
+  );
+/** Returns the error for a request about an account that another cell has now (R507). */
+export const accountMoved = (cause?: unknown) =>
+  new DomainError(
+    'account_moved',
+    'This account has moved to another server, and this request reached the old one. Use the address that your operator gives you.',
+    undefined,
+    undefined,
+    { cause },
   );
 export const serviceUnavailable = (
   message: string,

@@ -27,6 +27,7 @@ export const UNAVAILABLE_TEXTS: Readonly<Record<UnavailableReason, string>> = {
   provider_missing: 'no provider is configured for the channel',
   public_url_missing: 'PUBLIC_URL is not set: marketing messages need it for opt-out links',
   held: 'this copy of the data is held until npm run cli -- release',
+  account_moving: 'an account is being moved to another cell',
 };
 
 const isOfDatabase = (kind: UnavailableReason) => kind.startsWith('database_');

@@ -76,6 +76,8 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
   provider_error: 'A carrier or provider failed.',
   service_unavailable: 'It cannot be done now. `retryAfter` holds the seconds to wait.',
   outcome_unknown: 'It may have been done. Look it up before you repeat it.',
+  account_moving: 'The account is being moved. `retryAfter` holds the seconds to wait.',
+  account_moved: 'The account has moved to another server.',
   bad_request: 'The request is not as GraphQL over HTTP wants it.',
   graphql_parse_failed: 'The document is not GraphQL.',
   graphql_validation_failed: 'The document does not fit the schema, or exceeds a limit.',
@@ -87,6 +89,8 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
 
 /** Codes that every mutation can answer. */
 const COMMON_CODES: readonly ErrorCode[] = [
+  'account_moved',
+  'account_moving',
   'validation_error',
   'forbidden',
   'internal_error',

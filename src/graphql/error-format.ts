@@ -24,6 +24,8 @@ const STATUSES: Partial<Record<ErrorCode, number>> = {
   unsupported_media_type: 415,
   service_unavailable: 503,
   outcome_unknown: 503,
+  account_moving: 503,
+  account_moved: 421,
   internal_error: 500,
 };
 /** Codes that GraphQL and Apollo use for mistakes of the caller. Their messages reveal nothing and may be shown. */

@@ -189,6 +189,16 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'The database did not confirm whether the change was made. Look it up: `details.messageId` of a send is the id that the message has if it was accepted. A send may be repeated with the same `Idempotency-Key`. There is no `Retry-After`: repeating it in another way could make the change twice.',
   },
+  account_moving: {
+    status: 503,
+    shape: 'B',
+    when: 'The account is being moved to another server of the operator. Nothing was done; `Retry-After` says when to retry.',
+  },
+  account_moved: {
+    status: 421,
+    shape: 'B',
+    when: 'The account has moved to another server of the operator, and the request reached the old one. Nothing was done.',
+  },
 };
 
 export interface ErrorResponse {

@@ -1,7 +1,11 @@
 /** The directory of cells, the files of the proxy, and the keys of this cell (docs/operations/cells.md). */
+import { once } from 'node:events';
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type Config, ConfigError } from '../config/config.ts';
+import { masterKeyOf } from '../config/data-dir.ts';
+import { createSecretBox } from '../crypto/secret-box.ts';
 import {
   type CellDirectory,
   CellDirectoryFault,
@@ -9,9 +13,12 @@ import {
   parseDirectory,
   withKeysOf,
 } from '../domain/cells/cell-directory.ts';
-import { haproxyFiles } from '../domain/cells/haproxy.ts';
+import { HAPROXY_SOCKET, haproxyFiles, KEYS_MAP, keysMap } from '../domain/cells/haproxy.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { accountJobs } from '../queue/account-jobs.ts';
+import { type MoveReport, moveAccount as move } from '../storage/cells/account-move.ts';
 import { activeKeys } from '../storage/cells/cell-keys.ts';
+import { connectionOfUrl, type DatabaseConnection } from '../storage/postgres/connection.ts';
 import { createKnex } from '../storage/postgres/sql.ts';
 import { withDatabase } from './database.ts';
 
@@ -84,4 +91,86 @@ export async function listKeys(
   const after = faultsOf(file, () => withKeysOf(before, cell, keyIds, false));
   await replaceFile(file, directoryText(after));
   return [...after.keys.values()].filter((of) => of === cell).length;
+}
+
+export interface MoveAccountOptions {
+  readonly accountId: string;
+  readonly toDatabase: string;
+  readonly toCell: string | undefined;
+  readonly directory: string | undefined;
+  readonly proxy: string | undefined;
+  readonly drainSeconds: number;
+  readonly onStep: (step: string) => void;
+}
+
+/** Moves an account from this cell to another one, and lists its keys in the directory. */
+export async function moveAccount(
+  config: Config,
+  logger: Logger,
+  { accountId, toDatabase, toCell, directory, proxy, drainSeconds, onStep }: MoveAccountOptions,
+): Promise<MoveReport> {
+  const to = connectionOf(toDatabase);
+  if (directory !== undefined && toCell !== undefined) {
+    // Refuse a faulty directory before the move.
+    const known = await readDirectory(directory);
+    faultsOf(directory, () => withKeysOf(known, toCell, [], true));
+  }
+  const secrets = createSecretBox(await masterKeyOf(config), config.previousMasterKeys);
+  return withDatabase(config, logger, (from) =>
+    move({
+      accountId,
+      from,
+      to,
+      toCell,
+      toDatabaseSealed: secrets.seal(toDatabase),
+      jobs: accountJobs,
+      drainMs: drainSeconds * 1_000,
+      onStep,
+      async redirect(keyIds) {
+        if (directory === undefined || toCell === undefined) return;
+        const before = await readDirectory(directory);
+        const after = faultsOf(directory, () => withKeysOf(before, toCell, keyIds, true));
+        await replaceFile(directory, directoryText(after));
+        if (proxy !== undefined) await redirectProxy(resolve(proxy), toCell, keyIds, after);
+      },
+    }),
+  );
+}
+
+function connectionOf(url: string): DatabaseConnection {
+  try {
+    return connectionOfUrl(url);
+  } catch (error) {
+    throw new ConfigError(`--to-database cannot be used: ${error instanceof Error ? error.message : error}.`);
+  }
+}
+
+/** Changes the map of keys, in the file and in the proxy that runs with it. */
+async function redirectProxy(
+  path: string,
+  cell: string,
+  keyIds: readonly string[],
+  directory: CellDirectory,
+): Promise<void> {
+  await replaceFile(join(path, KEYS_MAP), keysMap(directory));
+  const map = join(path, KEYS_MAP);
+  const commands = keyIds.flatMap((keyId) => [`del map ${map} ${keyId}`, `add map ${map} ${keyId} ${cell}`]);
+  const socket = connect(join(path, HAPROXY_SOCKET));
+  let answer = '';
+  socket.on('data', (text) => {
+    answer += text;
+  });
+  try {
+    await once(socket, 'connect');
+    socket.end(`${commands.join(';')}\n`);
+    await once(socket, 'close');
+  } catch (cause) {
+    throw new Error(
+      `The proxy cannot be told on ${join(path, HAPROXY_SOCKET)}: ${(cause as Error).message}. Its files are changed: reload it, and run the move again without --proxy.`,
+      { cause },
+    );
+  }
+  // To delete a key that is not listed is no fault.
+  const faults = answer.split('\n').filter((line) => line.trim() !== '' && !/not found/i.test(line));
+  if (faults.length > 0) throw new Error(`The proxy did not take the keys: ${faults.join(' ')}`);
 }

@@ -41,6 +41,7 @@ const WEBHOOK_BACKLOG = { concurrency: 256, perRoute: 4, countedMs: 1_000, pause
 const IMPORTS = { concurrency: 2, perRoute: 1 };
 const PERSON_MAILS = { concurrency: 4 };
 const KEPT_REPORTS_MS = 1_000;
+const MOVED_REPORTS_MS = 2_000;
 const SPOOLED_REPORTS_MS = 500;
 const REFUSALS_MS = 1_000;
 const ADOPTION_MS = 10_000;
@@ -96,6 +97,7 @@ interface WorkParts {
   checkSingleSignOnDomains: () => Promise<unknown>;
   sweeps: ExpireMessages;
   retention: Retention;
+  forwardReports: () => Promise<unknown>;
   forgetOldEvents: () => Promise<unknown>;
   forgetOldRequests: () => Promise<unknown>;
   forgetNumberCounts: () => Promise<unknown>;
@@ -200,6 +202,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
   const periodic = [
     repeat('sign of life', SIGN_OF_LIFE_MS, logger, () => parts.copy.renew()),
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
+    repeat('reports of moved accounts', MOVED_REPORTS_MS, logger, () => parts.forwardReports()),
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
     repeat('analytics', USAGE_MS, logger, () => parts.analytics.fold()),
     repeat('provider health', HEALTH_MS, logger, () => health.run()),

@@ -29,7 +29,7 @@ def may_repeat(repeat: str, error: GatewayError) -> bool:
         return repeat != "once" or _was_never_sent(error.__cause__)
     if error.status_code is None or error.status_code < 500:
         return False
-    return repeat != "once" or error.code == "service_unavailable"
+    return repeat != "once" or error.code in ("service_unavailable", "account_moving")
 
 
 def _was_never_sent(cause: Optional[BaseException]) -> bool:

@@ -27,6 +27,9 @@ const NEVER_CONNECTED = new Set([
 /** Deno's errors have no code, so the message is searched. */
 const NEVER_CONNECTED_WORDS = /connection refused|dns error|failed to lookup address/i;
 
+/** Codes of answers after which nothing was done. */
+const NOT_DONE: readonly string[] = ['service_unavailable', 'account_moving'];
+
 /**
  * True if the request may be retried after `error`: a network error, 5xx or 429. With `once`, only if the gateway
  * surely did not carry it out.
@@ -36,7 +39,7 @@ export function mayRepeat(repeat: Repeat, error: GatewayError): boolean {
   if (error.statusCode === 429) return true;
   if (error.code === 'network_error') return repeat !== 'once' || wasNeverSent(error.cause);
   if (error.statusCode === null || error.statusCode < 500) return false;
-  return repeat !== 'once' || error.code === 'service_unavailable';
+  return repeat !== 'once' || NOT_DONE.includes(error.code);
 }
 
 function wasNeverSent(error: unknown): boolean {

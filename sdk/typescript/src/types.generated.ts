@@ -1458,4 +1458,6 @@ export type GatewayErrorCode =
   | 'internal_error'
   | 'provider_error'
   | 'service_unavailable'
-  | 'outcome_unknown';
+  | 'outcome_unknown'
+  | 'account_moving'
+  | 'account_moved';

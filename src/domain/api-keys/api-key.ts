@@ -53,6 +53,8 @@ export interface ApiKeyCredentials {
   readonly key: ApiKey;
   readonly secretHash: Buffer;
   readonly signingSecretSealed: string | null;
+  /** True if another cell has the account (R507). */
+  readonly hasMoved: boolean;
   /** The plan of the account. Absent if the account has no plan. */
   readonly plan: Omit<Plan, 'name' | 'sessionPerMinute'> | null;
 }

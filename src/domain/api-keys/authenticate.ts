@@ -1,5 +1,5 @@
 import { type Access, type ApiKeyCaller, admittingScope, type Scope } from '../caller.ts';
-import { DomainError, unauthorized } from '../errors.ts';
+import { accountMoved, DomainError, unauthorized } from '../errors.ts';
 import { holdsIpAddress, type IpNetwork, parseIpNetwork } from '../ip-network.ts';
 import type { ApiKeyStore, SpentSignatures } from '../ports/api-key-stores.ts';
 import type { Cache, CreateCache } from '../ports/changes.ts';
@@ -94,7 +94,7 @@ export class Authenticator {
     });
   }
 
-  /** Returns the key that `raw` contains. Throws `unauthorized` if the key is unknown, revoked or expired. */
+  /** Returns the key that `raw` contains. Throws `unauthorized` if the key is unknown, revoked or expired, and `account_moved` if another cell has its account. */
   async authenticate(raw: string | undefined): Promise<AuthenticatedKey> {
     if (raw === undefined || raw === '') {
       throw unauthorized('Send your API key in the X-Api-Key header.');
@@ -109,6 +109,7 @@ export class Authenticator {
       throw new KeyRefused('api_key', 'revoked', 'The API key has been revoked.', authenticated);
     if (key.expiresAt && key.expiresAt <= this.#clock.now())
       throw new KeyRefused('api_key', 'expired', 'The API key has expired.', authenticated);
+    if (authenticated.hasMoved) throw accountMoved();
     return authenticated;
   }
 

@@ -3,9 +3,9 @@ import { SLOT_DIGITS, slotText } from './slots.ts';
 
 /** Names of the files that `haproxyFiles` makes. */
 const HAPROXY_CFG = 'haproxy.cfg';
-const KEYS_MAP = 'keys.map';
+export const KEYS_MAP = 'keys.map';
 /** Socket of the running proxy, through which `account move` changes the map at once. */
-const HAPROXY_SOCKET = 'haproxy.sock';
+export const HAPROXY_SOCKET = 'haproxy.sock';
 
 const CELL = '!{ var(txn.cell) -m found }';
 
@@ -64,12 +64,17 @@ frontend gateway
 ${backends.join('\n')}`;
   return {
     [HAPROXY_CFG]: config,
-    [KEYS_MAP]: mapText([...keys]),
+    [KEYS_MAP]: keysMap({ keys }),
     'slots.map': mapText(
       ownersOf(cells).flatMap((names, slot) => names.map((name) => [slotText(slot), name])),
     ),
     'hosts.map': mapText([...cells].map(([name, { host }]) => [host, name])),
   };
+}
+
+/** Returns the text of the map from key ids to cells. */
+export function keysMap({ keys }: Pick<CellDirectory, 'keys'>): string {
+  return mapText([...keys]);
 }
 
 const mapText = (entries: readonly (readonly [string, string])[] | readonly string[][]) =>

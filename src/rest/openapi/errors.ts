@@ -49,8 +49,9 @@ function errorCodesOf(route: Route): readonly ErrorCode[] {
       'rate_limit_exceeded',
       'internal_error',
       'service_unavailable',
+      'account_moved',
     ] as const),
-    ...(route.method === 'get' ? [] : (['outcome_unknown'] as const)),
+    ...(route.method === 'get' ? [] : (['outcome_unknown', 'account_moving'] as const)),
   ]);
   return CODES.filter((code) => codes.has(code));
 }

@@ -49,7 +49,7 @@ const MESSAGE_ID = '($14::uuid[])[n.message]';
  * Accepts and charges a batch: `account` subtracts the cost from each balance, and `entry` writes the charges into the
  * ledger. `placeBatch` has added up the costs of each account. The statement is sent without knowing balances and
  * counters. It fails with REFUSED in these cases: a balance does not cover the batch, an idempotency key already has
- * an answer, or the last message of an account has a time in the future. PostgreSQL's clock decides whether an answer
+ * an answer, the last message of an account has a time in the future, or the account moves to another cell. PostgreSQL's clock decides whether an answer
  * has expired. All messages of an account in the batch get the same acceptance time. This time never decreases while
  * message numbers grow. A stored answer contains it. Rows are inserted in the order of their numbers. In another
  * order, index pages would stay half empty.
@@ -58,6 +58,7 @@ const WRITE = statement(
   'intake-write',
   `WITH account AS (
      UPDATE accounts a SET balance_minor = CASE
+         WHEN a.moving IS NOT NULL THEN ${refuse('it moves to another cell', 'a.id')}
          WHEN a.balance_minor < n.cost THEN ${refuse('the balance does not cover a batch', 'a.id')}
          WHEN a.last_accepted_at > ${LATEST} THEN ${refuse('its last message is dated in the future', 'a.id')}
          ELSE a.balance_minor - n.cost END, ledger_seq = a.ledger_seq + n.entries,
@@ -140,9 +141,14 @@ export interface NewAnswer extends SendAnswer {
 }
 /**
  * The decision about a message: accepted now, answered earlier (a repeated idempotency key), or refused for lack of
- * balance or by a limit.
+ * balance, by a limit, or because the account moves.
  */
-export type Decision = NewAnswer | SendAnswer | Shortage;
+export type Decision = NewAnswer | SendAnswer | Shortage | Moving;
+
+/** The account is being moved to another cell (R503), or another cell has it (R507). */
+export interface Moving {
+  readonly moving: 'closed' | 'moved';
+}
 
 /** The decision about each message of a batch. */
 export type Answers = Map<PreparedMessage, Decision>;

@@ -1,5 +1,11 @@
 import type { Environment } from '../../domain/caller.ts';
-import { insufficientBalance, outcomeUnknown, serviceUnavailable } from '../../domain/errors.ts';
+import {
+  accountMoved,
+  accountMoving,
+  insufficientBalance,
+  outcomeUnknown,
+  serviceUnavailable,
+} from '../../domain/errors.ts';
 import { limitReached } from '../../domain/limits/send-limits.ts';
 import { decideBatch } from '../../domain/messages/batch-decision.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../../domain/messages/message.ts';
@@ -19,6 +25,7 @@ import {
   type AnswersLater,
   type Decision,
   isRefused,
+  type Moving,
   type NewAnswer,
   writeAccepted,
 } from './intake-write.ts';
@@ -28,7 +35,7 @@ import { submitJobs } from './submit-jobs.ts';
 
 const LOCK = statement(
   'intake-lock',
-  `SELECT id, balance_minor, coalesce(last_accepted_at > ${LATEST}, false) AS is_ahead FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
+  `SELECT id, balance_minor, coalesce(last_accepted_at > ${LATEST}, false) AS is_ahead, moving FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
 
 /** This many characters of an email's texts and attachments count as one recipient in the size of a batch. */
@@ -118,6 +125,7 @@ export class PgIntake implements Intake {
       throw error;
     }
     if (isAnswer(decision)) return decision;
+    if ('moving' in decision) throw decision.moving === 'moved' ? accountMoved() : accountMoving();
     const { costMinor, currency } = prepared;
     if ('breach' in decision) throw limitReached(decision.breach, currency);
     const balance = fromMinor(decision.balanceMinor, currency);
@@ -231,8 +239,15 @@ export class PgIntake implements Intake {
     const answers = await this.#transaction(async (sql) => {
       // Send both statements together. The second one starts when the first one has its locks. So it sees the answers
       // that another process has committed.
-      const [balances, replays] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
+      const [{ balances, moving }, replays] = await Promise.all([
+        lockAccounts(sql, batch),
+        findReplays(sql, batch),
+      ]);
       const answers: Answers = new Map(replays);
+      for (const prepared of batch) {
+        const how = moving.get(prepared.accountId);
+        if (how !== undefined && !answers.has(prepared)) answers.set(prepared, { moving: how });
+      }
       const asked = batch.filter((prepared) => !answers.has(prepared));
       const { affordable, refused } = decideBatch(asked, balances, await readLimits(sql, asked));
       for (const { prepared, shortage } of refused) answers.set(prepared, shortage);
@@ -299,12 +314,23 @@ const isAnswer = (decision: Decision): decision is SendAnswer => 'isReplay' in d
 const isNew = (decision: Decision | undefined): decision is NewAnswer =>
   decision !== undefined && 'seq' in decision;
 
-/** Locks the accounts of the batch and returns their balances. Throws `TimesAhead`. */
-async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, number>> {
-  const rows = await sql.query<{ id: string; balance_minor: number; is_ahead: boolean }>(LOCK, [
-    accountsOf(batch),
-  ]);
+interface LockedRow {
+  readonly id: string;
+  readonly balance_minor: number;
+  readonly is_ahead: boolean;
+  readonly moving: Moving['moving'] | null;
+}
+
+/**
+ * Locks the accounts of the batch and returns their balances, and which of them move to another cell. Throws
+ * `TimesAhead`.
+ */
+async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]) {
+  const rows = await sql.query<LockedRow>(LOCK, [accountsOf(batch)]);
   const ahead = rows.filter((row) => row.is_ahead);
   if (ahead.length > 0) throw new TimesAhead(ahead.map(({ id }) => id));
-  return new Map(rows.map((row) => [row.id, row.balance_minor]));
+  return {
+    balances: new Map(rows.map((row) => [row.id, row.balance_minor])),
+    moving: new Map(rows.flatMap(({ id, moving }) => (moving === null ? [] : [[id, moving] as const]))),
+  };
 }

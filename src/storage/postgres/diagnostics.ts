@@ -20,6 +20,8 @@ const SEALED_SAMPLES = statement(
      SELECT signing_secret_sealed FROM api_keys WHERE signing_secret_sealed IS NOT NULL AND revoked_at IS NULL
      UNION ALL
      SELECT client_secret_sealed FROM single_sign_on
+     UNION ALL
+     SELECT to_database_sealed FROM account_moves WHERE to_database_sealed IS NOT NULL
    ) AS secrets`,
 );
 

@@ -1,5 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import {
+  accountMoved,
+  accountMoving,
   type DomainError,
   outcomeUnknown,
   serviceUnavailable,
@@ -24,6 +26,9 @@ const NETWORK_CODES = new Set([
  * transactions.
  */
 const OUT_OF_TIME = /^(57014|55P03|25P0[34])$/;
+/** Codes that triggers raise for rows of an account that is being moved to another cell, or has been (R503, R507). */
+const MOVING = 'MG002';
+const MOVED = 'MG003';
 /** Codes of transactions that PostgreSQL canceled because of a conflict: deadlock or serialization failure. */
 const GAVE_WAY = /^(40P01|40001)$/;
 
@@ -56,6 +61,9 @@ export function isUnreachable(error: unknown): boolean {
  */
 export function databaseFault(error: unknown): DomainError | undefined {
   if (isUndecided(error)) return outcomeUnknown(undefined, error);
+  const code = codeOf(error);
+  if (code === MOVING) return accountMoving(error);
+  if (code === MOVED) return accountMoved(error);
   const kind = faultKind(error);
   return kind && serviceUnavailable(MESSAGES[kind], 1, kind, error);
 }
@@ -104,7 +112,9 @@ function faultKind(error: unknown): FaultKind | undefined {
  * would fail after the same wait.
  */
 export function mayPassAlone(error: unknown): boolean {
-  return databaseFault(error) === undefined || GAVE_WAY.test(codeOf(error));
+  return (
+    databaseFault(error) === undefined || /^MG00[23]$/.test(codeOf(error)) || GAVE_WAY.test(codeOf(error))
+  );
 }
 
 function codeOf(error: unknown): string {

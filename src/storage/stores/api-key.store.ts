@@ -75,7 +75,8 @@ function mapRow(row: ApiKeyRow): ApiKey {
 const CREDENTIALS = statement(
   'api-key-credentials',
   `SELECT ${COLUMNS.map((column) => `k.${column}`).join(', ')}, k.secret_hash, k.signing_secret_sealed,
-     p.per_minute AS plan_per_minute, p.per_second AS plan_per_second, p.webhooks_per_minute
+     p.per_minute AS plan_per_minute, p.per_second AS plan_per_second, p.webhooks_per_minute,
+     a.moving IS NOT DISTINCT FROM 'moved' AS has_moved
    FROM api_keys k JOIN accounts a ON a.id = k.account_id LEFT JOIN plans p ON p.id = a.plan_id
    WHERE k.key_id = $1`,
 );
@@ -222,6 +223,7 @@ export class PgApiKeyStore implements ApiKeyStore {
         plan_per_minute: number | null;
         plan_per_second: number | null;
         webhooks_per_minute: number | null;
+        has_moved: boolean;
       }
     >(CREDENTIALS, [keyId]);
     if (!row) return undefined;
@@ -230,6 +232,7 @@ export class PgApiKeyStore implements ApiKeyStore {
       key: mapRow(row),
       secretHash: row.secret_hash,
       signingSecretSealed: row.signing_secret_sealed,
+      hasMoved: row.has_moved,
       plan:
         perMinute !== null && perSecond !== null && webhooks !== null
           ? { perMinute, perSecond, webhooksPerMinute: webhooks }

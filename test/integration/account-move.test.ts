@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { MOVED_TABLES, UNMOVED_TABLES } from '../../src/storage/cells/account-tables.ts';
+import { type CellPair, startCellPair } from '../support/cell-pair.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Answer, TestAccount, TestGateway } from '../support/gateway.ts';
+import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+jest.setTimeout(60_000);
+
+let pair: CellPair;
+let a: TestSql;
+let b: TestSql;
+let account: TestAccount;
+beforeAll(async () => {
+  pair = await startCellPair();
+  a = await openSql(pair.a.database);
+  b = await openSql(pair.b.database);
+});
+afterAll(async () => {
+  await Promise.all([a.close(), b.close()]);
+  await pair[Symbol.asyncDispose]();
+});
+
+const send = (gateway: TestGateway, { key }: TestAccount, more: object = {}) =>
+  gateway.call('POST', '/developers/sms', { key, body: { to: '+256700123456', message: 'Hello', ...more } });
+
+/** Throws if the feed of the account has a gap, or a webhook delivery twice. */
+async function checkFeed(sql: TestSql, accountId: string): Promise<number> {
+  const events = await sql.query('SELECT seq FROM events WHERE account_id = $1 ORDER BY seq', [accountId]);
+  expect(events.map(({ seq }) => Number(seq))).toEqual(events.map((_, index) => index + 1));
+  const [feed] = await sql.query('SELECT last_seq::int AS last FROM event_feeds WHERE account_id = $1', [
+    accountId,
+  ]);
+  expect(feed?.last ?? 0).toBe(events.length);
+  return events.length;
+}
+
+describe('the tables of a move', () => {
+  it('every table is moved or named with the reason why not (R508)', async () => {
+    const rows = await a.query(
+      "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
+    );
+    const named = [...MOVED_TABLES.map(({ name }) => name), ...Object.keys(UNMOVED_TABLES)];
+    expect(named.toSorted()).toEqual(rows.map(({ name }) => name).toSorted());
+  });
+
+  it('every table with an account is moved, or its rows stay for a reason (R508)', async () => {
+    const rows = await a.query(
+      `SELECT DISTINCT c.relname AS name FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid
+       WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND t.attname = 'account_id'`,
+    );
+    const moved = new Set(MOVED_TABLES.map(({ name }) => name));
+    const left = rows.map(({ name }) => name).filter((name) => !moved.has(name));
+    expect(left.toSorted()).toEqual([
+      'account_move_jobs',
+      'account_moves',
+      'audit_entries',
+      'ledger_check',
+      'ledger_mismatches',
+      'list_counts',
+      'single_sign_on_requests',
+    ]);
+  });
+
+  it('each moved table comes after those that it refers to (R508)', async () => {
+    const rows = await a.query(
+      `SELECT conrelid::regclass::text AS child, confrelid::regclass::text AS parent FROM pg_constraint
+       WHERE contype = 'f' AND connamespace = 'public'::regnamespace AND conrelid <> confrelid`,
+    );
+    const place = new Map(MOVED_TABLES.map(({ name }, index) => [name, index]));
+    const wrong = rows.filter(
+      ({ child, parent }) => place.has(child) && (place.get(child) ?? 0) < (place.get(parent) ?? -1),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('a move of an account', () => {
+  beforeAll(async () => {
+    account = await pair.a.createAccount(1_000_000);
+  });
+
+  it('takes everything along: messages, ledger, feed, webhooks, contacts, jobs, and the reports that come later (R503, R504, R506, R509)', async () => {
+    await using receiver = Object.assign(await startWebhookReceiver(), {
+      async [Symbol.asyncDispose]() {
+        await receiver.stop();
+      },
+    });
+    const { key, accountId } = account;
+    const hook = await pair.a.call('POST', '/developers/webhooks', {
+      key,
+      body: { url: receiver.url, events: ['sms.sent'] },
+    });
+    expect(hook.status).toBe(201);
+    await pair.a.call('POST', '/developers/contacts', { key, body: { phone: '+256772000009', name: 'Ada' } });
+    const sent: Answer[] = [];
+    for (let index = 0; index < 20; index += 1) sent.push(await send(pair.a, account));
+    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
+    const later = await send(pair.a, account, { scheduledFor });
+    expect(later.status).toBe(200);
+
+    // Messages are sent while the move goes on. What is refused is sent again, as the answer says.
+    let isMoved = false;
+    let accepted = 0;
+    const refusals = new Set<string>();
+    const sender = (async () => {
+      while (!isMoved) {
+        const answer = await send(pair.a, account);
+        if (answer.status === 200) accepted += 1;
+        else {
+          refusals.add(`${answer.status} ${answer.body.error.code} ${answer.headers.get('retry-after')}`);
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      }
+    })();
+    const report = await pair.move(accountId, 'a to b', {
+      async onStep(step) {
+        // Some more are sent between the first copy and the pause.
+        if (step === 'copied') await eventually(() => accepted > 20);
+      },
+    });
+    isMoved = true;
+    await sender;
+
+    expect(accepted).toBeGreaterThan(20);
+    expect(
+      [...refusals].filter((each) => !/^(503 account_moving 2|421 account_moved null)$/.test(each)),
+    ).toEqual([]);
+    expect(report.rows).toMatchObject({ messages: 21 + accepted, recipients: 21 + accepted, contacts: 1 });
+    expect(report.jobs).toBeGreaterThanOrEqual(1);
+    await checkLedger(b, accountId);
+    // The other cell goes on: what was accepted here is delivered there, and each event reaches the webhook once.
+    expect((await send(pair.b, account)).status).toBe(200);
+    const total = 21 + accepted + 1;
+    await eventually(async () => {
+      const [row] = await b.query(
+        `SELECT count(*)::int AS open FROM recipients r JOIN messages m ON m.id = r.message_id
+         WHERE m.account_id = $1 AND m.scheduled_for IS NULL AND r.status IN ('pending', 'sent')`,
+        [accountId],
+      );
+      return row.open === 0;
+    });
+    expect(await checkFeed(b, accountId)).toBe(total - 1);
+    await eventually(
+      () => new Set(receiver.received.map(({ headers }) => headers['x-service-delivery'])).size === total - 1,
+    );
+    expect(receiver.received).toHaveLength(total - 1);
+    // The scheduled message left with its job.
+    const jobs = await b.query(
+      "SELECT 1 FROM pgboss.job WHERE name = 'submit' AND data->'messageIds' ? $1 AND start_after > now()",
+      [later.body.id],
+    );
+    expect(jobs).toHaveLength(1);
+  });
+
+  it('the cell that it left answers that it has moved, and keeps only what is never deleted (R507)', async () => {
+    const answer = await pair.a.call('GET', '/account', { key: account.key });
+    expect({ status: answer.status, code: answer.body.error.code }).toEqual({
+      status: 421,
+      code: 'account_moved',
+    });
+    // What is not fenced may get a row later, from counts of requests that were still to be stored.
+    for (const { name, stays, fence } of MOVED_TABLES) {
+      if (stays || fence === false) continue;
+      const columns = await a.query(
+        "SELECT 1 FROM pg_attribute WHERE attrelid = $1::regclass AND attname = 'account_id'",
+        [name],
+      );
+      if (columns.length === 0) continue;
+      const rows = await a.query(`SELECT 1 FROM ${name} WHERE account_id = $1 LIMIT 1`, [account.accountId]);
+      expect({ name, rows }).toEqual({ name, rows: [] });
+    }
+    await expect(
+      pair.a.parts.operations.accounts.topUp.run(
+        { kind: 'system', name: 'test' },
+        { accountId: account.accountId, amount: 1 },
+      ),
+    ).rejects.toThrow(/moved/);
+    const triggers = await a.query("SELECT 1 FROM pg_trigger WHERE tgname LIKE 'moving%'");
+    expect(triggers).toEqual([]);
+    expect(await a.query('SELECT 1 FROM account_move_jobs')).toEqual([]);
+  });
+
+  it('comes back, and new keys begin with a slot of the cell (R500, R504)', async () => {
+    const { keyId, key } = await pair.b.createKey(account.accountId, {});
+    expect(keyId >= '8').toBe(true);
+    await pair.move(account.accountId, 'b to a');
+    expect((await send(pair.a, { ...account, key })).status).toBe(200);
+    expect((await send(pair.a, account)).status).toBe(200);
+    expect((await pair.b.call('GET', '/account', { key })).status).toBe(421);
+    await checkLedger(a, account.accountId);
+  });
+});
+
+describe('a move that is killed (R505)', () => {
+  it.each(['copying', 'copied', 'closed', 'frozen', 'moved', 'done'] as const)(
+    'at %s, and run again, loses and doubles nothing',
+    async (at) => {
+      const { accountId } = account;
+      const direction =
+        (await pair.a.call('GET', '/account', { key: account.key })).status === 200 ? 'a to b' : 'b to a';
+      const [from, to, sql] = direction === 'a to b' ? [pair.a, pair.b, b] : [pair.b, pair.a, a];
+      for (let index = 0; index < 5; index += 1) expect((await send(from, account)).status).toBe(200);
+      const [before] = await (sql === b ? a : b).query(
+        'SELECT count(*)::int AS messages FROM messages WHERE account_id = $1',
+        [accountId],
+      );
+      const killed = pair.move(accountId, direction, {
+        onStep: (step) => (step === at ? pair.killMover() : undefined),
+      });
+      await expect(killed).rejects.toThrow();
+      await pair.move(accountId, direction);
+      expect((await send(to, account)).status).toBe(200);
+      const [after] = await sql.query(
+        'SELECT count(*)::int AS messages FROM messages WHERE account_id = $1',
+        [accountId],
+      );
+      expect(after.messages).toBe(before.messages + 1);
+      await checkLedger(sql, accountId);
+      await eventually(async () => {
+        const [row] = await sql.query(
+          `SELECT count(*)::int AS open FROM recipients r JOIN messages m ON m.id = r.message_id
+           WHERE m.account_id = $1 AND m.scheduled_for IS NULL AND r.status IN ('pending', 'sent')`,
+          [accountId],
+        );
+        return row.open === 0;
+      });
+      await checkFeed(sql, accountId);
+    },
+  );
+
+  it('a redirection that fails leaves the account closed, until the move is run again', async () => {
+    const other = await pair.a.createAccount();
+    const failing = pair.move(other.accountId, 'a to b', {
+      redirect: () => Promise.reject(new Error('no proxy')),
+    });
+    await expect(failing).rejects.toThrow('no proxy');
+    expect((await send(pair.a, other)).body.error.code).toBe('account_moving');
+    await pair.move(other.accountId, 'a to b');
+    expect((await send(pair.b, other)).status).toBe(200);
+  });
+});
+
+describe('a move that is refused (R504)', () => {
+  it('gives the account back if the jobs under way do not end', async () => {
+    const other = await pair.a.createAccount();
+    await a.query(
+      `INSERT INTO job_leases (id, due_at, queue, job)
+       SELECT gen_random_uuid(), now() + interval '1 hour', 'webhook', json_build_object('data', json_build_object('webhookId', w.id))
+       FROM (SELECT gen_random_uuid() AS id) w`,
+    );
+    const hook = await pair.a.call('POST', '/developers/webhooks', {
+      key: other.key,
+      body: { url: 'https://example.com/hook', events: ['sms.sent'] },
+    });
+    await a.query(
+      `UPDATE job_leases SET job = json_build_object('data', json_build_object('webhookId', $1::text))`,
+      [hook.body.webhook.id],
+    );
+    await expect(pair.move(other.accountId, 'a to b', { drainMs: 100 })).rejects.toThrow(
+      /^1 jobs of the account are still under way after 0.1 s/,
+    );
+    expect((await send(pair.a, other)).status).toBe(200);
+    await a.query('DELETE FROM job_leases');
+  });
+
+  it('refuses the same database, an unknown account, and one that has left', async () => {
+    const nobody = '0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11';
+    await expect(pair.move(nobody, 'a to b')).rejects.toThrow(`There is no account ${nobody} in this cell.`);
+    const other = await pair.a.createAccount();
+    await pair.move(other.accountId, 'a to b');
+    await expect(pair.move(other.accountId, 'a to b')).rejects.toThrow(/has left this cell already/);
+  });
+});
