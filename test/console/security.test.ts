@@ -112,7 +112,7 @@ describe('security in the console', () => {
     // Escape cancels the confirmation: nothing changes, and the person can try again.
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    await form.getByText('Nothing was changed').waitFor();
+    await form.getByText('It was not done').waitFor();
     await form.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('button', { name: 'Change retention' }).click();
     await hasFocus(page, 'password');
