@@ -71,7 +71,7 @@ class PriceChangeInput {
 
   @InputField(() => Float, {
     nullable: true,
-    description: 'Price of one unit for one recipient. Null, or left out: the price is taken away.',
+    description: 'Price of one unit for one recipient. Null: the price is taken away. It must be given.',
   })
   amount?: number | null;
 
@@ -245,7 +245,7 @@ function changesOf({ currency, changes }: ChangePricesInput) {
     changes: changes.map(({ channel, prefix, amount, before }) => ({
       channel,
       prefix: prefix ?? '',
-      amount: amount ?? null,
+      amount,
       before,
     })),
   };

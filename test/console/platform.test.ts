@@ -130,6 +130,13 @@ describe('what operators see of all accounts in the console', () => {
     await page.getByLabel('Number, email or id').fill('+256799999999');
     await page.keyboard.press('Enter');
     await page.getByText('Nothing found').waitFor();
+    // A page that is loaded again makes no look-up, and no number is in the URL.
+    expect(page.url()).toBe(`${gateway.url}/console/look-up`);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Look up a message' }).waitFor();
+    await page.goBack();
+    await page.goForward();
+    await page.getByRole('heading', { name: 'Look up a message' }).waitFor();
     const entries = await sql.query(`SELECT FROM audit_entries WHERE action = 'platform.lookUp'`);
     expect(entries).toHaveLength(2);
     expect(faults).toEqual([]);

@@ -117,6 +117,18 @@ describe('the look-up of a message over all accounts (R516)', () => {
     });
     const platform = await audited(token, 'platform.lookUp');
     expect(JSON.stringify(platform)).not.toContain('256700120001');
+
+    // What is not understood as an address may still have one in it.
+    for (const query of [
+      '0700120001, 0700120002',
+      'tel:+256700120001',
+      'Jane jane@shop.example',
+      'mailto:jane@shop.example',
+    ]) {
+      await lookUp(query);
+      const [{ after }] = (await audited(token, 'platform.lookUp')) as [{ after: { query: string } }];
+      expect([query, after.query]).toEqual([query, expect.not.stringMatching(/0700|25670|jane@/)]);
+    }
   });
 
   it('is for operators only', async () => {

@@ -86,7 +86,7 @@ describe('prices that operators change together', () => {
       body: { to: '+442079460000', message: 'Hello' },
     });
     expect(sent.body.cost).toBe(90);
-    await data(CHANGE, inUgx({ prefix: '44', before: 90 }));
+    await data(CHANGE, inUgx({ prefix: '44', amount: null, before: 90 }));
     expect(await prices()).toEqual([['', 35]]);
     const log =
       '{ auditLog(first: 3, filter: { action: "price.set" }) { nodes { target { id } before after } } }';
@@ -110,8 +110,14 @@ describe('prices that operators change together', () => {
         { prefix: '2x', amount: 1 },
         { prefix: '3', amount: 0.5 },
         { prefix: '1', amount: 3 },
+        { prefix: '' },
       ),
-    ).toEqual(['input.changes.1.prefix', 'input.changes.2.amount', 'input.changes.3.prefix']);
+    ).toEqual([
+      'input.changes.1.prefix',
+      'input.changes.2.amount',
+      'input.changes.3.prefix',
+      'input.changes.4.amount',
+    ]);
     expect(await fields({ prefix: '1', amount: 20 }, { prefix: '', amount: 50, before: 30 })).toEqual([
       'input.changes.1.before',
     ]);
@@ -133,7 +139,7 @@ describe('prices that operators change together', () => {
     const holding = async (to: string) => (await data(PRICE_FOR, { to })).priceFor;
     expect(await holding('0770 123 456')).toEqual({ prefix: '25677', amount: 20, isConfirmed: true });
     expect(await holding('+442079460000')).toEqual({ prefix: '', amount: 35, isConfirmed: true });
-    await data(CHANGE, inUgx({ prefix: '' }));
+    await data(CHANGE, inUgx({ prefix: '', amount: null }));
     expect(await holding('+442079460000')).toBeNull();
     expect(codesOf(await ask(PRICE_FOR, { to: 'nobody' }))).toEqual(['BAD_USER_INPUT']);
   });

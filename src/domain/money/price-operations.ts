@@ -42,8 +42,11 @@ export interface ChangePricesInput {
   readonly changes: readonly {
     readonly channel: Channel;
     readonly prefix: string;
-    /** Price of one unit, in units of the currency. Null takes the price away. */
-    readonly amount: number | null;
+    /**
+     * Price of one unit, in units of the currency. Null takes the price away. Undefined is a fault, because a program
+     * that forgets it must not take a price away.
+     */
+    readonly amount?: number | null | undefined;
     /** The price that the person saw. Null: there was none. Undefined: any. */
     readonly before?: number | null | undefined;
   }[];
@@ -250,6 +253,12 @@ function checkChanges({ currency, changes }: ChangePricesInput): readonly Checke
       });
     }
     names.add(name);
+    if (amount === undefined) {
+      faults.push({
+        path: `changes.${index}.amount`,
+        message: 'must be given: the price, or null to take it away',
+      });
+    }
     try {
       const { amountMinor } = checkPrice({ currency, channel, prefix, amount: amount ?? 0 });
       const seen = before === undefined || before === null ? before : toMinor(before, currency);

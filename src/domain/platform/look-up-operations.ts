@@ -8,7 +8,7 @@ import { sidCandidates } from '../messages/sid-keys.ts';
 import { operation } from '../operation.ts';
 import type { FoundMessage } from '../ports/platform-store.ts';
 import { isUuid } from '../uuid.ts';
-import { type LookedUpMessage, lookedUp, maskAddress } from './look-up.ts';
+import { type LookedUpMessage, lookedUp, maskAddress, maskText } from './look-up.ts';
 
 const QUERY_MIN_LENGTH = 4;
 const QUERY_MAX_LENGTH = 200;
@@ -51,8 +51,10 @@ export function lookUpOperations(deps: Pick<Dependencies, 'stores' | 'uow' | 'cl
           }),
         );
         await uow.run(async (tx) => {
-          // The log is never deleted, so it does not keep whole addresses.
-          const shown = address === undefined ? query : maskAddress(address);
+          // The log is never deleted, so it does not keep whole addresses. What is neither an id nor an address may
+          // have one in it.
+          const isId = address === undefined && (isUuid(query) || found[1].length > 0);
+          const shown = isId ? query : address === undefined ? maskText(query) : maskAddress(address);
           await recordChange(tx, deps, caller, {
             accountId: null,
             action: 'platform.lookUp',

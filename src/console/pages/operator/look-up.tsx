@@ -1,5 +1,6 @@
-import { useEffect, useEffectEvent, useRef } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { useEffect, useEffectEvent, useState } from 'react';
+import { Link } from 'wouter';
+import { useHistoryState } from 'wouter/use-browser-location';
 import { counted } from '../../lib/counts.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
@@ -37,21 +38,26 @@ const TIMELINE: readonly Column<Moment>[] = [
 ];
 
 /**
- * For operators: finds messages of any account. The look-up in the URL is made once when the page opens, because each
- * look-up is in the audit logs.
+ * For operators: finds messages of any account. Each look-up is in the audit logs, so it is made only when a person
+ * asks for it: on submit, or in the search, which hands its text over in the state of the history. The text is never in
+ * the URL, because proxies and browsers keep URLs.
  */
 export default function LookUpPage() {
-  const [params, setParams] = useSearchParams();
-  const query = params.get('query') ?? '';
+  const handedOver = useHistoryState<{ lookUp?: string } | null>()?.lookUp;
+  const [query, setQuery] = useState('');
   const lookUp = useApiMutation(LookUpMessages);
-  const made = useRef('');
-  const make = useEffectEvent((text: string) => {
-    made.current = text;
+  const make = (text: string) => {
+    setQuery(text);
     void lookUp.mutateNext({ query: text }).catch(() => undefined);
+  };
+  const makeHandedOver = useEffectEvent((text: string) => {
+    // Take it out of the history, so that a page that is loaded again does not repeat the look-up.
+    history.replaceState(null, '');
+    make(text);
   });
   useEffect(() => {
-    if (query !== '' && made.current !== query) make(query);
-  }, [query]);
+    if (handedOver !== undefined) makeHandedOver(handedOver);
+  }, [handedOver]);
   const found = lookUp.data?.lookUpMessages;
   return (
     <>
@@ -64,12 +70,7 @@ export default function LookUpPage() {
       <Form
         label={t('Look up a message')}
         error={lookUp.error}
-        onSubmit={(values) => {
-          const text = textOf(values, 'query').trim();
-          made.current = '';
-          if (text === query) make(text);
-          else setParams({ query: text });
-        }}
+        onSubmit={(values) => make(textOf(values, 'query').trim())}
       >
         <Field
           key={query}

@@ -36,7 +36,7 @@ export type CreateAccountInput = {
 
 /** A change of one price. */
 export type PriceChangeInput = {
-  /** Price of one unit for one recipient. Null, or left out: the price is taken away. */
+  /** Price of one unit for one recipient. Null: the price is taken away. It must be given. */
   readonly amount?: number | null | undefined;
   /** The price that you saw; null if there was none. If it is another one now, nothing is changed. Default: any. */
   readonly before?: number | null | undefined;

@@ -41,9 +41,9 @@ export default function Palette({
   const matching = pages.filter(({ title }) => title.toLowerCase().includes(typed.trim().toLowerCase()));
   const isWaiting =
     maySearch && typed.trim().length >= MIN_LENGTH && (text !== typed.trim() || query.isFetching);
-  const open = (href: string) => {
+  const open = (href: string, state?: object) => {
     onClose();
-    navigate(href);
+    navigate(href, { state });
   };
   return (
     <Dialog title={t('Search')} look="palette" onClose={onClose}>
@@ -81,10 +81,7 @@ export default function Palette({
           {mayLookUp && text.length >= LOOK_UP_MIN_LENGTH && (
             // Each look-up is audited, so it is made when it is chosen and not while the person types.
             <Command.Group heading={t('All accounts')}>
-              <Command.Item
-                value="look-up"
-                onSelect={() => open(`/look-up?${new URLSearchParams({ query: text })}`)}
-              >
+              <Command.Item value="look-up" onSelect={() => open('/look-up', { lookUp: text })}>
                 <NavIcon path="/look-up" />
                 {t('Look up “{text}” in all accounts', { text })}
               </Command.Item>
