@@ -68,7 +68,7 @@ export class WebhookDeliveryType {
   @Field(() => String, { description: 'Event type.' })
   event!: EventType;
 
-  @Field(() => ID, { nullable: true, description: 'The message. Null for `webhook.test`.' })
+  @Field(() => ID, { nullable: true, description: 'The message. Null if the event is not about one.' })
   messageId!: string | null;
 
   @Field(() => DeliveryStatusEnum, { description: 'Status of the delivery.' })
@@ -205,7 +205,7 @@ export class WebhookDeliveryResolver {
 
   @FieldResolver(() => MessageType, {
     nullable: true,
-    description: 'The message. Null for `webhook.test`, and if the message is no longer kept.',
+    description: 'The message. Null if the event is not about one, and if the message is no longer kept.',
   })
   message(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
     return delivery.messageId === null ? null : loaders.message.load(delivery.messageId);

@@ -95,7 +95,10 @@ export const eventEnvelope = z
   .object({
     event: z.enum(EVENT_TYPES),
     channel: z.enum([...CHANNELS, 'system']),
-    messageId: z.string().optional().describe('The message of the event; absent for `webhook.test`.'),
+    messageId: z
+      .string()
+      .optional()
+      .describe('The message of the event; absent if the event is not about a message.'),
     timestamp: isoTime.describe('When the event was recorded.'),
     data: z.record(z.string(), z.unknown()).describe('Members depend on the event; more may be added.'),
   })

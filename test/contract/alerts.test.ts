@@ -183,7 +183,7 @@ describe('alerts', () => {
       await ended(account, alert.id);
       await told('webhook.failing', 'resolved');
       expect(failing.received.map(({ body }) => body.event)).toEqual(['sms.sent', 'webhook.test']);
-      // Its own events are not recovered for it either way: it never had a delivery of them.
+      // No delivery to it was made, so none waits for it either.
       const deliveries = await call(
         account,
         'GET',

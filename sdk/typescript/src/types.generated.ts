@@ -427,7 +427,7 @@ interface components {
             readonly event: "sms.sent" | "sms.failed" | "email.sent" | "email.failed" | "push.sent" | "push.partial" | "push.failed" | "whatsapp.delivered" | "whatsapp.read" | "whatsapp.failed" | "webhook.test" | "account.balance_low" | "account.limit_near" | "webhook.failing" | "sender.reviewed";
             /** @enum {string} */
             readonly channel: "sms" | "email" | "push" | "whatsapp" | "system";
-            /** @description The message of the event; absent for `webhook.test`. */
+            /** @description The message of the event; absent if the event is not about a message. */
             readonly messageId?: string;
             /**
              * Format: date-time
