@@ -138,7 +138,7 @@ export function priceOperations(deps: Dependencies) {
 
     /**
      * Returns the price that holds for a number, or for a channel without numbers (R515). Undefined if there is none.
-     * Throws `validation_error` for a text that is no number.
+     * Throws `validation_error` for a text that is not a number.
      */
     holding: operation(
       'price.holding',
