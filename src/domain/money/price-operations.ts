@@ -123,9 +123,13 @@ export function priceOperations(deps: Dependencies) {
           stores.prices.all(),
           stores.platform.count(
             { spans: [span], groupBy: ['account', 'channel', 'country'], environment: 'production' },
-            PREVIEW_ROWS_MAX,
+            PREVIEW_ROWS_MAX + 1,
           ),
         ]);
+        if (traffic.length > PREVIEW_ROWS_MAX) {
+          const message = `the last ${PREVIEW_DAYS} days have more than ${PREVIEW_ROWS_MAX} figures of accounts and countries; change the prices without a preview`;
+          throw validationError([{ path: 'changes', message }]);
+        }
         const before = all.filter((row) => row.currency === currency);
         const after = changedPrices(before, currency, changes);
         const tariffOf = (rows: readonly PriceRow[]) =>

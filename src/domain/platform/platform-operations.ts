@@ -128,10 +128,15 @@ export function platformOperations({
         const spans = await intervalsOf({ stores }, checkedSpan(asked), asked);
         const count: PlatformCount = { spans, groupBy: ['channel', 'provider'], environment: 'production' };
         const [figures, times, days] = await Promise.all([
-          stores.platform.count(count, ROWS_MAX),
+          stores.platform.count(count, ROWS_MAX + 1),
           stores.platform.times(count),
           stores.providerHealth.days(input),
         ]);
+        if (figures.length > ROWS_MAX) {
+          throw validationError([
+            { path: 'days', message: 'would give too many figures; ask for fewer days' },
+          ]);
+        }
         const found = new Map<string, { span: number; channel: Channel; name: string }>();
         const note = (span: number, channel: Channel | null, name: string | null) => {
           // Recipients without a provider were accepted by none.
