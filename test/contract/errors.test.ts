@@ -90,10 +90,11 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
       ],
       413: ['payload_too_large'],
       415: ['unsupported_media_type'],
+      421: ['account_moved'],
       429: ['rate_limit_exceeded'],
       500: ['internal_error'],
       502: ['provider_error'],
-      503: ['outcome_unknown', 'service_unavailable'],
+      503: ['account_moving', 'outcome_unknown', 'service_unavailable'],
     });
     const ofShapeA = Object.entries(ERROR_RESPONSES).filter(([, { shape }]) => shape === 'A');
     expect(ofShapeA.map(([code]) => code)).toEqual([
