@@ -64,11 +64,17 @@ const FENCE = `
 `;
 
 /** Text after the first BEGIN of a function that must not run for rows which a move copies. */
-const UNLESS_MOVED = ` IF current_setting('gateway.mover', true) = 'on' THEN RETURN NULL; END IF;`;
+const unlessMoved = (result: string) =>
+  ` IF current_setting('gateway.mover', true) = 'on' THEN RETURN ${result}; END IF;`;
 /**
  * A move copies charges in other transactions than those of their messages, and copies the counts of deliveries, too.
+ * Between its two copies a recipient may have gone from pending to delivered.
  */
-const FUNCTIONS = ['charge_once', 'count_deliveries'];
+const FUNCTIONS = [
+  ['charge_once', 'NULL'],
+  ['count_deliveries', 'NULL'],
+  ['refuse_move', 'NEW'],
+] as const;
 
 async function replaceIn(knex: Knex, name: string, from: string, to: string): Promise<void> {
   const { rows } = await knex.raw('SELECT pg_get_functiondef(?::regproc) AS text', [name]);
@@ -78,11 +84,12 @@ async function replaceIn(knex: Knex, name: string, from: string, to: string): Pr
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(TABLES);
   await knex.raw(FENCE);
-  for (const name of FUNCTIONS) await replaceIn(knex, name, '\n    BEGIN', `\n    BEGIN${UNLESS_MOVED}`);
+  for (const [name, result] of FUNCTIONS)
+    await replaceIn(knex, name, '\n    BEGIN', `\n    BEGIN${unlessMoved(result)}`);
 }
 
 export async function down(knex: Knex): Promise<void> {
-  for (const name of FUNCTIONS) await replaceIn(knex, name, UNLESS_MOVED, '');
+  for (const [name, result] of FUNCTIONS) await replaceIn(knex, name, unlessMoved(result), '');
   await knex.raw(`DROP TRIGGER stays_moved ON accounts;
     DROP FUNCTION refuse_moved();
     DROP FUNCTION refuse_while_moving();

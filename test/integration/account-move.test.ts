@@ -252,7 +252,7 @@ describe('a move that is refused (R504)', () => {
     );
     const hook = await pair.a.call('POST', '/developers/webhooks', {
       key: other.key,
-      body: { url: 'https://example.com/hook', events: ['sms.sent'] },
+      body: { url: 'http://127.0.0.1:4999/hook', events: ['sms.sent'] },
     });
     await a.query(
       `UPDATE job_leases SET job = json_build_object('data', json_build_object('webhookId', $1::text))`,
