@@ -77,6 +77,14 @@ CREATE UNIQUE INDEX accounts_tail ON accounts USING btree ("right"((id)::text, 1
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF id ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
 CREATE TRIGGER stays_moved BEFORE UPDATE ON accounts FOR EACH ROW WHEN ((old.moving = 'moved'::text)) EXECUTE FUNCTION refuse_moved();
 
+CREATE TABLE address_hash_key (
+  only_row boolean NOT NULL DEFAULT true,
+  sealed text NOT NULL,
+  CONSTRAINT address_hash_key_only_row_check CHECK (only_row),
+  CONSTRAINT address_hash_key_pkey PRIMARY KEY (only_row)
+);
+CREATE UNIQUE INDEX address_hash_key_pkey ON address_hash_key USING btree (only_row);
+
 CREATE TABLE alert_rules (
   account_id uuid,
   changed_at timestamp with time zone NOT NULL,
@@ -456,6 +464,43 @@ CREATE UNIQUE INDEX devices_token ON devices USING btree (account_id, environmen
 CREATE INDEX devices_user_of ON devices USING btree (account_id, environment, user_id);
 CREATE TRIGGER count_rows_by_environment_delete_old AFTER DELETE ON devices REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment('-1');
 CREATE TRIGGER count_rows_by_environment_insert_new AFTER INSERT ON devices REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment('1');
+
+CREATE TABLE erasure_messages (
+  erasure_id uuid NOT NULL,
+  message_id uuid NOT NULL,
+  CONSTRAINT erasure_messages_erasure_id_fkey FOREIGN KEY (erasure_id) REFERENCES erasures(id) ON DELETE CASCADE,
+  CONSTRAINT erasure_messages_pkey PRIMARY KEY (erasure_id, message_id)
+);
+CREATE UNIQUE INDEX erasure_messages_pkey ON erasure_messages USING btree (erasure_id, message_id);
+
+CREATE TABLE erasures (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  retry_at timestamp with time zone NOT NULL,
+  done_at timestamp with time zone,
+  audit_seq bigint NOT NULL,
+  done_audit_seq bigint,
+  environment text,
+  kind text NOT NULL,
+  address_hash text NOT NULL,
+  reason text NOT NULL,
+  requested_by text NOT NULL,
+  step text NOT NULL,
+  targets jsonb,
+  mark jsonb,
+  counts jsonb NOT NULL DEFAULT '{}'::jsonb,
+  CONSTRAINT erasures_check CHECK (((done_at IS NULL) = (targets IS NOT NULL))),
+  CONSTRAINT erasures_check1 CHECK (((done_at IS NULL) = (step <> 'done'::text))),
+  CONSTRAINT erasures_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
+  CONSTRAINT erasures_kind_check CHECK ((kind = ANY (ARRAY['phone'::text, 'email'::text, 'user'::text]))),
+  CONSTRAINT erasures_step_check CHECK ((step = ANY (ARRAY['collect'::text, 'collect_emails'::text, 'answers'::text, 'erase'::text, 'done'::text]))),
+  CONSTRAINT erasures_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT erasures_pkey PRIMARY KEY (id)
+);
+CREATE INDEX erasures_newest ON erasures USING btree (account_id, id);
+CREATE INDEX erasures_open ON erasures USING btree (retry_at) WHERE (done_at IS NULL);
+CREATE UNIQUE INDEX erasures_pkey ON erasures USING btree (id);
 
 CREATE TABLE event_feeds (
   account_id uuid NOT NULL,

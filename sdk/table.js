@@ -63,7 +63,7 @@ function operationOf(document, schemas, at, name, entry, { path, method, summary
   const keep = (schemaName, schema) => keepSchema(document, schemas, at, schemaName, schema);
   const query = parameters.filter((each) => each.in === 'query');
   const body = rest.requestBody?.content['application/json'].schema;
-  const success = rest.responses['200'] ?? rest.responses['201'];
+  const success = rest.responses['200'] ?? rest.responses['201'] ?? rest.responses['202'];
   const answer = success.content['application/json'].schema;
   const isPaged = answer.properties?.pagination !== undefined;
   const isKeyed = parameters.some((each) => each.name === 'Idempotency-Key');

@@ -14,6 +14,7 @@ import { createWebhookTransport } from './channels/webhook/webhook-transport.ts'
 import { baseUrlOf } from './config/base-url.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './config/data-dir.ts';
+import { KeyedAddressHashes } from './crypto/address-hashes.ts';
 import { createAuditHeads } from './crypto/audit-heads.ts';
 import { createIds } from './crypto/ids.ts';
 import { createOptOutTokens } from './crypto/opt-out-tokens.ts';
@@ -83,6 +84,7 @@ import { PgPointBudget, PgRateLimiter } from './storage/rate-limit/index.ts';
 import { FileReportSpool } from './storage/report-spool.ts';
 import { PgSpentSignatures } from './storage/stores/spent-signatures.ts';
 import { WatchAlerts } from './workers/alerts/watch-alerts.ts';
+import { EraseRecipients } from './workers/erasure/erase-recipients.ts';
 import { ExpireMessages } from './workers/expiry/expire-messages.ts';
 import { ImportContacts } from './workers/imports/import-contacts.ts';
 import { checkLedgers } from './workers/ledgers/check-ledgers.ts';
@@ -128,6 +130,7 @@ export async function compose(
     const gateway = await wire(config, logger, opened, { withAnyClock, passwords });
     if (!withAnyMasterKey) {
       checkMasterKey(config, gateway.secrets, await gateway.diagnostics.sealedSamples(), logger);
+      await gateway.addressHashes.start();
       await keepSignedHead(gateway.stores, gateway.auditHeads);
     }
     return gateway;
@@ -313,6 +316,12 @@ async function wire(
     auditHeads,
     new Sql(knex, { reads, ...(replica && { replica }) }),
   );
+  const addressHashes = new KeyedAddressHashes({
+    store: stores.erasures,
+    secrets,
+    lostMasterKeys: config.lostMasterKeys,
+    logger,
+  });
   const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
   const uow = createUnitOfWork(
     sql,
@@ -367,6 +376,7 @@ async function wire(
     auditHeads,
     secrets,
     optOutTokens,
+    addressHashes,
     passwords,
     totp,
     passkeys: createPasskeys(() => servedUrl, config.productName),
@@ -478,6 +488,7 @@ async function wire(
     reports,
     spool,
     secrets,
+    addressHashes,
     auditHeads,
     dkim: dkim && { recordName: dkim.recordName, record: dkim.record },
     diagnostics: new PgDiagnostics(sql, server, listener, PgBossQueue.statements),
@@ -550,6 +561,7 @@ async function wire(
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forwardReports: () => forwardReports.run(),
+        erasures: new EraseRecipients(uow, stores, { clock, ids }, addressHashes),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),
         forgetOldRequests: () => forgetOldRequests(stores.requests, clock),
         forgetNumberCounts: () => forgetNumberCounts(stores.sendLimits, clock),

@@ -5,6 +5,7 @@ import type { LiveUpdates } from './live/live-updates.ts';
 import type { QuietHours } from './messages/quiet-hours.ts';
 import type { SecondFactorPolicy } from './people/second-factor.ts';
 import type { OperatorProvider } from './people/single-sign-on.ts';
+import type { AddressHashes } from './ports/address-hashes.ts';
 import type { AuditHeads } from './ports/audit-stores.ts';
 import type { CreateCache } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
@@ -41,6 +42,7 @@ export interface Dependencies {
   readonly auditHeads: AuditHeads;
   readonly secrets: SecretBox;
   readonly optOutTokens: OptOutTokens;
+  readonly addressHashes: AddressHashes;
   readonly passwords: PasswordHasher;
   readonly totp: Totp;
   readonly passkeys: Passkeys;

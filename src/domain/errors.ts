@@ -27,6 +27,7 @@ export const ERROR_CODES = [
   'not_found',
   'contact_exists',
   'message_not_cancelable',
+  'recipient_has_pending_messages',
   'webhook_limit',
   'key_ended',
   'delivery_already_queued',

@@ -38,6 +38,7 @@ import { sessionOperations } from './people/session-operations.ts';
 import { singleSignOnOperations } from './people/single-sign-on-operations.ts';
 import { lookUpOperations } from './platform/look-up-operations.ts';
 import { platformOperations } from './platform/platform-operations.ts';
+import { erasureOperations } from './recipients/erasure-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { requestOperations } from './requests/request-operations.ts';
 import { searchOperations } from './search/search-operations.ts';
@@ -89,6 +90,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     sendLimits: sendLimitOperations(deps),
     senders: senderOperations(deps),
     suppressions: suppressionOperations(deps),
+    recipients: erasureOperations(deps),
     requests: requestOperations(deps),
     optOut: optOutOperations(deps),
     usage: usageOperations(deps),

@@ -18,6 +18,7 @@ import { OPERATOR_RESET_KINDS } from '../domain/people/operator-reset.ts';
 import { ACCOUNT_TROUBLES } from '../domain/platform/account-troubles.ts';
 import { PLATFORM_GROUPS } from '../domain/platform/platform-analytics.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
+import { ADDRESS_KINDS } from '../domain/recipients/personal-address.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { STATUS_CLASSES } from '../domain/requests/api-request.ts';
 import { SENDER_CHANNELS, SENDER_RECORD_KINDS, SENDER_STATUSES } from '../domain/senders/sender.ts';
@@ -130,6 +131,11 @@ export const SuppressionSourceEnum = enumOf(
     import: 'A file.',
   },
 );
+export const AddressKindEnum = enumOf('AddressKind', 'What the address of a person is.', ADDRESS_KINDS, {
+  phone: 'A phone number.',
+  email: 'An email address.',
+  user: 'The id of a user to whose devices push messages go.',
+});
 export const SenderChannelEnum = enumOf(
   'SenderChannel',
   'A channel whose senders are approved.',

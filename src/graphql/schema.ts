@@ -21,6 +21,7 @@ import { ContactImportErrorResolver, ContactImportResolver } from './contact-imp
 import { countCosts } from './cost.ts';
 import { DeviceResolver } from './device.graphql.ts';
 import { beginDryRuns } from './dry-run.ts';
+import { ErasureResolver } from './erasure.graphql.ts';
 import { EventFeedResolver } from './event-feed.graphql.ts';
 import { ExplanationResolver } from './explanation.graphql.ts';
 import { ExportResolver } from './export.graphql.ts';
@@ -102,6 +103,7 @@ function buildSchema(): GraphQLSchema {
       MessageDeliveriesResolver,
       SenderResolver,
       SuppressionResolver,
+      ErasureResolver,
       RequestResolver,
       MessageRequestResolver,
       StatementResolver,

@@ -6,7 +6,7 @@ import type { Operations } from '../domain/operations.ts';
 
 /** The answer of a route. `body` is converted to JSON. `json` is a text that is sent unchanged. */
 export type RouteAnswer<Body> = {
-  readonly status?: 200 | 201;
+  readonly status?: 200 | 201 | 202;
   readonly headers?: Readonly<Record<string, string>>;
 } & ({ readonly body: Body } | { readonly json: string });
 
@@ -65,7 +65,7 @@ export interface RouteDefinition<
   readonly csvOf?: (body: z.input<Response>) => string;
   /** Schema of the answer. The OpenAPI document shows it, and tests check answers against it. */
   readonly response: Response;
-  readonly successStatus?: 200 | 201;
+  readonly successStatus?: 200 | 201 | 202;
   /** True for routes that accept the Idempotency-Key header: all routes that send messages (R19). */
   readonly isIdempotent?: boolean;
   /** True if the request also counts against the budget for webhook registrations (R12). */

@@ -134,6 +134,11 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'The message has left already, or has ended.',
   },
+  recipient_has_pending_messages: {
+    status: 409,
+    shape: 'B',
+    when: 'Messages to the person have not left yet; `details.pending` is their number.',
+  },
   webhook_limit: {
     status: 409,
     shape: 'B',

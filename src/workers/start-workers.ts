@@ -15,6 +15,7 @@ import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { RequestLog } from '../domain/requests/request-log.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { WatchAlerts } from './alerts/watch-alerts.ts';
+import type { EraseRecipients } from './erasure/erase-recipients.ts';
 import type { ExpireMessages } from './expiry/expire-messages.ts';
 import type { ImportContacts } from './imports/import-contacts.ts';
 import type { PersonMails } from './people/person-mails.ts';
@@ -58,6 +59,7 @@ const SWEEPS_MS = 60_000;
 const SINGLE_SIGN_ON_MS = 15_000;
 const SINGLE_SIGN_ON_DOMAINS_MS = 5 * 60_000;
 const RETENTION_MS = 10_000;
+const ERASURES_MS = 2_000;
 const REQUEST_RECORDS_MS = 60_000;
 const KEY_REQUESTS_MS = 3_600_000;
 const USAGE_MS = 10_000;
@@ -98,6 +100,7 @@ interface WorkParts {
   sweeps: ExpireMessages;
   retention: Retention;
   forwardReports: () => Promise<unknown>;
+  erasures: EraseRecipients;
   forgetOldEvents: () => Promise<unknown>;
   forgetOldRequests: () => Promise<unknown>;
   forgetNumberCounts: () => Promise<unknown>;
@@ -218,6 +221,12 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       RETENTION_MS,
       logger,
       ifClocksAgree(() => parts.retention.run()),
+    ),
+    repeat(
+      'erasures',
+      ERASURES_MS,
+      logger,
+      ifClocksAgree(() => parts.erasures.run()),
     ),
     repeat(
       'old events',

@@ -5,6 +5,7 @@ import * as consoleBench from './console.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
 import * as costs from './costs.ts';
 import * as dashboards from './dashboards.ts';
+import * as erasure from './erasure.ts';
 import * as growth from './growth.ts';
 import * as guide from './guide.ts';
 import * as history from './history.ts';
@@ -34,6 +35,7 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   dashboards,
   console: consoleBench,
   costs,
+  erasure,
   growth,
   scale,
   soak,
@@ -43,6 +45,7 @@ const ONLY_NAMED: ReadonlySet<string> = new Set([
   'console',
   'costs',
   'dashboards',
+  'erasure',
   'growth',
   'scale',
   'soak',
@@ -58,6 +61,7 @@ Without a name: ${usual.join(', ')}, in less than ten minutes.
 Only by name:   console, the console in Chromium on a slow processor and a slow line, three minutes;
                 costs, what traces and limits cost accepting, three minutes;
                 dashboards, accepting beside two viewers' dearest queries, four minutes;
+                erasure, accepting while a person is erased, five minutes;
                 scale, what one message takes of the server and of PostgreSQL, two minutes;
                 soak, ten minutes at twice the capacity (SOAK_SECONDS);
                 growth, retention and partitions, and the rate of 5 million messages a day, or
@@ -66,7 +70,7 @@ Only by name:   console, the console in Chromium on a slow processor and a slow 
 The server runs built, in a session of its own as any service does (so do Kannel and the plain twin), and is configured
 for real but for the rate limit's figure: its limiter, authentication, idempotency, audit and logging are on. Every
 ${MESSAGES_PER_IDEMPOTENCY_KEY}nd message has an idempotency key, in the baselines too. kannel runs where bearerbox and smsbox are installed.
-history, plans, console and dashboards build ${LARGE.toLocaleString('en')} messages (HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the
+history, plans, console, dashboards and erasure build ${LARGE.toLocaleString('en')} messages (HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the
 soak), on a lost message, and on a balance that is not its ledger's sum. The table also goes to bench-results.json.
 `);
   process.exit(unknown === '--help' ? 0 : 1);

@@ -86,6 +86,7 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
         'delivery_already_queued',
         'key_ended',
         'message_not_cancelable',
+        'recipient_has_pending_messages',
         'webhook_limit',
       ],
       413: ['payload_too_large'],

@@ -136,6 +136,16 @@ const ASKED: Record<string, { by: string; document: string }> = {
     document: 'mutation { setRequestLogging(fullBodies: false) { fullBodiesUntil } }',
   },
   startExport: { by: 'export.start', document: 'mutation { startExport(list: MESSAGES, filters: []) }' },
+  erasures: { by: 'erasure.slice', document: '{ erasures { nodes { id } } }' },
+  erasure: { by: 'erasure.get', document: `{ erasure(id: "${NOBODY}") { id } }` },
+  eraseRecipient: {
+    by: 'recipient.erase',
+    document: 'mutation { eraseRecipient(address: "x", reason: "x") { id } }',
+  },
+  exportRecipient: {
+    by: 'recipient.export',
+    document: 'mutation { exportRecipient(address: "x") { nextAfter } }',
+  },
   suppressions: { by: 'suppression.slice', document: '{ suppressions { nodes { id } } }' },
   suppress: {
     by: 'suppression.add',
@@ -674,6 +684,9 @@ describe('accounts cannot see each other (R224)', () => {
     ids.suppression = (await ask(suppressed)).suppress.id;
     const domain = 'mutation { requestSender(input: { channel: EMAIL, domain: "own.example" }) { id } }';
     ids.sender = (await ask(domain)).requestSender.id;
+    ids.erasure = (
+      await ask('mutation { eraseRecipient(address: "+256700000999", reason: "x") { id } }')
+    ).eraseRecipient.id;
     const send = 'mutation { sendSms(input: { to: "+256700123456", message: "secret" }) { id } }';
     ids.message = (await ask(send)).sendSms.id;
     ids.delivery = await eventually(async () => {
@@ -740,6 +753,7 @@ describe('accounts cannot see each other (R224)', () => {
     'cancelMessage.id': () => `mutation { cancelMessage(id: "${ids.message}") { id } }`,
     'updateContact.id': () => `mutation { updateContact(id: "${ids.contact}", input: { name: "x" }) { id } }`,
     'removeSuppression.id': () => `mutation { removeSuppression(id: "${ids.suppression}") }`,
+    'erasure.id': () => `{ erasure(id: "${ids.erasure}") { id } }`,
     'sender.id': () => `{ sender(id: "${ids.sender}") { id } }`,
     'verifySender.id': () => `mutation { verifySender(id: "${ids.sender}") { id } }`,
     'removeSender.id': () => `mutation { removeSender(id: "${ids.sender}") }`,

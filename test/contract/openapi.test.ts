@@ -188,7 +188,10 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
               [415, { key: account.key, body: 'a=b', headers: { 'Content-Type': 'text/plain' } }],
             ] satisfies Attempt[])
           : []),
-        ...(route.params && !route.body ? ([[404, { key: account.key }]] satisfies Attempt[]) : []),
+        // An address is no id: a text that is none is refused as such.
+        ...(route.params && !route.body
+          ? ([[route.path.includes(':address') ? 400 : 404, { key: account.key }]] satisfies Attempt[])
+          : []),
       ];
       for (const [status, request] of refused) {
         const answer = await gateway.call(method, path, request);

@@ -109,6 +109,9 @@ describe('a sandbox key (R200)', () => {
     const gone = { channel: 'email', address: 'gone@example.com', scope: 'all', reason: MARK };
     ids.suppressions = (await done(key, 'POST', '/developers/suppressions', gone)).suppression.id;
     const name = { channel: 'email', domain: `${MARK}.example` };
+    ids.recipients = NUMBER;
+    const other = '/developers/recipients/+256772904499?reason=test';
+    ids.erasures = (await done(key, 'DELETE', other)).erasure.id;
     ids.senders = (await done(key, 'POST', '/developers/senders', name)).sender.id;
     const device = { token: `${MARK}-token`, platform: 'android', userId: USER };
     ids.devices = (await done(key, 'POST', '/developers/push/devices', device)).id;
@@ -197,6 +200,7 @@ describe('a sandbox key (R200)', () => {
     tag: [MARK],
     status: ['failed'],
     after: ['0'],
+    reason: ['test'],
     since: ['2026-01-01T00:00:00Z'],
   };
 
@@ -254,7 +258,9 @@ describe('a sandbox key (R200)', () => {
       if (shown.length > 0) leaks.push(`${method} ${path} shows ${shown.join(', ')}`);
       if (answer.headers.has('idempotency-replayed')) leaks.push(`${method} ${path} replays production`);
       const isFound = answer.status !== 404 || answer.body.error.code !== 'not_found';
-      if (route.includes('{') && isFound) reached.push(`${method} ${path}: ${answer.status} ${answer.text}`);
+      // Every key may ask about any address. What it gets is checked by what it shows and changes.
+      const namesObject = route.includes('{') && !route.includes('{address}');
+      if (namesObject && isFound) reached.push(`${method} ${path}: ${answer.status} ${answer.text}`);
       if (answer.status >= 500) reached.push(`${method} ${path}: ${answer.status}`);
     }
     expect({ leaks, reached }).toEqual({ leaks: [], reached: [] });

@@ -7,7 +7,16 @@ const GUIDES = 'docs/guides';
 /** Names of the pages in reading order, by section of the menu. */
 const ORDER = {
   'Get started': ['index', 'quickstart', 'authentication', 'testing'],
-  'Send and follow': ['sending', 'prices', 'senders', 'consent', 'states', 'idempotency', 'errors'],
+  'Send and follow': [
+    'sending',
+    'prices',
+    'senders',
+    'consent',
+    'erasure',
+    'states',
+    'idempotency',
+    'errors',
+  ],
   Integrate: ['webhooks', 'alerts', 'graphql', 'live-updates', 'mcp', 'limits', 'fraud'],
   'Go live': ['going-live', 'uganda', 'changelog'],
 };

@@ -98,7 +98,8 @@ function readOperation(document, route, method, operation, methods) {
       : node;
   const parameters = (operation.parameters ?? []).map(resolve);
   const content = operation.requestBody && resolve(operation.requestBody).content['application/json'];
-  const success = resolve(operation.responses['200'] ?? operation.responses['201']);
+  const status = [200, 201, 202].find((each) => operation.responses[each]);
+  const success = resolve(operation.responses[status]);
   const answer = success.content['application/json'];
   const example = content && (Object.values(content.examples ?? {})[0]?.value ?? {});
   const facts = {
@@ -111,7 +112,7 @@ function readOperation(document, route, method, operation, methods) {
     body: content ? membersOf(document, content.schema) : [],
     hasBody: content !== undefined,
     example,
-    status: operation.responses['200'] ? 200 : 201,
+    status,
     answer: membersOf(document, answer.schema),
     errors: errorsOf(operation.responses, resolve),
   };

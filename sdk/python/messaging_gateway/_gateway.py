@@ -147,6 +147,8 @@ class Gateway:
         self.messages = resources.MessagesResource(transport)
         self.contacts = resources.ContactsResource(transport)
         self.suppressions = resources.SuppressionsResource(transport)
+        self.recipients = resources.RecipientsResource(transport)
+        self.erasures = resources.ErasuresResource(transport)
         self.senders = resources.SendersResource(transport)
         self.alerts = resources.AlertsResource(transport)
         self.keys = resources.KeysResource(transport)

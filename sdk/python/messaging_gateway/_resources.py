@@ -711,6 +711,86 @@ class SuppressionsResource:
         return self._transport.call(operation)
 
 
+class RecipientsResource:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def export_part(
+        self,
+        address: str,
+        *,
+        kind: Union[str, Absent] = ABSENT,
+        after: Union[str, Absent] = ABSENT,
+    ) -> types.RecipientExport:
+        """Everything that is stored of one person as JSON, in parts.
+
+        Scope: "FULL_ACCESS".
+
+        kind: What the address is. Default: "email" for a text with an @, otherwise "phone".
+        after: The "nextAfter" of the part before.
+        """
+        operation = Operation("GET", f"/developers/recipients/{segment(address)}", "always")
+        given = {
+            "kind": kind,
+            "after": after,
+        }
+        return self._transport.call(operation, query=given)
+
+    def erase(
+        self,
+        address: str,
+        *,
+        reason: str,
+        kind: Union[str, Absent] = ABSENT,
+    ) -> types.ErasureAnswer:
+        """Erase what is stored of one person; a worker does it, and the erasure becomes a receipt.
+
+        Scope: "FULL_ACCESS".
+
+        reason: Why, at most 200 characters. It stays, so do not name the person.
+        kind: What the address is. Default: "email" for a text with an @, otherwise "phone".
+        """
+        operation = Operation("DELETE", f"/developers/recipients/{segment(address)}", "always")
+        given = {
+            "reason": reason,
+            "kind": kind,
+        }
+        return self._transport.call(operation, query=given)
+
+
+class ErasuresResource:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        page: Union[int, Absent] = ABSENT,
+        limit: Union[int, Absent] = ABSENT,
+    ) -> Pages[types.Erasure]:
+        """Erasures, the newest first.
+
+        Scope: "FULL_ACCESS".
+
+        page: Which page, from 1.
+        limit: Entries on a page.
+        """
+        operation = Operation("GET", "/developers/erasures", "always")
+        given = {
+            "page": page,
+            "limit": limit,
+        }
+        return Pages(lambda query: self._transport.call(operation, query=query), given, False)
+
+    def get(self, id: str) -> types.ErasureAnswer:
+        """An erasure: how far it is, and once it is done the receipt.
+
+        Scope: "FULL_ACCESS".
+        """
+        operation = Operation("GET", f"/developers/erasures/{segment(id)}", "always")
+        return self._transport.call(operation)
+
+
 class SendersResource:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -267,6 +267,41 @@ EmailToSend = TypedDict(
     total=False,
 )
 
+Erasure = TypedDict(
+    "Erasure",
+    {
+        "id": "str",
+        "environment": "Optional[str]",
+        "kind": "str",
+        "addressHash": "str",
+        "reason": "str",
+        "requestedBy": "str",
+        "at": "str",
+        "doneAt": "Optional[str]",
+        "erased": "Dict[str, Any]",
+        "auditSequence": "int",
+        "doneAuditSequence": "Optional[int]",
+    },
+    total=False,
+)
+
+ErasureAnswer = TypedDict(
+    "ErasureAnswer",
+    {
+        "erasure": "Erasure",
+    },
+    total=False,
+)
+
+ErasureQuery = TypedDict(
+    "ErasureQuery",
+    {
+        "page": "int",
+        "limit": "int",
+    },
+    total=False,
+)
+
 EventType = TypedDict(
     "EventType",
     {
@@ -537,6 +572,33 @@ QueuedEvents = TypedDict(
     "QueuedEvents",
     {
         "queued": "int",
+    },
+    total=False,
+)
+
+RecipientExport = TypedDict(
+    "RecipientExport",
+    {
+        "recipient": "Dict[str, Any]",
+        "nextAfter": "Optional[str]",
+    },
+    total=False,
+)
+
+RecipientQuery = TypedDict(
+    "RecipientQuery",
+    {
+        "kind": "str",
+        "after": "str",
+    },
+    total=False,
+)
+
+RecipientToErase = TypedDict(
+    "RecipientToErase",
+    {
+        "kind": "str",
+        "reason": "str",
     },
     total=False,
 )

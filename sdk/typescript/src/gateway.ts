@@ -4,10 +4,12 @@ import {
   AlertsResource,
   ContactsResource,
   EmailResource,
+  ErasuresResource,
   KeysResource,
   MessagesResource,
   PushDevicesResource,
   PushResource,
+  RecipientsResource,
   SendersResource,
   SmsResource,
   SuppressionsResource,
@@ -42,6 +44,8 @@ export class Gateway {
   readonly messages: MessagesResource;
   readonly contacts: ContactsResource;
   readonly suppressions: SuppressionsResource;
+  readonly recipients: RecipientsResource;
+  readonly erasures: ErasuresResource;
   readonly senders: SendersResource;
   readonly alerts: AlertsResource;
   readonly keys: KeysResource;
@@ -61,6 +65,8 @@ export class Gateway {
     this.messages = new MessagesResource(transport);
     this.contacts = new ContactsResource(transport);
     this.suppressions = new SuppressionsResource(transport);
+    this.recipients = new RecipientsResource(transport);
+    this.erasures = new ErasuresResource(transport);
     this.senders = new SendersResource(transport);
     this.alerts = new AlertsResource(transport);
     this.keys = new KeysResource(transport);

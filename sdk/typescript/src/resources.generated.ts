@@ -23,6 +23,9 @@ import type {
   DeviceToRegister,
   EmailMessage,
   EmailToSend,
+  Erasure,
+  ErasureAnswer,
+  ErasureQuery,
   EventType,
   ExplainQuery,
   ExplainableMessage,
@@ -42,6 +45,9 @@ import type {
   PushMessage,
   PushToSend,
   QueuedEvents,
+  RecipientExport,
+  RecipientQuery,
+  RecipientToErase,
   RevokedApiKey,
   RotatedWebhookSecret,
   SecretRotation,
@@ -441,6 +447,61 @@ export class SuppressionsResource {
    */
   remove(id: string, options?: CallOptions): Promise<Deleted> {
     return this.#transport.call<Deleted>({ method: 'DELETE', path: `/developers/suppressions/${segment(id)}`, repeat: 'always' }, {}, options);
+  }
+}
+
+export class RecipientsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Everything that is stored of one person as JSON, in parts.
+   *
+   * Scope: `FULL_ACCESS`.
+   */
+  exportPart(address: string, query: RecipientQuery = {}, options?: CallOptions): Promise<RecipientExport> {
+    return this.#transport.call<RecipientExport>({ method: 'GET', path: `/developers/recipients/${segment(address)}`, repeat: 'always' }, { query }, options);
+  }
+
+  /**
+   * Erase what is stored of one person; a worker does it, and the erasure becomes a receipt.
+   *
+   * Scope: `FULL_ACCESS`.
+   */
+  erase(address: string, query: RecipientToErase, options?: CallOptions): Promise<ErasureAnswer> {
+    return this.#transport.call<ErasureAnswer>({ method: 'DELETE', path: `/developers/recipients/${segment(address)}`, repeat: 'always' }, { query }, options);
+  }
+}
+
+export class ErasuresResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Erasures, the newest first.
+   *
+   * Scope: `FULL_ACCESS`.
+   */
+  list(query: ErasureQuery = {}, options?: CallOptions): Pages<Erasure> {
+    return new Pages<Erasure>(
+      (query) => this.#transport.call<Page<Erasure>>({ method: 'GET', path: '/developers/erasures', repeat: 'always' }, { query }, options),
+      query,
+    );
+  }
+
+  /**
+   * An erasure: how far it is, and once it is done the receipt.
+   *
+   * Scope: `FULL_ACCESS`.
+   */
+  get(id: string, options?: CallOptions): Promise<ErasureAnswer> {
+    return this.#transport.call<ErasureAnswer>({ method: 'GET', path: `/developers/erasures/${segment(id)}`, repeat: 'always' }, {}, options);
   }
 }
 

@@ -308,6 +308,67 @@ interface components {
             /** @description Does what the `Idempotency-Key` header does. */
             readonly idempotencyKey?: string;
         };
+        readonly Erasure: {
+            readonly id: string;
+            /** @description Null: both. */
+            readonly environment: ("production" | "sandbox") | null;
+            /** @enum {string} */
+            readonly kind: "phone" | "email" | "user";
+            /** @description A keyed hash of the address. An address has one hash in an account. */
+            readonly addressHash: string;
+            readonly reason: string;
+            /** @description The key or person, as in the audit log. */
+            readonly requestedBy: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time in UTC.
+             */
+            readonly at: string;
+            /** @description Null while it is under way. */
+            readonly doneAt: string | null;
+            /** @description Numbers of erased items so far. */
+            readonly erased: {
+                /** @description Messages that had the person among their recipients or copies. */
+                readonly messages: number;
+                /** @description Messages that lost their text, because nobody else got them. */
+                readonly texts: number;
+                /** @description Addresses of recipients. */
+                readonly recipients: number;
+                /** @description Events, with what the endpoints answered to them. */
+                readonly events: number;
+                /** @description Delivery reports that matched no message yet. */
+                readonly reports: number;
+                /** @description Stored answers of idempotency keys. */
+                readonly answers: number;
+                /** @description Messages from the person. */
+                readonly inboundMessages: number;
+                /** @description Contacts that were deleted, or lost an email address that they shared. */
+                readonly contacts: number;
+                /** @description Cells of imported files. */
+                readonly importFaults: number;
+                /** @description Devices. */
+                readonly devices: number;
+                /** @description Suppressions, which stay as a hash. */
+                readonly suppressions: number;
+                /** @description Counts of messages to a number. */
+                readonly numberCounts: number;
+                /** @description Whole bodies of logged requests, of everybody. */
+                readonly requestBodies: number;
+            };
+            /** @description Number of the audit entry of the request in the chain. */
+            readonly auditSequence: number;
+            /** @description Number of the audit entry of its end. */
+            readonly doneAuditSequence: number | null;
+        };
+        readonly ErasureAnswer: {
+            readonly erasure: components["schemas"]["Erasure"];
+        };
+        readonly ErasureQuery: {
+            /** @description Which page, from 1. */
+            readonly page?: number;
+            /** @description Entries on a page. */
+            readonly limit?: number;
+        };
         readonly EventType: {
             readonly event: string;
             readonly channel: string;
@@ -730,6 +791,32 @@ interface components {
         };
         readonly QueuedEvents: {
             readonly queued: number;
+        };
+        readonly RecipientExport: {
+            /** @description Messages in every part; contacts, devices, suppressions and inbound messages in the first. */
+            readonly recipient: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Where the next part begins. Null in the last part. */
+            readonly nextAfter: string | null;
+        };
+        readonly RecipientQuery: {
+            /**
+             * @description What the address is. Default: `email` for a text with an @, otherwise `phone`.
+             * @enum {string}
+             */
+            readonly kind?: "phone" | "email" | "user";
+            /** @description The `nextAfter` of the part before. */
+            readonly after?: string;
+        };
+        readonly RecipientToErase: {
+            /**
+             * @description What the address is. Default: `email` for a text with an @, otherwise `phone`.
+             * @enum {string}
+             */
+            readonly kind?: "phone" | "email" | "user";
+            /** @description Why, at most 200 characters. It stays, so do not name the person. */
+            readonly reason: string;
         };
         readonly RevokedApiKey: {
             readonly apiKey: components["schemas"]["ApiKey"];
@@ -1366,6 +1453,9 @@ export type DeviceQuery = components['schemas']['DeviceQuery'];
 export type DeviceToRegister = components['schemas']['DeviceToRegister'];
 export type EmailMessage = components['schemas']['EmailMessage'];
 export type EmailToSend = components['schemas']['EmailToSend'];
+export type Erasure = components['schemas']['Erasure'];
+export type ErasureAnswer = components['schemas']['ErasureAnswer'];
+export type ErasureQuery = components['schemas']['ErasureQuery'];
 export type EventType = components['schemas']['EventType'];
 export type ExplainQuery = components['schemas']['ExplainQuery'];
 export type ExplainableMessage = components['schemas']['ExplainableMessage'];
@@ -1388,6 +1478,9 @@ export type PageQuery = components['schemas']['PageQuery'];
 export type PushMessage = components['schemas']['PushMessage'];
 export type PushToSend = components['schemas']['PushToSend'];
 export type QueuedEvents = components['schemas']['QueuedEvents'];
+export type RecipientExport = components['schemas']['RecipientExport'];
+export type RecipientQuery = components['schemas']['RecipientQuery'];
+export type RecipientToErase = components['schemas']['RecipientToErase'];
 export type RevokedApiKey = components['schemas']['RevokedApiKey'];
 export type RotatedWebhookSecret = components['schemas']['RotatedWebhookSecret'];
 export type SecretRotation = components['schemas']['SecretRotation'];
@@ -1450,6 +1543,7 @@ export type GatewayErrorCode =
   | 'not_found'
   | 'contact_exists'
   | 'message_not_cancelable'
+  | 'recipient_has_pending_messages'
   | 'webhook_limit'
   | 'key_ended'
   | 'delivery_already_queued'

@@ -7,12 +7,12 @@ import type { Clock, Ids } from '../ports/system.ts';
  * the request.
  */
 const FROM_WHERE =
-  /^(secondFactor|session|accessToken|operator|operatorReset)\.|^member\.(invite|accept)$|^account\.(setSecurityPolicy|startExport|.*SingleSignOn.*)$/;
+  /^(secondFactor|session|accessToken|operator|operatorReset)\.|^member\.(invite|accept)$|^account\.(setSecurityPolicy|startExport|.*SingleSignOn.*)$|^recipient\.(erase|export)$/;
 
 /**
  * Appends the audit entry of a change, in the same transaction as the change, and announces it to the account's live
  * subscriptions. For an export and a change of how people sign in, the entry also has the IP address and the device of the request
- * (R303).
+ * (R303). Returns the id of the entry.
  */
 export async function recordChange(
   tx: Tx,
@@ -25,7 +25,7 @@ export async function recordChange(
     before?: object;
     after?: object;
   },
-): Promise<void> {
+): Promise<string> {
   const from = 'from' in caller && FROM_WHERE.test(change.action) ? caller.from : undefined;
   const after = from === undefined ? change.after : { ...change.after, ...from };
   const { accountId } = change;
@@ -41,4 +41,5 @@ export async function recordChange(
     after: after ? { ...after } : null,
   });
   if (accountId !== null) tx.announceLive('audit', [{ accountId, id }]);
+  return id;
 }

@@ -24,6 +24,7 @@ import type { Clock, Ids } from '../ports/system.ts';
 import type { HoldGate } from '../recovery/hold-gate.ts';
 import { checkSender, isOwnSender, signingDomainOf } from '../senders/check-sender.ts';
 import type { SenderChannel } from '../senders/sender.ts';
+import { findSuppressed } from '../suppressions/hashed-suppressions.ts';
 import { addressesOf, isSuppressedChannel, leaveOut } from '../suppressions/suppression.ts';
 import { truncate } from '../text.ts';
 import {
@@ -125,10 +126,20 @@ export function createSendContext(deps: Dependencies): SendContext {
     tariff: () => tariffs.get('all'),
     currencyOf: (accountId) => currencies.get(accountId),
     async leaveOutSuppressed(owner, channel, purpose = 'transactional', priced) {
-      if (!isSuppressedChannel(channel) || !(await suppressing.get(owner.accountId))) {
+      const kind = isSuppressedChannel(channel) ? await suppressing.get(owner.accountId) : 'none';
+      if (!isSuppressedChannel(channel) || kind === 'none') {
         return { ...priced, purpose, suppressedSkipped: 0 };
       }
-      const suppressed = await stores.suppressions.among(owner, channel, addressesOf(priced));
+      const { suppressions } = stores;
+      const addresses = addressesOf(priced);
+      const suppressed = await findSuppressed(
+        suppressions,
+        deps.addressHashes,
+        kind,
+        owner,
+        channel,
+        addresses,
+      );
       const kept = leaveOut(priced, purpose, suppressed);
       if (kept.recipients.length === 0) throw allSuppressed(priced.recipients.length);
       return { ...kept, purpose };

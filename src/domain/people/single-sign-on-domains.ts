@@ -73,7 +73,7 @@ export class SingleSignOnDomains {
     }
   }
 
-  #record(tx: Tx, { accountId, domain }: SingleSignOn, what: 'prove' | 'lose'): Promise<void> {
+  #record(tx: Tx, { accountId, domain }: SingleSignOn, what: 'prove' | 'lose'): Promise<string> {
     return recordChange(tx, this.#deps, BY_CHECK, {
       accountId,
       action: `account.${what}SingleSignOnDomain`,

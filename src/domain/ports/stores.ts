@@ -20,6 +20,7 @@ import type { ChangeKind, LiveKind, LiveObject } from './changes.ts';
 import type { ContactImportStore, ContactStore } from './contact-stores.ts';
 import type { CopyStore } from './copy-store.ts';
 import type { DeviceStore } from './device-store.ts';
+import type { ErasureStore } from './erasure-store.ts';
 import type { Intake } from './intake.ts';
 import type { JobSink, NewJob } from './job-queue.ts';
 import type { DeliveryListStore, MessageListStore, RecipientListStore } from './list-stores.ts';
@@ -67,6 +68,7 @@ export interface Stores {
   readonly sendLimits: SendLimitStore;
   readonly senders: SenderStore;
   readonly suppressions: SuppressionStore;
+  readonly erasures: ErasureStore;
   readonly objects: ObjectStore;
   readonly requests: RequestStore;
   readonly messages: MessageStore;

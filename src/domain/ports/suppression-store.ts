@@ -4,14 +4,14 @@ import type { SuppressedAddress, SuppressedChannel, Suppression } from '../suppr
 
 export interface SuppressionFilter {
   readonly channel?: SuppressedChannel | undefined;
-  /** The address in the form in which it is stored. */
-  readonly address?: string | undefined;
+  /** The forms in which the address may be stored: as it is, and hashed. */
+  readonly addresses?: readonly string[] | undefined;
 }
 
 /** Stores suppressions (R377). */
 export interface SuppressionStore {
-  /** True if the account has a suppression. */
-  any(accountId: string): Promise<boolean>;
+  /** Returns whether the account has suppressions, and whether some may be of erased people (R492). */
+  any(accountId: string): Promise<'none' | 'plain' | 'hashed'>;
   /** Returns the suppressed addresses among the given ones. */
   among(
     owner: AccountEnvironment,
@@ -54,12 +54,12 @@ export interface SuppressionStore {
   /** Lets one transaction at a time follow replies of this recipient, until it ends. */
   lockReplies(owner: AccountEnvironment, channel: SuppressedChannel, address: string): Promise<void>;
   /**
-   * Takes back the suppression that the recipient asked for with a reply (source `stop`): what held before holds again.
+   * Takes back the suppression of one of these addresses that the recipient asked for with a reply (source `stop`): what held before holds again.
    * Returns its id. Undefined if there is none.
    */
   liftStop(
     owner: AccountEnvironment,
     channel: SuppressedChannel,
-    address: string,
+    addresses: readonly string[],
   ): Promise<string | undefined>;
 }

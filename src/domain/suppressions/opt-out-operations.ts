@@ -3,10 +3,12 @@ import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { OptOutPerson } from '../ports/opt-out-tokens.ts';
+import { storedForms } from './hashed-suppressions.ts';
+import { isHashed } from './suppression.ts';
 
 /** Operations of the page behind the link in marketing messages (R441). A person with the link needs no key. */
 export function optOutOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, optOutTokens } = deps;
+  const { stores, uow, clock, ids, optOutTokens, addressHashes } = deps;
 
   async function linked(token: string): Promise<OptOutPerson & { readonly accountId: string }> {
     for (const person of optOutTokens.open(token)) {
@@ -31,7 +33,11 @@ export function optOutOperations(deps: Dependencies) {
       async (caller, { token }: { readonly token: string }): Promise<OptOutPerson> => {
         const person = await linked(token);
         const { accountId, channel, address } = person;
+        const owner = { accountId, environment: 'production' } as const;
+        const forms = await storedForms(addressHashes, accountId, address);
         await uow.run(async (tx) => {
+          // Of an erased person the address must not come back.
+          if ((await tx.suppressions.among(owner, channel, forms)).some(isHashed)) return;
           const id = await tx.suppressions.add({
             id: ids.uuid(),
             accountId,

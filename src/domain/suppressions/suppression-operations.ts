@@ -22,8 +22,10 @@ import {
 } from '../paging.ts';
 import type { SuppressionFilter } from '../ports/suppression-store.ts';
 import { isUuid } from '../uuid.ts';
+import { storedForms } from './hashed-suppressions.ts';
 import {
   checkAddress,
+  isHashed,
   SUPPRESSION_REASON_MAX_LENGTH,
   type SuppressedChannel,
   type Suppression,
@@ -69,7 +71,18 @@ export interface SuppressionExport {
 
 /** Operations on the addresses to which an account must not send (R377). */
 export function suppressionOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, csv } = deps;
+  const { stores, uow, clock, ids, csv, addressHashes } = deps;
+  /** Returns the filter of a list. A text that is not an address of the channel matches nothing. */
+  const filterOf = async (
+    accountId: string,
+    { channel, address }: ListedSuppressions,
+  ): Promise<SuppressionFilter> => {
+    if (address === undefined) return { channel };
+    const of = channel ?? (address.includes('@') ? 'email' : 'sms');
+    const stored = suppressibleAddress(of, address) ?? address;
+    return { channel, addresses: await storedForms(addressHashes, accountId, stored) };
+  };
+
   return {
     /** Returns one page, newest first. */
     list: operation(
@@ -80,7 +93,8 @@ export function suppressionOperations(deps: Dependencies) {
         input: ListedSuppressions & { readonly page: PageRequest },
       ): Promise<Page<Suppression>> => {
         const owner = listedEnvironment(caller, input.environment);
-        return owner ? stores.suppressions.page(owner, filterOf(input), input.page) : EMPTY_PAGE;
+        if (!owner) return EMPTY_PAGE;
+        return stores.suppressions.page(owner, await filterOf(owner.accountId, input), input.page);
       },
     ),
 
@@ -92,7 +106,7 @@ export function suppressionOperations(deps: Dependencies) {
         const range = keyRange(input, UUID_KEY);
         const owner = listedEnvironment(caller, input.environment);
         if (!owner) return emptySlice(range);
-        const filter = filterOf(input);
+        const filter = await filterOf(owner.accountId, input);
         const rows = await stores.suppressions.slice(owner, filter, range);
         return sliceOf(
           rows,
@@ -202,7 +216,9 @@ export function suppressionOperations(deps: Dependencies) {
         );
         const part = found.slice(0, EXPORT_PART);
         const nextAfter = found.length > EXPORT_PART ? (part.at(-1)?.id ?? null) : null;
-        return { csv: suppressionLines(part, after === undefined), nextAfter };
+        // Nobody could read or import a hash.
+        const readable = part.filter((each) => !isHashed(each));
+        return { csv: suppressionLines(readable, after === undefined), nextAfter };
       },
     ),
 
@@ -223,11 +239,4 @@ export function suppressionOperations(deps: Dependencies) {
       });
     }),
   };
-}
-
-/** Returns the filter of a list. A text that is not an address of the channel matches nothing. */
-function filterOf({ channel, address }: ListedSuppressions): SuppressionFilter {
-  if (address === undefined) return { channel };
-  const of = channel ?? (address.includes('@') ? 'email' : 'sms');
-  return { channel, address: suppressibleAddress(of, address) ?? address };
 }

@@ -20,6 +20,9 @@ export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number];
 export const SUPPRESSION_SOURCES = ['api', 'person', 'stop', 'link', 'bounce', 'import'] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 
+/** The address of a suppression of an erased person begins with this. Its hash follows (R492). */
+export const HASHED_PREFIX = 'erased:';
+
 /** Longest reason, in UTF-16 code units. */
 export const SUPPRESSION_REASON_MAX_LENGTH = 200;
 
@@ -27,7 +30,7 @@ export interface Suppression extends AccountEnvironment {
   readonly id: string;
   readonly environment: Environment;
   readonly channel: SuppressedChannel;
-  /** A phone number in E.164, or an email address in lower case. */
+  /** A phone number in E.164, or an email address in lower case. Of an erased person: `HASHED_PREFIX` and the hash. */
   readonly address: string;
   readonly scope: SuppressionScope;
   readonly source: SuppressionSource;
@@ -61,6 +64,11 @@ export function addressRule(channel: SuppressedChannel): string {
 
 export function isSuppressedChannel(channel: Channel): channel is SuppressedChannel {
   return channel !== 'push';
+}
+
+/** True for the suppression of an erased person. Nobody can read the address. */
+export function isHashed({ address }: Pick<Suppression, 'address'>): boolean {
+  return address.startsWith(HASHED_PREFIX);
 }
 
 /** Returns the message without its suppressed recipients, and the number of these. */

@@ -4,6 +4,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PricedMessage } from '../messages/message.ts';
 import { prepareMessage, type SendContext } from '../messages/send-operation.ts';
 import type { InboundChannel } from '../ports/whatsapp.ts';
+import { storedForms } from './hashed-suppressions.ts';
 import { type ReplyWord, replyWord } from './reply-words.ts';
 
 /** The texts that confirm a reply. */
@@ -51,6 +52,7 @@ async function follow(
   word: 'stop' | 'start',
 ): Promise<boolean> {
   const owner = { accountId, environment: 'production' } as const;
+  const forms = await storedForms(deps.addressHashes, accountId, address);
   return deps.uow.run(async (tx) => {
     // One reply of a person at a time. Otherwise a START could look before a later STOP is stored, and lift it.
     await tx.suppressions.lockReplies(owner, channel, address);
@@ -58,7 +60,7 @@ async function follow(
     if (later.map(replyWord).some((known) => known === 'stop' || known === 'start')) return false;
     const id =
       word === 'start'
-        ? await tx.suppressions.liftStop(owner, channel, address)
+        ? await tx.suppressions.liftStop(owner, channel, forms)
         : await tx.suppressions.widen({
             ...owner,
             id: deps.ids.uuid(),

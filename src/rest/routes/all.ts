@@ -7,6 +7,7 @@ import { eventRoutes } from './events.routes.ts';
 import { keyRoutes } from './keys.routes.ts';
 import { messageRoutes } from './messages.routes.ts';
 import { pushRoutes } from './push.routes.ts';
+import { recipientRoutes } from './recipients.routes.ts';
 import { senderRoutes } from './senders.routes.ts';
 import { suppressionRoutes } from './suppressions.routes.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.routes.ts';
@@ -21,6 +22,7 @@ export const routes: readonly Route[] = [
   ...whatsAppRoutes,
   ...contactRoutes,
   ...suppressionRoutes,
+  ...recipientRoutes,
   ...senderRoutes,
   ...accountRoutes,
   ...keyRoutes,

@@ -36,6 +36,7 @@ const ofKey = { column: 'key_id', parent: 'api_keys', key: 'key_id' };
 const ofMessage = { column: 'message_id', parent: 'messages', key: 'id' };
 const ofWebhook = { column: 'webhook_id', parent: 'webhooks', key: 'id' };
 const ofLimit = { column: 'limit_id', parent: 'send_limits', key: 'id' };
+const ofErasure = { column: 'erasure_id', parent: 'erasures', key: 'id' };
 const ofImport = { column: 'import_id', parent: 'contact_imports', key: 'id' };
 
 /** In an order in which each table refers only to tables before it. */
@@ -74,6 +75,8 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   { name: 'devices', when: 'late', fence: true },
   { name: 'senders', when: 'late', fence: true },
   { name: 'suppressions', when: 'late', fence: true },
+  { name: 'erasures', when: 'late', fence: true },
+  { name: 'erasure_messages', owner: ofErasure, when: 'late', fence: true },
   { name: 'inbound_messages', when: 'late', fence: true },
   { name: 'whatsapp_writers', when: 'late', fence: true },
   { name: 'send_limits', when: 'late', fence: true },
@@ -98,6 +101,8 @@ export const MOVED_TABLES: readonly MovedTable[] = [
 /** Tables that a move leaves alone, each with the reason. */
 export const UNMOVED_TABLES: Readonly<Record<string, string>> = {
   account_moves: 'is about moves',
+  address_hash_key:
+    'belongs to the cell: without it, suppressions of erased people are not recognised in the other cell (R492)',
   account_move_jobs: 'holds the jobs of a move, which go into job_leases of the other cell',
   api_request_days: 'counts of the whole cell',
   audit_entries: 'one hash chain for the whole cell: the entries of an account stay where they were written',

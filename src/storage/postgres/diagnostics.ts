@@ -22,6 +22,8 @@ const SEALED_SAMPLES = statement(
      SELECT client_secret_sealed FROM single_sign_on
      UNION ALL
      SELECT to_database_sealed FROM account_moves WHERE to_database_sealed IS NOT NULL
+     UNION ALL
+     SELECT sealed FROM address_hash_key
    ) AS secrets`,
 );
 

@@ -14,6 +14,7 @@ import { PgContactImportStore } from '../stores/contact-import.store.ts';
 import { PgCopyStore } from '../stores/copy.store.ts';
 import { PgDeliveryListStore, PgDeliveryStore } from '../stores/delivery.store.ts';
 import { PgDeviceStore } from '../stores/device.store.ts';
+import { PgErasureStore } from '../stores/erasure.store.ts';
 import { PgEventStore } from '../stores/event.store.ts';
 import { PgInboundStore } from '../stores/inbound.store.ts';
 import { PgKnownDeviceStore } from '../stores/known-device.store.ts';
@@ -79,6 +80,7 @@ export function createStores(sql: Sql, heads: AuditHeads, lists = sql): Stores {
     sendLimits: new PgSendLimitStore(sql),
     senders: new PgSenderStore(sql),
     suppressions: new PgSuppressionStore(sql),
+    erasures: new PgErasureStore(sql),
     objects: new PgObjectStore(sql),
     requests: new PgRequestStore(sql),
     messages: new PgMessageStore(sql),

@@ -79,7 +79,8 @@ const ROWS_AT_ONCE = 1_000;
 
 const ANY = statement(
   'suppressions-any',
-  'SELECT EXISTS (SELECT FROM suppressions WHERE account_id = $1) AS is_any',
+  `SELECT EXISTS (SELECT FROM suppressions WHERE account_id = $1) AS is_any,
+     EXISTS (SELECT FROM erasures WHERE account_id = $1 AND (counts ->> 'suppressions')::int > 0) AS is_hashed`,
 );
 const AMONG = statement(
   'suppressions-among',
@@ -128,7 +129,8 @@ const LIFT_STOP = statement(
   'suppressions-lift-stop',
   `WITH stopped AS (
      SELECT id FROM suppressions
-     WHERE account_id = $1 AND environment = $2 AND channel = $3 AND address = $4 AND source = 'stop' FOR UPDATE
+     WHERE account_id = $1 AND environment = $2 AND channel = $3 AND address = ANY ($4::text[])
+       AND source = 'stop' FOR UPDATE
    ), restored AS (
      UPDATE suppressions s SET scope = 'marketing', source = earlier_source, reason = earlier_reason,
        earlier_source = NULL, earlier_reason = NULL
@@ -154,9 +156,10 @@ export class PgSuppressionStore implements SuppressionStore {
     this.#sql = sql;
   }
 
-  async any(accountId: string): Promise<boolean> {
-    const [row] = await this.#sql.query<{ is_any: boolean }>(ANY, [accountId]);
-    return row?.is_any ?? false;
+  async any(accountId: string): Promise<'none' | 'plain' | 'hashed'> {
+    const [row] = await this.#sql.query<{ is_any: boolean; is_hashed: boolean }>(ANY, [accountId]);
+    if (!row?.is_any) return 'none';
+    return row.is_hashed ? 'hashed' : 'plain';
   }
 
   among(
@@ -246,17 +249,17 @@ export class PgSuppressionStore implements SuppressionStore {
   async liftStop(
     { accountId, environment }: AccountEnvironment,
     channel: SuppressedChannel,
-    address: string,
+    addresses: readonly string[],
   ): Promise<string | undefined> {
-    const values = [accountId, environment, channel, address];
+    const values = [accountId, environment, channel, addresses];
     const [row] = await this.#sql.query<{ id: string }>(LIFT_STOP, values);
     return row?.id;
   }
 
-  #matching(owner: AccountEnvironment, { channel, address }: SuppressionFilter) {
+  #matching(owner: AccountEnvironment, { channel, addresses }: SuppressionFilter) {
     const matching = this.#sql.table<SuppressionRow>('suppressions').where(whereVisible(owner));
     if (channel !== undefined) matching.where({ channel });
-    if (address !== undefined) matching.where({ address });
+    if (addresses !== undefined) matching.whereIn('address', [...addresses]);
     return matching;
   }
 }
