@@ -85,6 +85,12 @@ export const ROUTES: readonly PageRoute[] = [
     'suppression.import',
     () => import('./pages/suppressions/import.tsx'),
   ),
+  page(
+    '/suppressions/person',
+    t('Data of a person'),
+    'recipient.erase',
+    () => import('./pages/suppressions/person.tsx'),
+  ),
   page('/devices', t('Devices'), 'device.slice', () => import('./pages/devices/list.tsx'), 'Messaging'),
   page(
     '/devices/new',

@@ -333,4 +333,35 @@ describe('opt-outs in the console', () => {
     expect(await page.getByLabel('Channel', { exact: true }).inputValue()).toBe('SMS');
     expect(faults).toEqual([]);
   });
+
+  inBrowser(
+    'lead to the data of a person, who is exported and erased after typing the address (R490, R493)',
+    async () => {
+      const owner = await gateway.createAccount();
+      await suppress(owner, { address: MARY, reason: 'Asked' });
+      const { page, faults } = await browser.open({ person: owner, path: '/suppressions' });
+      await page.getByRole('link', { name: 'Data of a person' }).press('Enter');
+      await page.getByText('Nobody was erased yet').waitFor();
+      await expectAccessible(page);
+      await page.getByLabel('Address').fill(MARY);
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Export what is stored' }).press('Enter');
+      const [part] = JSON.parse(await readFile(await (await downloading).path(), 'utf8'));
+      expect(part).toMatchObject({ address: MARY, suppressions: [{ address: MARY, reason: 'Asked' }] });
+      await page.getByRole('button', { name: 'Erase this person' }).press('Enter');
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Reason').fill('Asked by letter');
+      await dialog.getByLabel(`Type ${MARY} to confirm`).fill('+25670000060');
+      await dialog.getByRole('button', { name: 'Erase', exact: true }).press('Enter');
+      await dialog.getByText(`Type ${MARY} exactly as it is here.`).waitFor();
+      await expectAccessible(page);
+      await dialog.getByLabel(`Type ${MARY} to confirm`).fill(MARY);
+      await dialog.getByRole('button', { name: 'Erase', exact: true }).press('Enter');
+      await row(page, /Asked by letter/).waitFor();
+      await eventually(async () =>
+        (await suppressed(owner)).every(({ address }: { address: string }) => address.startsWith('erased:')),
+      );
+      expect(faults).toEqual([]);
+    },
+  );
 });

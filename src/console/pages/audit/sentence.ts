@@ -100,6 +100,12 @@ export function sentenceOf({ action, before, after }: Told): {
         verb: t('removed opt-out'),
         ending: t('on {channel}', { channel: nameOf(before?.channel) }),
       };
+    case 'recipient.erase':
+      return { verb: t('asked to erase a person, with the receipt') };
+    case 'recipient.erased':
+      return { verb: t('erased a person, with the receipt') };
+    case 'recipient.export':
+      return { verb: t('exported what is stored of a person in account') };
     case 'account.importSuppressions':
       return {
         verb: t('suppressed {count} addresses from a file in account', { count: textOf(after?.changed) }),

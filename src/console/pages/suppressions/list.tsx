@@ -49,6 +49,9 @@ export default function SuppressionsPage() {
   return (
     <>
       <PageHeader title={t('Opt-outs')}>
+        <Can run="recipient.erase">
+          <ButtonLink href="/suppressions/person">{t('Data of a person')}</ButtonLink>
+        </Can>
         <Can run="suppression.export">
           <ExportButton />
         </Can>
