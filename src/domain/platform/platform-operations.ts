@@ -134,7 +134,7 @@ export function platformOperations({
         ]);
         if (figures.length > ROWS_MAX) {
           throw validationError([
-            { path: 'days', message: 'would give too many figures; ask for fewer days' },
+            { path: 'from', message: 'would give too many figures; choose a shorter span' },
           ]);
         }
         const found = new Map<string, { span: number; channel: Channel; name: string }>();
