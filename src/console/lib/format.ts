@@ -36,6 +36,13 @@ export function formatList(words: readonly string[]): string {
   return list.format(words);
 }
 
+/** Formats a duration of `ms` milliseconds, such as `120 ms`, `1.4 s` or `3 min`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return t('{time} ms', { time: Math.round(ms) });
+  if (ms < 120_000) return t('{time} s', { time: Math.round(ms / 100) / 10 });
+  return t('{time} min', { time: Math.round(ms / 60_000) });
+}
+
 /** Formats a size, such as `12 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return t('{bytes} bytes', { bytes });

@@ -122,7 +122,7 @@ export function BarChart({
 /**
  * Returns the highest value of the axis. It is at least 2 and has an even first digit, so that its half is round too.
  */
-function topOf(highest: number): number {
+export function topOf(highest: number): number {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(highest, 1))));
   return Math.max(2, Math.ceil(highest / unit / 2) * 2 * unit);
 }

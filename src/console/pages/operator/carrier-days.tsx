@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { formatNumber, formatPercent } from '../../lib/format.ts';
+import { formatDuration, formatNumber, formatPercent } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { language, t } from '../../lib/words.ts';
 import { BarChart } from '../../ui/bar-chart.tsx';
@@ -26,13 +26,7 @@ function upText({ upSeconds, downSeconds }: CarrierFactsFragment): string {
 
 /** Formats two times of a histogram, such as `120 ms, 1.4 s`. */
 function timesText(p50: number | null, p95: number | null): string {
-  return p50 === null || p95 === null ? '–' : `${timeText(p50)}, ${timeText(p95)}`;
-}
-
-function timeText(ms: number): string {
-  if (ms < 1_000) return t('{time} ms', { time: Math.round(ms) });
-  if (ms < 120_000) return t('{time} s', { time: Math.round(ms / 100) / 10 });
-  return t('{time} min', { time: Math.round(ms / 60_000) });
+  return p50 === null || p95 === null ? '–' : `${formatDuration(p50)}, ${formatDuration(p95)}`;
 }
 
 const FACTS: readonly Column<CarrierFactsFragment>[] = [

@@ -15,6 +15,8 @@ export type Group = (typeof GROUPS)[number]['value'];
 
 export type Total = NonNullable<UsageTotalsQuery['analytics']>[number];
 type DayBucket = NonNullable<UsageByDayQuery['analytics']>[number];
+/** The bounds of a period as ISO 8601. `to` is exclusive. */
+export type Span = { readonly from: string; readonly to: string };
 
 const DAY_MS = 86_400_000;
 const COLORS = ['var(--chart-1)', 'var(--chart-2)', 'var(--chart-3)', 'var(--chart-5)'] as const;
@@ -60,7 +62,7 @@ export function messagesOf(
 }
 
 /** Returns the list of the messages in a period. */
-function listHref(
+export function listHref(
   span: { readonly from: string; readonly to: string },
   narrowing: Record<string, string> = {},
 ) {
@@ -100,8 +102,7 @@ export function barsOf(
     color: COLORS[place] ?? OTHERS.color,
   }));
   if (largest.length > alone.length) series.push(OTHERS);
-  const bars = daysOf(span).map((start) => {
-    const end = new Date(start.getFullYear(), start.getMonth(), start.getDate() + 1);
+  const bars = daysIn(span).map(({ label, start, end }) => {
     const values = series.map(() => 0);
     for (const bucket of buckets) {
       const at = Date.parse(bucket.at);
@@ -110,7 +111,7 @@ export function barsOf(
       values[place] = (values[place] ?? 0) + bucket.figures.recipients;
     }
     const bounds = { from: start.toISOString(), to: new Date(end.getTime() - 1).toISOString() };
-    return { label: day.format(start), values, href: listHref(bounds) };
+    return { label, values, href: listHref(bounds) };
   });
   return { series, bars };
 }
@@ -119,14 +120,35 @@ function isAmbiguous(one: Total, all: readonly Total[], group: Group): boolean {
   return all.filter((each) => nameOf(each, group) === nameOf(one, group)).length > 1;
 }
 
-/** The start of each day of a period, in the browser's time zone. */
-function daysOf({ from, to }: { readonly from: string; readonly to: string }): Date[] {
+/** The recipients of a group on each day of a period. */
+export function dailyOf(
+  buckets: readonly DayBucket[],
+  of: Total,
+  group: Group,
+  span: Span,
+): readonly number[] {
+  const own = buckets.filter((bucket) => keyOf(bucket, group) === keyOf(of, group));
+  return daysIn(span).map(({ start, end }) =>
+    own
+      .filter(({ at }) => Date.parse(at) >= start.getTime() && Date.parse(at) < end.getTime())
+      .reduce((sum, { figures }) => sum + figures.recipients, 0),
+  );
+}
+
+/** The days of a period, in the browser's time zone. */
+export function daysIn({ from, to }: Span): readonly { label: string; start: Date; end: Date }[] {
   const first = new Date(from);
   const count = Math.min(366, Math.ceil((Date.parse(to) - first.getTime()) / DAY_MS));
   return Array.from(
     { length: count },
     (_, index) => new Date(first.getFullYear(), first.getMonth(), first.getDate() + index),
-  ).filter((start) => start.getTime() < Date.parse(to));
+  )
+    .filter((start) => start.getTime() < Date.parse(to))
+    .map((start) => ({
+      label: day.format(start),
+      start,
+      end: new Date(start.getFullYear(), start.getMonth(), start.getDate() + 1),
+    }));
 }
 
 /** What the calendar month will cost if it goes on as until `now`. `cost` is what it has cost so far. */

@@ -72,6 +72,17 @@ export type UsageByDayQueryVariables = Exact<{
 
 export type UsageByDayQuery = { readonly analytics: ReadonlyArray<{ readonly at: string, readonly channel: Channel | null, readonly status: MessageStatus | null, readonly sender: string | null, readonly country: string | null, readonly apiKeyId: string | null, readonly apiKey: { readonly name: string } | null, readonly figures: { readonly messages: number | null, readonly recipients: number, readonly delivered: number, readonly failed: number, readonly netCost: { readonly amount: string, readonly currency: string } } }> | null };
 
+export type UsageOverTimeQueryVariables = Exact<{
+  from: string;
+  hoursFrom: string;
+  to: string;
+  environment?: Environment | null | undefined;
+  timeZone?: string | null | undefined;
+}>;
+
+
+export type UsageOverTimeQuery = { readonly days: ReadonlyArray<{ readonly at: string, readonly figures: { readonly delivered: number, readonly failed: number }, readonly times: { readonly reportP50Ms: number | null, readonly reportP95Ms: number | null } | null }> | null, readonly hours: ReadonlyArray<{ readonly at: string, readonly figures: { readonly recipients: number } }> | null };
+
 export type UsageGroupFieldsFragment = { readonly channel: Channel | null, readonly status: MessageStatus | null, readonly sender: string | null, readonly country: string | null, readonly apiKeyId: string | null, readonly apiKey: { readonly name: string } | null, readonly figures: { readonly messages: number | null, readonly recipients: number, readonly delivered: number, readonly failed: number, readonly netCost: { readonly amount: string, readonly currency: string } } };
 
 export const UsageTotals: Document<UsageTotalsQuery, UsageTotalsQueryVariables> = {
@@ -82,4 +93,9 @@ export const UsageTotals: Document<UsageTotalsQuery, UsageTotalsQueryVariables> 
 export const UsageByDay: Document<UsageByDayQuery, UsageByDayQueryVariables> = {
   name: 'UsageByDay',
   text: "query UsageByDay($from:DateTime!$to:DateTime!$environment:Environment$groupBy:[AnalyticsGroup!]$timeZone:String){analytics(from:$from to:$to environment:$environment groupBy:$groupBy interval:DAY timeZone:$timeZone limit:2000){at ...UsageGroupFields}}fragment UsageGroupFields on AnalyticsBucket{channel status sender country apiKeyId apiKey{name}figures{messages recipients delivered failed netCost{amount currency}}}",
+};
+
+export const UsageOverTime: Document<UsageOverTimeQuery, UsageOverTimeQueryVariables> = {
+  name: 'UsageOverTime',
+  text: "query UsageOverTime($from:DateTime!$hoursFrom:DateTime!$to:DateTime!$environment:Environment$timeZone:String){days:analytics(from:$from to:$to environment:$environment interval:DAY timeZone:$timeZone limit:400){at figures{delivered failed}times{reportP50Ms reportP95Ms}}hours:analytics(from:$hoursFrom to:$to environment:$environment interval:HOUR timeZone:$timeZone limit:800){at figures{recipients}}}",
 };

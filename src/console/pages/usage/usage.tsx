@@ -13,17 +13,21 @@ import { Field, Select } from '../../ui/field.tsx';
 import { Figure } from '../../ui/figure.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
+import { Sparkline } from '../../ui/line-chart.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Money } from '../../ui/values.tsx';
+import { OverTime } from './over-time.tsx';
 import { UsageByDay, UsageTotals } from './usage.generated.ts';
 import {
   barsOf,
+  dailyOf,
   forecastOf,
   GROUPS,
   type Group,
   keyOf,
   messagesOf,
   nameOf,
+  type Span,
   sumOf,
   type Total,
 } from './usage-groups.ts';
@@ -62,6 +66,7 @@ export default function UsagePage() {
             <>
               <Summary totals={analytics} isThisMonth={period === 'month'} />
               <ByDay totals={analytics} group={group} span={span} />
+              <OverTime span={span} />
               <Groups totals={analytics} group={group} label={label} span={span} />
             </>
           )
@@ -70,8 +75,6 @@ export default function UsagePage() {
     </>
   );
 }
-
-type Span = { readonly from: string; readonly to: string };
 
 function useChoices() {
   const [params, setParams] = useSearchParams();
@@ -197,11 +200,15 @@ function Summary({ totals, isThisMonth }: { totals: readonly Total[]; isThisMont
   );
 }
 
-function ByDay({ totals, group, span }: { totals: readonly Total[]; group: Group; span: Span }) {
+/** Asks for the figures of each day. The chart and the table share the answer. */
+function useDays(group: Group, span: Span) {
   const environment = useEnvironment();
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
-  const asked = { ...span, environment, groupBy: [group], timeZone };
-  const query = useApiQuery(UsageByDay, asked, { keepsLast: true });
+  return useApiQuery(UsageByDay, { ...span, environment, groupBy: [group], timeZone }, { keepsLast: true });
+}
+
+function ByDay({ totals, group, span }: { totals: readonly Total[]; group: Group; span: Span }) {
+  const query = useDays(group, span);
   return (
     <section className="card stack usage-chart" aria-labelledby="usage-days">
       <h2 id="usage-days">{t('Recipients per day')}</h2>
@@ -226,6 +233,7 @@ function Groups({
   span: Span;
 }) {
   const inEnvironment = useInEnvironment();
+  const days = useDays(group, span).data?.analytics ?? [];
   const hrefOf = (total: Total) =>
     messagesOf(total, group, { from: span.from, to: new Date(Date.parse(span.to) - 1).toISOString() });
   return (
@@ -251,6 +259,15 @@ function Groups({
           header: t('Messages'),
           cell: ({ figures }) => (figures.messages === null ? '–' : formatNumber(figures.messages)),
           isNumber: true,
+        },
+        {
+          header: t('By day'),
+          cell: (total) => (
+            <Sparkline
+              label={t('Recipients per day of {name}', { name: nameOf(total, group) })}
+              values={dailyOf(days, total, group, span)}
+            />
+          ),
         },
         { header: t('Recipients'), cell: ({ figures }) => formatNumber(figures.recipients), isNumber: true },
         { header: t('Delivered'), cell: ({ figures }) => formatNumber(figures.delivered), isNumber: true },
