@@ -106,9 +106,11 @@ CREATE TABLE alerts (
   cause text NOT NULL,
   summary text NOT NULL,
   detail jsonb NOT NULL,
+  mailed_at timestamp with time zone,
   CONSTRAINT alerts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT alerts_pkey PRIMARY KEY (id)
 );
+CREATE INDEX alerts_mailed ON alerts USING btree (COALESCE(account_id, '00000000-0000-0000-0000-000000000000'::uuid), kind, cause, COALESCE(mailed_at, opened_at)) WHERE is_mailed;
 CREATE INDEX alerts_newest ON alerts USING btree (COALESCE(account_id, '00000000-0000-0000-0000-000000000000'::uuid), id);
 CREATE UNIQUE INDEX alerts_open ON alerts USING btree (COALESCE(account_id, '00000000-0000-0000-0000-000000000000'::uuid), kind, cause) WHERE (resolved_at IS NULL);
 CREATE UNIQUE INDEX alerts_pkey ON alerts USING btree (id);

@@ -453,7 +453,7 @@ async function wire(
   );
 
   const operations = createOperations(deps, sessions);
-  const alerts = new WatchAlerts(deps);
+  const alerts = new WatchAlerts(deps, logger);
   const takeInbound: InboundSink = (provider, message) =>
     operations.messages.takeInboundSms.run(CARRIERS, { ...message, provider });
 

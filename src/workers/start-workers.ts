@@ -254,10 +254,16 @@ async function startSending(parts: WorkParts): Promise<Workers> {
     ),
     repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
     repeat(
+      'alerts of carriers',
+      ALERTS_MS,
+      logger,
+      ifClocksAgree(() => parts.alerts.watchCarriers()),
+    ),
+    repeat(
       'alerts',
       ALERTS_MS,
       logger,
-      ifClocksAgree(() => parts.alerts.run()),
+      ifClocksAgree(() => parts.alerts.watchAccounts()),
     ),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
     repeat('idle point budgets', REQUEST_RECORDS_MS, logger, () => parts.points.sweep()),

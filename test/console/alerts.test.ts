@@ -29,7 +29,7 @@ describe('alerts in the console', () => {
     await gateway.call('POST', '/developers/sms', { key: account.key, body });
     const open = () => gateway.call('GET', '/developers/alerts?state=open', { key: account.key });
     await eventually(async () => {
-      await gateway.parts.alerts.run(0);
+      await gateway.parts.alerts.watchAccounts(0);
       return (await open()).body.data.length === 1;
     });
     return account;
@@ -48,7 +48,7 @@ describe('alerts in the console', () => {
       accountId: account.accountId,
       recipientsPerDay: 100,
     });
-    await gateway.parts.alerts.run(0);
+    await eventually(() => gateway.parts.alerts.watchAccounts(0));
     // Nobody loads the page again: the subscription reports the change.
     await row.getByText('Resolved', { exact: true }).waitFor();
     await page.getByRole('link', { name: '1 open alert' }).waitFor({ state: 'detached' });

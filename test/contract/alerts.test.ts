@@ -1,7 +1,9 @@
 /** Tests alerts: each kind over the wire, with a real webhook receiver and a real mail server. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
-import { openAlerts } from '../../src/domain/alerts/change-alerts.ts';
+import type { Finding } from '../../src/domain/alerts/alert.ts';
+import { changeAlerts } from '../../src/domain/alerts/change-alerts.ts';
+import type { OpenedAlert } from '../../src/domain/ports/alert-store.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -18,6 +20,14 @@ const ALERTS = `query ($filter: AlertFilter) { alerts(filter: $filter) {
   totalCount nodes { id accountId kind state summary detail openedAt resolvedAt } } }`;
 const SET_RULE = `mutation ($input: AlertRuleInput!) { setAlertRule(input: $input) {
   kind isEnabled threshold thresholdUnit defaultThreshold mailTo } }`;
+
+/** Returns the processes of PostgreSQL that wait for a lock of a row. */
+async function waiting(knex: Knex): Promise<readonly number[]> {
+  const { rows } = await knex.raw(
+    "SELECT pid FROM pg_locks WHERE locktype IN ('transactionid', 'tuple') AND NOT granted",
+  );
+  return rows.map(({ pid }: { pid: number }) => pid);
+}
 
 describe('alerts', () => {
   let gateway: TestGateway;
@@ -51,10 +61,14 @@ describe('alerts', () => {
     gateway.call(method, `/developers${path}`, { key: account.key, ...(body ? { body } : {}) });
   const sql = (work: (knex: Knex) => PromiseLike<unknown>) =>
     withKnex(gateway.database.connection, async (knex) => void (await work(knex)));
-  /** Looks at all accounts, until `holds` returns something. Another process may be looking at the same time. */
+  /** Looks at all carriers and accounts, from the first to the last. Waits while the other gateway does. */
+  const round = async () => {
+    await eventually(() => gateway.parts.alerts.watchCarriers(0));
+    await eventually(() => gateway.parts.alerts.watchAccounts(0));
+  };
   const look = <T>(holds: () => Promise<T | undefined | false>): Promise<T> =>
     eventually(async () => {
-      await gateway.parts.alerts.run(0);
+      await round();
       return holds();
     });
   const list = async (account: TestAccount, query = '') =>
@@ -113,7 +127,7 @@ describe('alerts', () => {
     const mail = await mailTo(account.email, 'The balance is low');
     expect(textOfMail(mail)).toContain(alert.summary);
 
-    await gateway.parts.alerts.run(0);
+    await round();
     await gateway.parts.operations.accounts.topUp.run(SYSTEM, {
       accountId: account.accountId,
       amount: 5_000,
@@ -137,7 +151,7 @@ describe('alerts', () => {
     await gateway.parts.operations.sendLimits.setOfKey.run(SYSTEM, { keyId: own, spendPerDay: 70 });
     await gateway.parts.operations.sendLimits.setOfKey.run(SYSTEM, { keyId, spendPerDay: 1 });
     await sms(account);
-    await gateway.parts.alerts.run(0);
+    await round();
     expect(await list(account, '?kind=limit_near')).toEqual([]);
     await sms(account);
     const alert = await opened(account, 'limit_near');
@@ -183,7 +197,10 @@ describe('alerts', () => {
       await ended(account, alert.id);
       await told('webhook.failing', 'resolved');
       expect(failing.received.map(({ body }) => body.event)).toEqual(['sms.sent', 'webhook.test']);
-      // No delivery to it was made, so none waits for it either.
+      const recovered = await call(account, 'POST', `/webhooks/${broken.id}/recover`, {
+        since: new Date(Date.now() - 3_600_000).toISOString(),
+      });
+      expect(recovered.status).toBe(200);
       const deliveries = await call(
         account,
         'GET',
@@ -233,6 +250,7 @@ describe('alerts', () => {
       ...{ api_key_id: '', sender: '', prefix: '', provider: '', error_code: '', messages: 0, recipients },
       ...{ cost_minor: 0, refund_minor: 0 },
     });
+    const canceling = await gateway.createAccount();
     await sql((knex) =>
       knex('analytics_slots').insert([
         slot(day, 1_440, 'delivered', 950),
@@ -242,6 +260,14 @@ describe('alerts', () => {
           slot(end + number * quarter, 15, 'delivered', 18),
           slot(end + number * quarter, 15, 'failed', 12),
         ]),
+        // Another account cancels a campaign: its recipients fail with `canceled`.
+        ...[
+          slot(day, 1_440, 'delivered', 950),
+          ...[-6, -5, -4, -3, -2, -1, 0, 1].flatMap((number) => [
+            slot(end + number * quarter, 15, 'delivered', 30),
+            { ...slot(end + number * quarter, 15, 'failed', 30), error_code: 'canceled' },
+          ]),
+        ].map((one) => ({ ...one, account_id: canceling.accountId })),
       ]),
     );
     const alert = await opened(account, 'delivery_rate_low');
@@ -249,10 +275,11 @@ describe('alerts', () => {
       summary: '60 % of the recipients of sms were reached in an hour. Usual are 95 %.',
       detail: { channel: 'sms', percent: 60, usualPercent: 95, recipients: 120, failed: 48 },
     });
+    expect(await list(canceling)).toEqual([]);
     await sql((knex) =>
       knex('analytics_slots').where({ account_id: accountId, minutes: 15, status: 'failed' }).delete(),
     );
-    await gateway.parts.alerts.run(0);
+    await round();
     // 72 recipients are too few for a rate.
     expect((await list(account))[0].state).toBe('open');
     await sql((knex) =>
@@ -311,7 +338,7 @@ describe('alerts', () => {
     await ended(account, alert.id);
   });
 
-  it('tell operators, and nobody else, that a carrier is down (R480, R482, R485)', async () => {
+  it('tell operators, and nobody else, that a carrier is down; reading an account is audited (R290, R480, R482, R485)', async () => {
     const account = await gateway.createAccount();
     expect(codesOf(await setRule(operator, { kind: 'CARRIER_DOWN', threshold: 0 }))).toEqual([]);
     const alert = await look(async () => {
@@ -332,7 +359,19 @@ describe('alerts', () => {
       totalCount: 0,
       nodes: [],
     });
+    const rules = 'query ($accountId: ID) { alertRules(accountId: $accountId) { kind } }';
+    const rulesOf = (accountId: string | null) =>
+      graphql(gateway, rules, { token: operator, variables: { accountId } });
+    expect((await rulesOf(account.accountId)).body.data.alertRules).toHaveLength(6);
+    expect((await rulesOf(null)).body.data.alertRules).toEqual([{ kind: 'CARRIER_DOWN' }]);
     const owner = await signIn(gateway, account);
+    const audit = await graphql(gateway, '{ auditLog(first: 10) { nodes { action } } }', {
+      token: owner,
+    });
+    const readings = audit.body.data.auditLog.nodes.filter(
+      ({ action }: { action: string }) => action === 'account.inspect',
+    );
+    expect(readings).toHaveLength(2);
     expect(codesOf(await setRule(owner, { kind: 'CARRIER_DOWN', threshold: 1 }))).toEqual(['BAD_USER_INPUT']);
     expect(codesOf(await setRule(operator, { kind: 'CARRIER_DOWN', isEnabled: false }))).toEqual([]);
     await look(async () => {
@@ -400,6 +439,11 @@ describe('alerts', () => {
         body: { kind: 'limit_near', threshold: 90 },
       });
       expect(sandbox.status).toBe(403);
+      // Rules have email addresses of people.
+      const reader = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+      for (const key of [reader.key, account.sandboxKey]) {
+        expect((await gateway.call('GET', '/developers/alert-rules', { key })).status).toBe(403);
+      }
       const viewer = await signIn(gateway, await inviteMember(gateway, owner, 'DEVELOPER'));
       expect(codesOf(await setRule(viewer, { kind: 'LIMIT_NEAR', threshold: 90 }))).toEqual(['FORBIDDEN']);
       const audit = await graphql(gateway, '{ auditLog(first: 10) { nodes { action before after } } }', {
@@ -421,18 +465,26 @@ describe('alerts', () => {
       await setRule(token, { kind: 'SENDER_REJECTED', isEnabled: false });
       await ended(account, alert.id);
       await rejected(account, 'GUAVAS');
-      await gateway.parts.alerts.run(0);
+      await round();
       expect(await list(account)).toHaveLength(1);
       // Mails leave in order, so this one would come after one about the end.
       await setRule(token, { kind: 'SENDER_REJECTED', isEnabled: true });
       await eventually(async () => {
-        await gateway.parts.alerts.run(0);
+        await round();
         return (await list(account)).length === 3;
       });
       await eventually(() => mails.received.some((mail) => textOfMail(mail).includes('GUAVAS')));
       expect(mails.received.filter((mail) => mail.header('Subject')?.startsWith('Resolved'))).toEqual([]);
-      // About one cause there is one mail in 24 hours.
-      expect(mails.received.filter((mail) => textOfMail(mail).includes('PAPAYAS'))).toHaveLength(1);
+      // About one cause there is one mail in 24 hours. An alert that lasts longer is mailed then.
+      const about = () => mails.received.filter((mail) => textOfMail(mail).includes('PAPAYAS'));
+      expect(about()).toHaveLength(1);
+      await sql((knex) =>
+        knex('alerts')
+          .where({ id: alert.id })
+          .update({ mailed_at: knex.raw(`now() - interval '24 hours'`) }),
+      );
+      await round();
+      await eventually(() => about().length === 2);
     });
 
     it('name who gets mails: nobody, or people of any role (R482, R484)', async () => {
@@ -448,34 +500,119 @@ describe('alerts', () => {
       await setRule(token, { kind: 'SENDER_REJECTED', mailTo: [] });
       await rejected(account, 'LEMONS');
       await eventually(async () => {
-        await gateway.parts.alerts.run(0);
+        await round();
         return (await list(account)).length === 2;
       });
-      await sms(account);
+      await round();
+      // Nobody was told of it yet, so the next person whom the rule names is. Mails leave in order, so one to the owner
+      // would have come before.
+      await setRule(token, { kind: 'SENDER_REJECTED', mailTo: [member.email] });
+      await round();
+      await eventually(() => mails.received.some((mail) => textOfMail(mail).includes('LEMONS')));
       expect(mails.received.filter(({ to }) => to.includes(account.email))).toEqual([]);
     });
+  });
+
+  const finding = (account: TestAccount, limit: string): Finding => ({
+    accountId: account.accountId,
+    kind: 'limit_near',
+    cause: `account:${limit}`,
+    summary: `The limit ${limit} was found.`,
+    detail: { limit },
+  });
+  const system = { ids: machineIds, mailer: { isConfigured: true } };
+
+  it('of one account that cannot be looked at stop no alerts of others, nor of carriers (R481)', async () => {
+    const [broken, sound] = [await gateway.createAccount(), await gateway.createAccount()];
+    for (const account of [broken, sound]) {
+      await gateway.parts.operations.sendLimits.setOfAccount.run(SYSTEM, {
+        ...{ accountId: account.accountId, recipientsPerDay: 1 },
+      });
+    }
+    await sql((knex) =>
+      knex.raw(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON alerts FOR EACH ROW
+          WHEN (NEW.account_id = '${broken.accountId}') EXECUTE FUNCTION refuse()`),
+    );
+    for (const account of [broken, sound]) await sms(account);
+    await opened(sound, 'limit_near');
+    expect(await list(broken)).toEqual([]);
+    await sql((knex) => knex.raw('DROP TRIGGER refuse ON alerts; DROP FUNCTION refuse()'));
+    await opened(broken, 'limit_near');
+  });
+
+  it('of several accounts lock their feeds in one order, so that processes do not block each other (R481)', async () => {
+    const accounts = [await gateway.createAccount(), await gateway.createAccount()];
+    const [first, second] = accounts.toSorted((left, right) => (left.accountId < right.accountId ? -1 : 1));
+    await withUnitOfWork(gateway, async (uow, stores) => {
+      const change = (begun: readonly Finding[], ended: readonly OpenedAlert[]) =>
+        uow.run((tx) => changeAlerts(tx, system, { begun, ended, lasting: [] }, [], new Date()));
+      await change([finding(second!, 'spendPerDay')], []);
+      const open = await stores.alerts.open([second!.accountId]);
+      expect(open).toHaveLength(1);
+      const feed = (account: TestAccount) => ({ account_id: account.accountId });
+      await sql((knex) =>
+        knex('event_feeds')
+          .insert({ ...feed(first!), last_seq: 0 })
+          .onConflict()
+          .ignore(),
+      );
+      await withKnex(gateway.database.connection, async (knex) => {
+        let changed: Promise<unknown> = Promise.resolve();
+        await knex.transaction(async (holds) => {
+          await holds('event_feeds').where(feed(first!)).forUpdate();
+          const before = new Set(await waiting(holds));
+          changed = change([finding(first!, 'spendPerDay')], open);
+          await eventually(async () => (await waiting(holds)).some((pid) => !before.has(pid)));
+          expect(await holds('event_feeds').where(feed(second!)).forUpdate().skipLocked()).toHaveLength(1);
+        });
+        await changed;
+      });
+    });
+  });
+
+  it('whose cause has ended before the mail about the opening could leave are not mailed as open (R482)', async () => {
+    const account = await gateway.createAccount();
+    await withUnitOfWork(gateway, async (uow, stores) => {
+      const silent = { ...system, mailer: { isConfigured: false } };
+      const change = (begun: readonly Finding[], ended: readonly OpenedAlert[]) =>
+        uow.run((tx) => changeAlerts(tx, silent, { begun, ended, lasting: [] }, [], new Date()));
+      await change([finding(account, 'spendPerHour')], []);
+      const [alert] = await stores.alerts.open([account.accountId]);
+      await change([], [alert!]);
+      const [person] = await stores.users.members(account.accountId);
+      const until = new Date(Date.now() + 60_000).toISOString();
+      for (const state of ['open', 'resolved'] as const) {
+        const data = { kind: 'alert', userId: person!.id, alertId: alert!.id, state, until } as const;
+        await uow.run((tx) => tx.jobs.enqueue([{ queue: 'person-mail', routeKey: 'person-mail', data }]));
+      }
+    });
+    await mailTo(account.email, 'Resolved: A send limit is nearly reached');
+    expect(mails.received.filter(({ to }) => to.includes(account.email))).toHaveLength(1);
   });
 
   it('are opened once, by however many processes, with one event and one mail (R481)', async () => {
     const account = await gateway.createAccount();
     await hook(account, ['account.limit_near']);
-    const finding = {
-      accountId: account.accountId,
-      kind: 'limit_near',
-      cause: 'account:spendPerDay',
-      summary: 'Two processes found it.',
-      detail: { limit: 'spendPerDay' },
-    } as const;
-    const system = { ids: machineIds, mailer: { isConfigured: true } };
     const open = (at: TestGateway) =>
-      withUnitOfWork(at, (uow) => uow.run((tx) => openAlerts(tx, system, [finding], [], new Date())));
+      withUnitOfWork(at, (uow) =>
+        uow.run((tx) =>
+          changeAlerts(
+            tx,
+            system,
+            { begun: [finding(account, 'spendPerDay')], ended: [], lasting: [] },
+            [],
+            new Date(),
+          ),
+        ),
+      );
     await Promise.all([gateway, other, gateway, other].map(open));
     expect(await list(account)).toHaveLength(1);
     await told('account.limit_near', 'open');
     await mailTo(account.email, 'A send limit is nearly reached');
     const feed = (await gateway.call('GET', '/developers/events', { key: account.key })).body.data;
     expect(feed).toHaveLength(1);
-    await Promise.all([gateway, other, gateway, other].map(({ parts }) => parts.alerts.run(0)));
+    await Promise.all([gateway, other, gateway, other].map(({ parts }) => parts.alerts.watchAccounts(0)));
     const [alert] = await list(account);
     await ended(account, alert.id);
     const after = (await gateway.call('GET', '/developers/events', { key: account.key })).body.data;

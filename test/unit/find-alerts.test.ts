@@ -3,8 +3,8 @@ import type { Alert, AlertKind, AlertRule } from '../../src/domain/alerts/alert.
 import {
   balanceVerdict,
   carrierVerdict,
+  changesOf,
   deliveryVerdict,
-  endedOf,
   keyVerdict,
   mayBeLow,
   noteDown,
@@ -130,10 +130,10 @@ describe('a carrier (R480, R481)', () => {
   it('is down when every process has said so for two minutes', () => {
     const down = [report('a', 'down'), report('b', 'down')];
     const since = noteDown(new Map(), down, ago(2 * MINUTE_MS));
-    expect(carrierVerdict(since, down, two, NOW).found).toMatchObject([
+    expect(carrierVerdict(since, down, two, [], NOW).found).toMatchObject([
       { cause: 'sms:smsc', accountId: null },
     ]);
-    expect(carrierVerdict(since, down, two, ago(1)).found).toEqual([]);
+    expect(carrierVerdict(since, down, two, [], ago(1)).found).toEqual([]);
     const oneUp = [report('a', 'down'), report('b', 'up')];
     expect(noteDown(since, oneUp, NOW).size).toBe(0);
     expect(noteDown(new Map(), oneUp, NOW).size).toBe(0);
@@ -147,10 +147,34 @@ describe('a carrier (R480, R481)', () => {
 
   it('keeps an alert that another process has opened, which has observed it for longer', () => {
     const down = [report('a', 'down')];
-    const verdict = carrierVerdict(noteDown(new Map(), down, NOW), down, two, NOW);
     const open = alert('carrier_down', 'sms:smsc', { accountId: null });
+    const verdict = carrierVerdict(noteDown(new Map(), down, NOW), down, two, [open], NOW);
     expect(verdict.found).toEqual([]);
-    expect(endedOf([open], verdict)).toEqual([]);
-    expect(endedOf([open], { found: [], kept: [] })).toEqual([open]);
+    expect(changesOf([open], verdict).ended).toEqual([]);
+    expect(changesOf([open], { found: [], kept: [] }).ended).toEqual([open]);
+  });
+
+  it('keeps its alert while no process reports, and while it starts, and loses it when nobody uses it (R481)', () => {
+    const open = alert('carrier_down', 'sms:smsc', { accountId: null });
+    const since = noteDown(new Map(), [report('a', 'down')], ago(MINUTE_MS));
+    expect(noteDown(since, [], NOW)).toEqual(since);
+    const ended = (reports: readonly PublishedStatus[]) =>
+      changesOf([open], carrierVerdict(new Map(), reports, two, [open], NOW)).ended;
+    expect(ended([])).toEqual([]);
+    expect(ended([report('a', 'starting')])).toEqual([]);
+    expect(ended([report('a', 'up')])).toEqual([open]);
+    expect(ended([{ ...report('a', 'up'), name: 'another' }])).toEqual([open]);
+  });
+});
+
+describe('the changes of a look (R481)', () => {
+  it('open only what is not open, so that a lasting cause writes nothing', () => {
+    const [lasting, over] = [alert('limit_near', 'account:a'), alert('limit_near', 'account:b')];
+    const begun = { ...alert('limit_near', 'account:a'), accountId: 'another' };
+    expect(changesOf([lasting, over], { found: [lasting, begun], kept: [] })).toEqual({
+      begun: [begun],
+      ended: [over],
+      lasting: [lasting],
+    });
   });
 });

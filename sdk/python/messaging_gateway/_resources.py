@@ -907,7 +907,7 @@ class AlertsResource:
     def rules(self) -> types.AlertRules:
         """When alerts open, and who gets mails about them.
 
-        Scope: "READ_MESSAGES" or "FULL_ACCESS".
+        Scope: "FULL_ACCESS".
         """
         operation = Operation("GET", "/developers/alert-rules", "always")
         return self._transport.call(operation)

@@ -583,7 +583,7 @@ export class AlertsResource {
   /**
    * When alerts open, and who gets mails about them.
    *
-   * Scope: `READ_MESSAGES` or `FULL_ACCESS`.
+   * Scope: `FULL_ACCESS`.
    */
   rules(options?: CallOptions): Promise<AlertRules> {
     return this.#transport.call<AlertRules>({ method: 'GET', path: '/developers/alert-rules', repeat: 'always' }, {}, options);

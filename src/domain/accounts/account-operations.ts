@@ -26,6 +26,7 @@ import type { LedgerFilter } from '../ports/account-stores.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import { isUuid } from '../uuid.ts';
 import type { Account, LedgerEntry, RetentionDays } from './account.ts';
+import { recordInspection } from './inspection.ts';
 import { addUser, checkEmail, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 import { differenceOf, parseMonth, type Statement } from './statement.ts';
 
@@ -114,14 +115,7 @@ export function accountOperations(deps: Dependencies) {
         }
         const account = isUuid(accountId) ? await stores.accounts.find(accountId) : undefined;
         if (!account) throw notFound('Account');
-        await uow.run((tx) =>
-          recordChange(tx, deps, caller, {
-            accountId: account.id,
-            action: 'account.inspect',
-            target: account.id,
-            after: { texts: reason !== undefined, reason: reason ?? null },
-          }),
-        );
+        await uow.run((tx) => recordInspection(tx, deps, caller, account.id, reason));
         const inspection = { showsTexts: reason !== undefined };
         return { ...caller, kind: 'member', role: 'VIEWER', accountId: account.id, inspection };
       },

@@ -1,10 +1,29 @@
 /** Limits what an operator sees of a customer's account (R290). */
-import type { Caller } from '../caller.ts';
+import { recordChange } from '../audit/record-change.ts';
+import type { Caller, OperatorCaller } from '../caller.ts';
 import { forbidden } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
 import { redactContent, redactEnvelope } from '../messages/redact-content.ts';
+import type { Tx } from '../ports/stores.ts';
+import type { Clock, Ids } from '../ports/system.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
+
+/** Records in the account's audit log that an operator reads it. With a reason, the operator sees texts too. */
+export async function recordInspection(
+  tx: Tx,
+  system: { clock: Clock; ids: Ids },
+  caller: OperatorCaller,
+  accountId: string,
+  reason: string | undefined,
+): Promise<void> {
+  await recordChange(tx, system, caller, {
+    accountId,
+    action: 'account.inspect',
+    target: accountId,
+    after: { texts: reason !== undefined, reason: reason ?? null },
+  });
+}
 
 /** True if the caller may see everything of a message except its texts. */
 export function isMasked(caller: Caller): boolean {

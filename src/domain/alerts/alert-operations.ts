@@ -1,4 +1,5 @@
 import { namedAccountId } from '../accounts/account-operations.ts';
+import { recordInspection } from '../accounts/inspection.ts';
 import type { User } from '../accounts/user.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
@@ -29,6 +30,8 @@ import {
 } from './alert.ts';
 
 const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES, operator: 'reading' } as const;
+/** Rules have email addresses of people, as the list of members has, which keys do not see. */
+const READ_RULES = { scopes: [], roles: ACCOUNT_ROLES, operator: 'reading' } as const;
 const WRITE = { scopes: [], roles: ['OWNER', 'ADMIN'], operator: true } as const;
 /** Largest number of people who get mails about a kind of alert. */
 export const ALERT_MAILS_MAX = 20;
@@ -70,6 +73,14 @@ export function alertOperations(deps: Dependencies) {
     return account.id;
   }
 
+  /** Like `ownerOf`, to read. That an operator reads an account is recorded in its audit log (R290). */
+  async function readOwner(caller: Caller, named: string | null | undefined): Promise<AlertOwner> {
+    const owner = await ownerOf(caller, named);
+    if (caller.kind !== 'operator' || owner === null) return owner;
+    await uow.run((tx) => recordInspection(tx, deps, caller, owner, undefined));
+    return owner;
+  }
+
   const peopleOf = (from: Pick<Stores, 'users'>, owner: AlertOwner): Promise<readonly User[]> =>
     owner === null ? from.users.operators() : from.users.members(owner);
 
@@ -87,20 +98,23 @@ export function alertOperations(deps: Dependencies) {
 
   return {
     /** Returns the rules of an account, or of the operators. */
-    rules: operation('alert.rules', READ, async (caller, input: OfOwner): Promise<readonly ShownRule[]> => {
-      const owner = await ownerOf(caller, input.accountId);
-      const [changes, people] = await Promise.all([
-        stores.alerts.ruleChanges([owner]),
-        peopleOf(stores, owner),
-      ]);
-      return kindsOf(owner).map((kind) => shownRule(ruleOf(changes, owner, kind), people));
-    }),
+    rules: operation(
+      'alert.rules',
+      READ_RULES,
+      async (caller, input: OfOwner): Promise<readonly ShownRule[]> => {
+        refuseSandbox(caller);
+        const owner = await readOwner(caller, input.accountId);
+        const [changes, people] = await Promise.all([
+          stores.alerts.ruleChanges([owner]),
+          peopleOf(stores, owner),
+        ]);
+        return kindsOf(owner).map((kind) => shownRule(ruleOf(changes, owner, kind), people));
+      },
+    ),
 
     /** Changes a rule (R484). It holds from the next look at the account on, in every process. */
     setRule: operation('alert.setRule', WRITE, async (caller, input: SetRuleInput): Promise<ShownRule> => {
-      if (caller.kind === 'api-key' && caller.environment === 'sandbox') {
-        throw forbidden('Alerts are about production. Use a production key.');
-      }
+      refuseSandbox(caller);
       const owner = await ownerOf(caller, input.accountId);
       const { kind } = input;
       return uow.run(async (tx) => {
@@ -153,7 +167,7 @@ export function alertOperations(deps: Dependencies) {
       { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (caller, input: SliceInput & AlertFilter & OfOwner): Promise<Slice<Alert>> => {
         const range = keyRange(input, UUID_KEY);
-        const owner = await ownerOf(caller, input.accountId);
+        const owner = await readOwner(caller, input.accountId);
         const filter = { state: input.state, kind: input.kind };
         return sliceOf(
           await stores.alerts.slice(owner, filter, range),
@@ -164,6 +178,11 @@ export function alertOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+function refuseSandbox(caller: Caller): void {
+  if (caller.kind !== 'api-key' || caller.environment !== 'sandbox') return;
+  throw forbidden('Alerts are about production. Use a production key.');
 }
 
 function checkKind(kind: AlertKind, owner: AlertOwner): AlertKind {

@@ -6,14 +6,8 @@ import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import { eventEnvelope, type NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
-import {
-  ALERT_KIND_DESCRIPTIONS,
-  type AlertKind,
-  type AlertRuleChange,
-  type Finding,
-  ruleOf,
-  stateOf,
-} from './alert.ts';
+import { ALERT_KIND_DESCRIPTIONS, type AlertKind, type AlertRuleChange, ruleOf, stateOf } from './alert.ts';
+import type { AlertChanges } from './find-alerts.ts';
 
 const HOUR_MS = 3_600_000;
 /** About one cause, people get mails at most once in this time, in ms (R482). */
@@ -37,55 +31,64 @@ interface AlertSystem {
   readonly mailer: Pick<Mailer, 'isConfigured'>;
 }
 
-/** Opens an alert for each finding whose cause has none, with its event and its mails (R481 to R483). */
-export async function openAlerts(
+/**
+ * Opens an alert for each finding whose cause has none, and resolves the alerts that have ended, with their events and
+ * mails (R481 to R483). An alert whose rule is switched off is resolved silently.
+ */
+export async function changeAlerts(
   tx: Tx,
   system: AlertSystem,
-  findings: readonly Finding[],
+  { begun, ended, lasting }: AlertChanges<OpenedAlert>,
   rules: readonly AlertRuleChange[],
   now: Date,
 ): Promise<void> {
-  const asked = findings.map((finding) => ({ ...finding, id: system.ids.uuid() }));
-  await tell(
-    tx,
-    system,
-    await tx.alerts.insert(asked, now, new Date(now.getTime() - MAIL_EVERY_MS)),
-    rules,
+  const resolved = await tx.alerts.resolve(
+    ended.map(({ id }) => id),
     now,
   );
-}
-
-/** Resolves open alerts, with their events and mails. An alert whose rule is switched off is resolved silently. */
-export async function resolveAlerts(
-  tx: Tx,
-  system: AlertSystem,
-  ids: readonly string[],
-  rules: readonly AlertRuleChange[],
-  now: Date,
-): Promise<void> {
-  await tell(tx, system, await tx.alerts.resolve(ids, now), rules, now);
-}
-
-async function tell(
-  tx: Tx,
-  system: AlertSystem,
-  alerts: readonly OpenedAlert[],
-  rules: readonly AlertRuleChange[],
-  now: Date,
-): Promise<void> {
-  if (alerts.length === 0) return;
-  tx.announceLive(
-    'alert',
-    alerts.map(({ id, accountId }) => ({ accountId: accountId ?? NO_ACCOUNT, id })),
+  const opened = await tx.alerts.insert(
+    begun.map((finding) => ({ ...finding, id: system.ids.uuid() })),
+    now,
   );
-  const told = alerts.filter(({ accountId, kind }) => ruleOf(rules, accountId, kind).isEnabled);
+  const changed = [...resolved, ...opened];
+  if (changed.length > 0) {
+    tx.announceLive(
+      'alert',
+      changed.map(({ id, accountId }) => ({ accountId: accountId ?? NO_ACCOUNT, id })),
+    );
+  }
+  const isTold = ({ accountId, kind }: OpenedAlert) => ruleOf(rules, accountId, kind).isEnabled;
+  // All events at once: this locks the feeds of the accounts in one order, so that no two processes wait for each other.
   await recordEvents(
     tx,
     system.ids,
-    told.flatMap((alert) => eventOf(alert, now)),
+    changed.filter(isTold).flatMap((alert) => eventOf(alert, now)),
   );
   if (!system.mailer.isConfigured) return;
-  for (const alert of told.filter(({ isMailed }) => isMailed)) await mail(tx, alert, rules, now);
+  for (const alert of resolved.filter((each) => each.isMailed && isTold(each))) {
+    await mail(tx, alert, rules, now);
+  }
+  await mailOpenings(tx, [...opened, ...lasting].filter(isTold), rules, now);
+}
+
+/**
+ * Mails about open alerts of which nobody was told yet: new ones, and those for which it was too early, because a mail
+ * about the same cause was sent shortly before they opened (R482).
+ */
+async function mailOpenings(
+  tx: Tx,
+  open: readonly OpenedAlert[],
+  rules: readonly AlertRuleChange[],
+  now: Date,
+): Promise<void> {
+  const unmailed = open.filter(({ isMailed }) => !isMailed);
+  const ids = unmailed.map(({ id }) => id);
+  const due = await tx.alerts.unmailedSince(ids, new Date(now.getTime() - MAIL_EVERY_MS));
+  const mailed: string[] = [];
+  for (const alert of unmailed.filter(({ id }) => due.has(id))) {
+    if (await mail(tx, alert, rules, now)) mailed.push(alert.id);
+  }
+  await tx.alerts.noteMailed(mailed, now);
 }
 
 function eventOf(alert: OpenedAlert, now: Date): NewEvent[] {
@@ -114,10 +117,19 @@ function eventOf(alert: OpenedAlert, now: Date): NewEvent[] {
   ];
 }
 
-/** Mails the people whom the rule names, or the owners and administrators, or the operators (R482). */
-async function mail(tx: Tx, alert: OpenedAlert, rules: readonly AlertRuleChange[], now: Date): Promise<void> {
+/**
+ * Mails the people whom the rule names, or the owners and administrators, or the operators (R482). Returns false if there
+ * is nobody.
+ */
+async function mail(
+  tx: Tx,
+  alert: OpenedAlert,
+  rules: readonly AlertRuleChange[],
+  now: Date,
+): Promise<boolean> {
   const { accountId, kind } = alert;
   const { mailTo } = ruleOf(rules, accountId, kind);
+  if (mailTo?.length === 0) return false;
   const people = accountId === null ? await tx.users.operators() : await tx.users.members(accountId);
   const told = people.filter(({ id, role, acceptedAt }) => {
     if (acceptedAt === null) return false;
@@ -135,4 +147,5 @@ async function mail(tx: Tx, alert: OpenedAlert, rules: readonly AlertRuleChange[
       return { queue: 'person-mail', routeKey: 'person-mail', data } as const;
     }),
   );
+  return told.length > 0;
 }

@@ -273,9 +273,10 @@ export type DownSince = ReadonlyMap<string, Date>;
 
 /**
  * Notes since when carriers are down. A carrier is down if every process that reports it says so. Between `down` and
- * `up` it is `starting`, which changes nothing.
+ * `up` it is `starting`, which changes nothing. Without any report nothing is known, which changes nothing either.
  */
 export function noteDown(before: DownSince, reports: readonly PublishedStatus[], now: Date): DownSince {
+  if (reports.length === 0) return before;
   const byCarrier = Map.groupBy(reports, carrierOf);
   return new Map(
     [...byCarrier].flatMap(([carrier, own]) => {
@@ -289,19 +290,29 @@ export function noteDown(before: DownSince, reports: readonly PublishedStatus[],
 
 const carrierOf = ({ channel, name }: Pick<PublishedStatus, 'channel' | 'name'>) => `${channel}:${name}`;
 
-/** Finds the carriers that have been down for too long. */
+/**
+ * Finds the carriers that have been down for too long. An open alert stays open while no process reports its carrier as
+ * reachable, and while there is no report of any carrier. It ends when the other carriers have reports, but its own has
+ * none: then nobody uses the carrier any more.
+ */
 export function carrierVerdict(
   downSince: DownSince,
   reports: readonly PublishedStatus[],
   rule: AlertRule,
+  open: readonly Alert[],
   now: Date,
 ): Verdict {
-  return allOf(
-    [...downSince].map(([carrier, since]): Verdict => {
-      const report = reports.find((each) => carrierOf(each) === carrier);
+  const reportsOf = (carrier: string) => reports.filter((each) => carrierOf(each) === carrier);
+  const isUnreachable = (own: readonly PublishedStatus[]) =>
+    own.length > 0 && own.every(({ state }) => state === 'down' || state === 'starting');
+  // Another process may have observed a carrier for longer, and has opened the alert.
+  const lasting = open.filter(({ cause }) => reports.length === 0 || isUnreachable(reportsOf(cause)));
+  return allOf([
+    ...lasting.map(({ cause }) => keep(null, 'carrier_down', cause)),
+    ...[...downSince].map(([carrier, since]): Verdict => {
+      const [report] = reportsOf(carrier);
       const isLong = now.getTime() - since.getTime() >= thresholdOf(rule) * MINUTE_MS;
-      // Another process may have observed it for longer, and has opened the alert.
-      if (!report || !isLong) return keep(null, 'carrier_down', carrier);
+      if (!report || !isLong) return NOTHING;
       const { name, channel, detail } = report;
       return one({
         accountId: null,
@@ -311,12 +322,30 @@ export function carrierVerdict(
         detail: { channel, name, downSince: since.toISOString(), reason: detail },
       });
     }),
-  );
+  ]);
 }
 
-/** Returns the open alerts that have ended: those that the verdict neither finds nor keeps. */
-export function endedOf(open: readonly Alert[], { found, kept }: Verdict): readonly Alert[] {
-  const keyOf = ({ accountId, kind, cause }: AlertSubject) => JSON.stringify([accountId, kind, cause]);
-  const lasting = new Set([...found, ...kept].map(keyOf));
-  return open.filter((alert) => !lasting.has(keyOf(alert)));
+const keyOf = ({ accountId, kind, cause }: AlertSubject) => JSON.stringify([accountId, kind, cause]);
+
+/** What a verdict changes. */
+export interface AlertChanges<Open extends Alert> {
+  /** The findings without an open alert. */
+  readonly begun: readonly Finding[];
+  /** The open alerts that the verdict neither finds nor keeps. */
+  readonly ended: readonly Open[];
+  readonly lasting: readonly Open[];
+}
+
+/** Compares the open alerts with a verdict. */
+export function changesOf<Open extends Alert>(
+  open: readonly Open[],
+  { found, kept }: Verdict,
+): AlertChanges<Open> {
+  const holds = new Set([...found, ...kept].map(keyOf));
+  const opened = new Set(open.map(keyOf));
+  return {
+    begun: found.filter((finding) => !opened.has(keyOf(finding))),
+    ended: open.filter((alert) => !holds.has(keyOf(alert))),
+    lasting: open.filter((alert) => holds.has(keyOf(alert))),
+  };
 }

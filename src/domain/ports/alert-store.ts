@@ -20,16 +20,13 @@ export interface AlertStore {
   lockRules(): Promise<void>;
   setRule(change: AlertRuleChange, at: Date): Promise<void>;
   /** Returns the open alerts of these owners. */
-  open(owners: readonly AlertOwner[]): Promise<readonly Alert[]>;
-  /**
-   * Opens alerts. Leaves out a finding whose cause has an open alert. Returns the opened ones. `isMailed` is false if a
-   * mail about the same cause was sent since `mailedSince`.
-   */
-  insert(
-    findings: readonly (Finding & { readonly id: string })[],
-    at: Date,
-    mailedSince: Date,
-  ): Promise<readonly OpenedAlert[]>;
+  open(owners: readonly AlertOwner[]): Promise<readonly OpenedAlert[]>;
+  /** Opens alerts. Leaves out a finding whose cause has an open alert. Returns the opened ones. */
+  insert(findings: readonly (Finding & { readonly id: string })[], at: Date): Promise<readonly OpenedAlert[]>;
+  /** Returns the alerts among these about whose causes no mail was sent since `since`. */
+  unmailedSince(ids: readonly string[], since: Date): Promise<ReadonlySet<string>>;
+  /** Notes that people get mails about the opening of these alerts. */
+  noteMailed(ids: readonly string[], at: Date): Promise<void>;
   /** Resolves open alerts. Returns those that were open. */
   resolve(ids: readonly string[], at: Date): Promise<readonly OpenedAlert[]>;
   find(id: string): Promise<Alert | undefined>;
@@ -43,6 +40,7 @@ export interface AlertStore {
 }
 
 export interface OpenedAlert extends Alert {
+  /** True if people got a mail about its opening. */
   readonly isMailed: boolean;
 }
 

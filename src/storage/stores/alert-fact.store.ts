@@ -45,16 +45,17 @@ const WEBHOOKS = statement(
    WHERE account_id = ANY($1::uuid[]) AND deleted_at IS NULL AND environment = 'production'
      AND (failing_since IS NOT NULL OR (NOT is_active AND disabled_reason IS NOT NULL))`,
 );
-// Email and push have no delivery reports: there, a message that was sent has reached its recipient.
+// Email and push have no delivery reports: there, a message that was sent has reached its recipient. A canceled message
+// never left, so it says nothing about the deliveries.
 const OUTCOMES = statement(
   'alert-outcomes',
   `SELECT s.account_id, s.channel,
      coalesce(sum(s.recipients) FILTER (WHERE s.status = 'delivered'
        OR (s.status = 'sent' AND s.channel IN ('email', 'push'))), 0)::bigint AS delivered,
-     coalesce(sum(s.recipients) FILTER (WHERE s.status = 'failed'), 0)::bigint AS failed
+     coalesce(sum(s.recipients) FILTER (WHERE s.status = 'failed' AND s.error_code <> 'canceled'), 0)::bigint AS failed
    FROM unnest($1::uuid[]) AS a (id)
    CROSS JOIN LATERAL (
-     SELECT account_id, channel, status, recipients FROM analytics_slots
+     SELECT account_id, channel, status, error_code, recipients FROM analytics_slots
      WHERE account_id = a.id AND minutes = $2 AND slot >= $3 AND slot < $4 AND environment = 'production' OFFSET 0) s
    GROUP BY 1, 2`,
 );

@@ -74,12 +74,21 @@ const OPEN = statement(
 const INSERT = statement(
   'alerts-insert',
   `INSERT INTO alerts (id, account_id, kind, cause, summary, detail, opened_at, is_mailed)
-   SELECT n.*, $7, NOT EXISTS (
-     SELECT FROM alerts a WHERE coalesce(a.account_id, '${FIRST_UUID}'::uuid) = coalesce(n.account_id, '${FIRST_UUID}'::uuid)
-       AND a.kind = n.kind AND a.cause = n.cause AND a.is_mailed AND a.opened_at > $8)
-   FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::jsonb[])
+   SELECT n.*, $7, false FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::jsonb[])
      AS n (id, account_id, kind, cause, summary, detail)
    ON CONFLICT DO NOTHING RETURNING ${COLUMNS.join(', ')}`,
+);
+// Rows of before migration 0211, and of the version before it, have no `mailed_at`: they were mailed when they opened.
+const UNMAILED_SINCE = statement(
+  'alerts-unmailed-since',
+  `SELECT n.id FROM alerts n WHERE n.id = ANY($1::uuid[]) AND NOT EXISTS (
+     SELECT FROM alerts a
+     WHERE coalesce(a.account_id, '${FIRST_UUID}'::uuid) = coalesce(n.account_id, '${FIRST_UUID}'::uuid)
+       AND a.kind = n.kind AND a.cause = n.cause AND a.is_mailed AND coalesce(a.mailed_at, a.opened_at) > $2)`,
+);
+const NOTE_MAILED = statement(
+  'alerts-note-mailed',
+  'UPDATE alerts SET is_mailed = true, mailed_at = $2 WHERE id = ANY($1::uuid[])',
 );
 const RESOLVE = statement(
   'alerts-resolve',
@@ -119,14 +128,13 @@ export class PgAlertStore implements AlertStore {
     await this.#sql.query(SET_RULE, [accountId, kind, isEnabled, threshold, mailTo, at]);
   }
 
-  async open(owners: readonly AlertOwner[]): Promise<readonly Alert[]> {
+  async open(owners: readonly AlertOwner[]): Promise<readonly OpenedAlert[]> {
     return (await this.#sql.query<AlertRow>(OPEN, [owners.map(keyOf)])).map(mapRow);
   }
 
   async insert(
     findings: readonly (Finding & { readonly id: string })[],
     at: Date,
-    mailedSince: Date,
   ): Promise<readonly OpenedAlert[]> {
     if (findings.length === 0) return [];
     const rows = await this.#sql.query<AlertRow>(INSERT, [
@@ -137,9 +145,18 @@ export class PgAlertStore implements AlertStore {
       findings.map(({ summary }) => summary),
       findings.map(({ detail }) => JSON.stringify(detail)),
       at,
-      mailedSince,
     ]);
     return rows.map(mapRow);
+  }
+
+  async unmailedSince(ids: readonly string[], since: Date): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const rows = await this.#sql.query<{ id: string }>(UNMAILED_SINCE, [ids, since]);
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  async noteMailed(ids: readonly string[], at: Date): Promise<void> {
+    if (ids.length > 0) await this.#sql.query(NOTE_MAILED, [ids, at]);
   }
 
   async resolve(ids: readonly string[], at: Date): Promise<readonly OpenedAlert[]> {

@@ -1,18 +1,12 @@
-import {
-  type Alert,
-  type AlertKind,
-  type AlertRule,
-  type AlertRuleChange,
-  ruleOf,
-} from '../../domain/alerts/alert.ts';
-import { openAlerts, resolveAlerts } from '../../domain/alerts/change-alerts.ts';
+import { type Alert, type AlertKind, type AlertRule, ruleOf } from '../../domain/alerts/alert.ts';
+import { changeAlerts } from '../../domain/alerts/change-alerts.ts';
 import {
   allOf,
   balanceVerdict,
   carrierVerdict,
+  changesOf,
   type DownSince,
   deliveryVerdict,
-  endedOf,
   keyVerdict,
   limitVerdict,
   mayBeLow,
@@ -22,13 +16,14 @@ import {
   webhookVerdict,
 } from '../../domain/alerts/find-alerts.ts';
 import { STALE_MS } from '../../domain/messages/provider-health.ts';
+import type { Logger } from '../../domain/ports/logger.ts';
 import type { Mailer } from '../../domain/ports/mailer.ts';
-import type { PublishedStatus } from '../../domain/ports/routing.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 import { FIRST_UUID } from '../../domain/uuid.ts';
 
 const SWEEP = 'alerts';
+const CARRIER_SWEEP = 'alerts-carriers';
 /** Number of accounts that one transaction looks at. */
 const ACCOUNTS = 200;
 const MINUTE_MS = 60_000;
@@ -53,56 +48,104 @@ export interface WatchParts {
 }
 
 /**
- * Opens and resolves alerts (R480). Rounds look at all accounts, in transactions of a few accounts each. The mark of the
- * sweep is locked meanwhile, so that one process at a time does this. Several processes share a round.
+ * Opens and resolves alerts (R480). Carriers have a round of their own, so that nothing about accounts delays their
+ * alerts. The round of accounts looks at all of them, in transactions of a few accounts each. The marks of the sweeps are
+ * locked meanwhile, so that one process at a time does this. Several processes share a round.
  */
 export class WatchAlerts {
   readonly #parts: WatchParts;
+  readonly #logger: Logger;
   #downSince: DownSince = new Map();
 
-  constructor(parts: WatchParts) {
+  constructor(parts: WatchParts, logger: Logger) {
     this.#parts = parts;
+    this.#logger = logger;
   }
 
-  /** Begins a round, if the last one began long enough ago, and goes on until its end. */
-  async run(everyMs = ROUND_EVERY_MS): Promise<void> {
+  /**
+   * Looks at all carriers, if the last look was long enough ago. Returns false if it was not, and while another process
+   * looks.
+   */
+  async watchCarriers(everyMs = ROUND_EVERY_MS): Promise<boolean> {
     const { stores, uow, clock } = this.#parts;
     const now = clock.now();
     const reports = await stores.providerHealth.publishedSince(new Date(now.getTime() - STALE_MS));
     // Every process notes this, because any of them may do the next round.
     this.#downSince = noteDown(this.#downSince, reports, now);
-    const isDue = await uow.run(async (tx) => {
-      const mark = await tx.sweeps.claim(SWEEP);
-      if (!mark) return false;
-      if (mark.id !== FIRST_UUID) return true;
-      if (now.getTime() - mark.at.getTime() < everyMs) return false;
-      await tx.sweeps.advance(SWEEP, { at: now, id: FIRST_UUID });
-      await this.#watchCarriers(tx, reports, now);
+    return uow.run(async (tx) => {
+      const mark = await tx.sweeps.claim(CARRIER_SWEEP);
+      if (!mark || now.getTime() - mark.at.getTime() < everyMs) return false;
+      await tx.sweeps.advance(CARRIER_SWEEP, { at: now, id: FIRST_UUID });
+      const rules = await tx.alerts.ruleChanges([null]);
+      const open = await tx.alerts.open([null]);
+      const rule = ruleOf(rules, null, 'carrier_down');
+      const verdict = rule.isEnabled ? carrierVerdict(this.#downSince, reports, rule, open, now) : allOf([]);
+      await changeAlerts(tx, this.#parts, changesOf(open, verdict), rules, now);
       return true;
     });
-    if (!isDue) return;
-    while (await this.#watchSome());
-    await stores.alerts.forget(new Date(now.getTime() - KEPT_MS), FORGET);
   }
 
-  /** Looks at the next accounts of the round. Returns false at its end, and while another process does this. */
-  async #watchSome(): Promise<boolean> {
-    return this.#parts.uow.run(async (tx) => {
+  /**
+   * Begins a round over all accounts, if the last one began long enough ago, or goes on with one. Returns true if it came
+   * to the end of the round, and false if no round is due or another process goes on with it.
+   */
+  async watchAccounts(everyMs = ROUND_EVERY_MS): Promise<boolean> {
+    const { stores, clock } = this.#parts;
+    const failedUntil = { id: FIRST_UUID };
+    let step: Step;
+    do step = await this.#step(everyMs, failedUntil);
+    while (step === 'more');
+    if (step === 'none') return false;
+    await stores.alerts.forget(new Date(clock.now().getTime() - KEPT_MS), FORGET);
+    return true;
+  }
+
+  /**
+   * Looks at the next accounts of the round. If this fails, `failedUntil` gets the last of them, and from then on the
+   * accounts up to it are looked at one by one, so that one account whose look fails stops no alerts of others.
+   */
+  async #step(everyMs: number, failedUntil: { id: string }): Promise<Step> {
+    let batch: readonly string[] = [];
+    let from = FIRST_UUID;
+    try {
+      return await this.#parts.uow.run(async (tx) => {
+        const now = this.#parts.clock.now();
+        const mark = await tx.sweeps.claim(SWEEP);
+        if (!mark) return 'none';
+        const isStart = mark.id === FIRST_UUID;
+        if (isStart && now.getTime() - mark.at.getTime() < everyMs) return 'none';
+        from = mark.id;
+        const limit = mark.id < failedUntil.id ? 1 : ACCOUNTS;
+        batch = await tx.alertFacts.accountsAfter(mark.id, limit);
+        if (batch.length > 0) await this.#watchAccounts(tx, batch);
+        const isFull = batch.length === limit;
+        await tx.sweeps.advance(SWEEP, {
+          at: isStart ? now : mark.at,
+          id: (isFull && batch.at(-1)) || FIRST_UUID,
+        });
+        return isFull ? 'more' : 'end';
+      });
+    } catch (error) {
+      const last = batch.at(-1);
+      if (last === undefined) throw error;
+      if (batch.length > 1) {
+        failedUntil.id = last;
+        return 'more';
+      }
+      this.#logger.error({ err: error, accountId: last }, 'the alerts of an account cannot be looked at');
+      await this.#stepOver(from, last);
+      return 'more';
+    }
+  }
+
+  /** Goes on after an account, unless another process has done so meanwhile. */
+  async #stepOver(from: string, accountId: string): Promise<void> {
+    await this.#parts.uow.run(async (tx) => {
       const mark = await tx.sweeps.claim(SWEEP);
-      if (!mark) return false;
-      const accountIds = await tx.alertFacts.accountsAfter(mark.id, ACCOUNTS);
-      if (accountIds.length > 0) await this.#watchAccounts(tx, accountIds);
-      const isFull = accountIds.length === ACCOUNTS;
-      await tx.sweeps.advance(SWEEP, { at: mark.at, id: (isFull && accountIds.at(-1)) || FIRST_UUID });
-      return isFull;
+      if (mark?.id !== from) return;
+      const at = from === FIRST_UUID ? this.#parts.clock.now() : mark.at;
+      await tx.sweeps.advance(SWEEP, { at, id: accountId });
     });
-  }
-
-  async #watchCarriers(tx: Tx, reports: readonly PublishedStatus[], now: Date): Promise<void> {
-    const rules = await tx.alerts.ruleChanges([null]);
-    const rule = ruleOf(rules, null, 'carrier_down');
-    const verdict = rule.isEnabled ? carrierVerdict(this.#downSince, reports, rule, now) : allOf([]);
-    await this.#apply(tx, verdict, await tx.alerts.open([null]), rules, now);
   }
 
   async #watchAccounts(tx: Tx, accountIds: readonly string[]): Promise<void> {
@@ -136,7 +179,7 @@ export class WatchAlerts {
       ...judge('sender_rejected', await facts.rejectedSenders(accountIds), senderVerdict),
       ...(await this.#judgeDeliveries(tx, accountIds, open, judge, now)),
     ]);
-    await this.#apply(tx, verdict, open, rules, now);
+    await changeAlerts(tx, this.#parts, changesOf(open, verdict), rules, now);
   }
 
   /**
@@ -183,19 +226,10 @@ export class WatchAlerts {
       ),
     );
   }
-
-  async #apply(
-    tx: Tx,
-    verdict: Verdict,
-    open: readonly Alert[],
-    rules: readonly AlertRuleChange[],
-    now: Date,
-  ): Promise<void> {
-    const ended = endedOf(open, verdict).map(({ id }) => id);
-    await resolveAlerts(tx, this.#parts, ended, rules, now);
-    await openAlerts(tx, this.#parts, verdict.found, rules, now);
-  }
 }
+
+/** What a step of a round did: nothing, a part, or the last part. */
+type Step = 'none' | 'more' | 'end';
 
 /** Judges each fact by the rule of its account. Leaves out the facts whose rule is switched off. */
 type Judge = <Fact extends { readonly accountId: string }, Result>(

@@ -152,6 +152,8 @@ export class PersonMails {
     const { stores, productName, publicUrl } = this.#parts;
     const alert = await stores.alerts.find(alertId);
     if (!alert) return;
+    // The mail waited, and the cause has ended meanwhile: a later mail says so.
+    if (state === 'open' && alert.resolvedAt !== null) return;
     const account = alert.accountId === null ? undefined : await stores.accounts.find(alert.accountId);
     const where = account ? `${account.name} at ${productName}` : productName;
     const subject = `${ALERT_SUBJECTS[alert.kind]}: ${where}`;
