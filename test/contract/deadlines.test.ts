@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { up as startHeldSweeps } from '../../migrations/0201_held_sweeps.ts';
+import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
@@ -191,5 +193,56 @@ describe('every message ends (R14)', () => {
       status: 'sent',
       statusReason: 'delivery_unconfirmed',
     });
+  });
+
+  it('a sweep that fails stops neither the other sweeps nor the refunds that are due (R14, R218)', async () => {
+    const { key, accountId } = await idle.createAccount(100);
+    const message = await send(idle, key, '0700123456');
+    await sql.query('UPDATE recipients SET attempts = 1 WHERE message_id = $1', [message.id]);
+    await sweepAt(idle, sinceDue(message, 25 * HOUR_MS));
+    expect(await get(idle, key, message.id)).toMatchObject({
+      status: 'failed',
+      statusReason: 'refund_pending',
+    });
+    const other = await send(idle, key, '0700123457');
+    await sql.query('UPDATE deferred_refunds SET due_at = now() WHERE message_id = $1', [message.id]);
+    await sql.query(`CREATE FUNCTION fail_sweep() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'the sweep % fails', NEW.name; END $$`);
+    await sql.query(`CREATE TRIGGER fail_sweep BEFORE UPDATE ON sweep_marks FOR EACH ROW
+      WHEN (NEW.name IN ('expired', 'unconfirmed-held')) EXECUTE FUNCTION fail_sweep()`);
+    try {
+      await expect(sweepAt(idle, sinceDue(other, 24 * HOUR_MS * 4))).rejects.toThrow('2 of 12 sweeps failed');
+      expect(await get(idle, key, message.id)).not.toHaveProperty('statusReason');
+      expect(await balance(idle, key)).toBe(70);
+    } finally {
+      await sql.query('DROP FUNCTION fail_sweep CASCADE');
+    }
+    await checkLedger(sql, accountId);
+  });
+
+  it('an update starts the sweeps of held messages where they would be had they always run (R14, R385)', async () => {
+    const marks = async () =>
+      await sql.query(
+        `SELECT name, last_at, last_id::text FROM sweep_marks WHERE name LIKE '%-held%' ORDER BY name`,
+      );
+    const swept = async () => {
+      await sql.query('DELETE FROM sweep_marks');
+      const [{ now }] = await sql.query('SELECT now()');
+      await sweepAt(idle, now);
+      return marks();
+    };
+    const before = await swept();
+    await sql.query('DELETE FROM sweep_marks');
+    await withKnex(idle.database.connection, startHeldSweeps);
+    const started = await marks();
+    const after = await swept();
+    expect(started.map(({ name }) => name)).toEqual(before.map(({ name }) => name));
+    for (const [index, { last_at: at, last_id: id }] of started.entries()) {
+      expect(at >= before[index]?.last_at && at <= after[index]?.last_at).toBe(true);
+      expect(id >= before[index]?.last_id && id <= after[index]?.last_id).toBe(true);
+    }
+    // A sweep that has begun goes on from its mark.
+    await withKnex(idle.database.connection, startHeldSweeps);
+    expect(await marks()).toEqual(after);
   });
 });

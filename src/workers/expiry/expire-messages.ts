@@ -51,7 +51,10 @@ export class ExpireMessages {
     this.#ids = ids;
   }
 
-  /** Runs each sweep once. */
+  /**
+   * Runs each sweep once, and pays the deferred refunds that are due. A sweep that fails stops nothing else. Throws at
+   * the end what failed.
+   */
   async run(): Promise<void> {
     const expire = (tx: Tx, found: readonly Message[]) => this.#expire(tx, found);
     const markUnconfirmed = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
@@ -82,11 +85,26 @@ export class ExpireMessages {
         work: markUnconfirmed,
       },
     ];
-    for (const sweep of sweeps) {
-      await this.#sweep(sweep, false);
-      await this.#sweep({ ...sweep, name: `${sweep.name}-scheduled` }, true);
-    }
+    const tasks = [
+      ...sweeps.flatMap((sweep) => [
+        () => this.#sweep(sweep, false),
+        () => this.#sweep({ ...sweep, name: `${sweep.name}-scheduled` }, true),
+      ]),
+      () => this.#settleRefunds(),
+      () => this.#forgetExpiredClaims(),
+    ];
+    const errors: unknown[] = [];
+    for (const task of tasks) await task().catch((error: unknown) => errors.push(error));
+    if (errors.length > 1)
+      throw new AggregateError(errors, `${errors.length} of ${tasks.length} sweeps failed`);
+    if (errors.length === 1) throw errors[0];
+  }
+
+  async #settleRefunds(): Promise<void> {
     while ((await this.#uow.run((tx) => settleRefunds(tx, BATCH, this.#clock.now()))) === BATCH);
+  }
+
+  async #forgetExpiredClaims(): Promise<void> {
     while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
   }
 
