@@ -15,4 +15,13 @@ describe('masks of a look-up (R516)', () => {
       'Number …001 is barred (error 1024)',
     );
   });
+
+  it('keep times, which are no numbers', () => {
+    const texts = [
+      'Quiet hours of its number end at 2026-11-27T05:00:00.000Z, after its deadline.',
+      'Next try at 2026-11-27T05:00Z.',
+    ];
+    expect(texts.map(maskText)).toEqual(texts);
+    expect(maskText('+256700120001 until 2026-11-27T05:00:00Z')).toBe('…001 until 2026-11-27T05:00:00Z');
+  });
 });

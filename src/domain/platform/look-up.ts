@@ -5,8 +5,8 @@ import type { Message, Recipient, TimelineEntry } from '../messages/message.ts';
 const SHOWN_DIGITS = 3;
 /** Number of recipients that are shown of a message. A message has up to 1,000. */
 const RECIPIENTS_MAX = 10;
-/** Phone numbers and email addresses in the texts of providers. */
-const NUMBER_IN_TEXT = /\+?\d[\d ()-]{5,}\d/g;
+/** Phone numbers and email addresses in the texts of providers. A time is found first, so that it is not a number. */
+const TIME_OR_NUMBER_IN_TEXT = /(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)|\+?\d[\d ()-]{5,}\d/g;
 const EMAIL_IN_TEXT = /[^\s<>@"']+(@[^\s<>@"']+)/g;
 
 export interface LookedUpRecipient
@@ -45,7 +45,7 @@ export function maskAddress(address: string): string {
 export function maskText(text: string): string {
   return text
     .replace(EMAIL_IN_TEXT, (_found, domain: string) => `…${domain}`)
-    .replace(NUMBER_IN_TEXT, (found) => maskAddress(found));
+    .replace(TIME_OR_NUMBER_IN_TEXT, (found, time?: string) => time ?? maskAddress(found));
 }
 
 /** Returns what an operator sees of a message. `searched` is the address that was searched for, if one was. */
