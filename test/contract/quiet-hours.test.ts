@@ -219,6 +219,28 @@ describe('quiet hours', () => {
     await checkLedger(sql, accountId);
   });
 
+  it('hold recipients that can be canceled after a carrier refused the others (R388)', async () => {
+    const refusing = await open(startSmsc({ answer: 11 }));
+    const at = await open(startTestGateway({ SMS_ROUTES: `*=${refusing.url}`, QUIET_HOURS }));
+    await using own = await openSql(at.database);
+    const { key, accountId } = await at.createAccount(1_000);
+    const sent = await send(`${UGANDAN},${BRITISH}`, {}, key, at);
+    const refused = await eventually(async () => {
+      const [, british] = (await get(sent.body.id, key, at)).recipients;
+      return british.status === 'failed' && british;
+    });
+    const canceled = await at.call('DELETE', `/developers/messages/${sent.body.id}`, { key });
+    expect(canceled.body).toMatchObject({
+      status: 'failed',
+      recipients: [{ status: 'failed', error: { code: 'canceled' }, refunded: 30 }, { error: refused.error }],
+    });
+    expect(refused.error.code).not.toBe('canceled');
+    expect(await balance(key, at)).toBe(1_000);
+    const again = await at.call('DELETE', `/developers/messages/${sent.body.id}`, { key });
+    expect(again.body.error.code).toBe('message_not_cancelable');
+    await checkLedger(own, accountId);
+  });
+
   it('end after a restart, and the message leaves then and not before (R385)', async () => {
     const shared = await database();
     const routes = { SMS_ROUTES: `*=${smsc.url}` };

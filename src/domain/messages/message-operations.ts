@@ -115,11 +115,12 @@ export async function readDetails(
 }
 
 /**
- * Cancels a message (R18). All recipients fail with `canceled` and are refunded, without an event. Claiming and
+ * Cancels a message (R18). All recipients that are pending fail with `canceled` and are refunded, without an event.
+ * Others may have failed before they left, as those that a carrier refused while the rest was held (R388). Claiming and
  * canceling both lock the message, so it is never both sent and refunded.
  *
  * Throws `not_found`. Throws `forbidden` if the API key may not send on the channel. Throws `message_not_cancelable` if
- * a worker has claimed a recipient, and always for a sandbox message.
+ * a worker has claimed a recipient or one has left, and always for a sandbox message.
  */
 async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
   const known = isUuid(id) ? await deps.stores.messages.find(visibilityOf(caller), id) : undefined;
@@ -134,13 +135,19 @@ async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Pr
     const messages = await tx.messages.lock([id]);
     const recipients = await tx.messages.recipients([id]);
     const message = messages.get(id);
-    if (!message || !recipients.every(isFree)) throw notCancelable(message ?? known);
+    const free = recipients.filter(isFree);
+    if (
+      !message ||
+      free.length === 0 ||
+      !recipients.every((recipient) => isFree(recipient) || neverLeft(recipient))
+    )
+      throw notCancelable(message ?? known);
     const at = deps.clock.now();
     await transitionRecipients(
       tx,
       deps.ids,
       [id],
-      recipients.map((recipient) => cancellation(recipient, at)),
+      free.map((recipient) => cancellation(recipient, at)),
       at,
     );
   });
@@ -148,6 +155,11 @@ async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Pr
 
 function isFree(recipient: Recipient): boolean {
   return recipient.status === 'pending' && !recipient.isClaimed;
+}
+
+/** True if the recipient failed and certainly no carrier has it. */
+function neverLeft({ status, sentAt, refundDueAt }: Recipient): boolean {
+  return status === 'failed' && sentAt === null && refundDueAt === null;
 }
 
 function notCancelable({ status }: Message): DomainError {
