@@ -30,6 +30,7 @@ import * as bouncedAddresses from './0181_bounced_addresses.ts';
 import * as ledgerCredits from './0190_ledger_credits.ts';
 import * as quietHours from './0200_quiet_hours.ts';
 import * as heldSweeps from './0201_held_sweeps.ts';
+import * as heldReviews from './0205_held_reviews.ts';
 import * as alerts from './0210_alerts.ts';
 import * as alertMails from './0211_alert_mails.ts';
 import * as erasures from './0220_erasures.ts';
@@ -102,6 +103,7 @@ export const migrations: readonly Migration[] = [
   },
   { name: '0200_quiet_hours', up: quietHours.up, down: quietHours.down },
   { name: '0201_held_sweeps', up: heldSweeps.up, down: heldSweeps.down },
+  { name: '0205_held_reviews', up: heldReviews.up, down: heldReviews.down },
   { name: '0210_alerts', up: alerts.up, down: alerts.down },
   { name: '0211_alert_mails', up: alertMails.up, down: alertMails.down },
   { name: '0220_erasures', up: erasures.up, down: erasures.down },

@@ -545,6 +545,27 @@ CREATE TABLE heartbeats (
 ) WITH (fillfactor=50);
 CREATE UNIQUE INDEX heartbeats_pkey ON heartbeats USING btree (process);
 
+CREATE TABLE held_reviews (
+  message_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  held_at timestamp with time zone NOT NULL,
+  decided_at timestamp with time zone,
+  cost_minor bigint NOT NULL,
+  block text NOT NULL,
+  decision text,
+  costs bigint[] NOT NULL,
+  routes text[] NOT NULL,
+  CONSTRAINT held_reviews_check CHECK (((decided_at IS NULL) = (decision IS NULL))),
+  CONSTRAINT held_reviews_cost_minor_check CHECK ((cost_minor >= 0)),
+  CONSTRAINT held_reviews_decision_check CHECK ((decision = ANY (ARRAY['released'::text, 'rejected'::text, 'expired'::text, 'canceled'::text]))),
+  CONSTRAINT held_reviews_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT held_reviews_pkey PRIMARY KEY (message_id)
+);
+CREATE INDEX held_reviews_decided ON held_reviews USING btree (decided_at) WHERE (decided_at IS NOT NULL);
+CREATE INDEX held_reviews_held ON held_reviews USING btree (held_at) WHERE (decided_at IS NULL);
+CREATE INDEX held_reviews_open ON held_reviews USING btree (account_id, block, message_id) WHERE (decided_at IS NULL);
+CREATE UNIQUE INDEX held_reviews_pkey ON held_reviews USING btree (message_id);
+
 CREATE TABLE idempotency_records (
   account_id uuid NOT NULL,
   environment text NOT NULL,
@@ -853,6 +874,16 @@ CREATE TABLE provider_sids (
 ) WITH (autovacuum_analyze_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_vacuum_insert_threshold=20000, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000);
 CREATE INDEX provider_sids_message ON provider_sids USING btree (message_id);
 CREATE INDEX provider_sids_sid ON provider_sids USING btree (sid_key, provider);
+
+CREATE TABLE pumping_numbers (
+  account_id uuid NOT NULL,
+  seen_at timestamp with time zone NOT NULL,
+  block text NOT NULL,
+  ending text NOT NULL,
+  CONSTRAINT pumping_numbers_pkey PRIMARY KEY (account_id, block, ending)
+);
+CREATE UNIQUE INDEX pumping_numbers_pkey ON pumping_numbers USING btree (account_id, block, ending);
+CREATE INDEX pumping_numbers_seen ON pumping_numbers USING btree (seen_at);
 
 CREATE UNLOGGED TABLE query_points (
   ends_at bigint NOT NULL,
@@ -1208,6 +1239,14 @@ CREATE TABLE timeline_notes (
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000);
 CREATE INDEX timeline_notes_message ON timeline_notes USING btree (message_id);
 CREATE UNIQUE INDEX timeline_notes_pkey ON timeline_notes USING btree (id);
+
+CREATE TABLE trusted_blocks (
+  account_id uuid NOT NULL,
+  trusted_until timestamp with time zone NOT NULL,
+  block text NOT NULL,
+  CONSTRAINT trusted_blocks_pkey PRIMARY KEY (account_id, block)
+);
+CREATE UNIQUE INDEX trusted_blocks_pkey ON trusted_blocks USING btree (account_id, block);
 
 CREATE TABLE unmatched_reports (
   id uuid NOT NULL,

@@ -81,6 +81,7 @@ const variables = z.object({
     .refine((text) => parseSenderId(text) !== undefined, { error: 'must be 1 to 11 letters or digits' })
     .default('SERVICE'),
   SENDER_POLICY: z.enum(['open', 'approved'], { error: 'must be open or approved' }).optional(),
+  PUMPING_WATCH: z.enum(['on', 'off'], { error: 'must be on or off' }).optional(),
   QUIET_HOURS: quietTimes.prefault('256=20:00-08:00 Africa/Kampala'),
   RATE_LIMIT_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(100),
   RATE_LIMIT_PER_SECOND: whole(0, RATE_LIMIT_MAX).default(0),
@@ -284,6 +285,8 @@ function fromVariables(values: z.output<typeof variables>) {
     defaultSenderId: values.DEFAULT_SENDER_ID,
     /** True if accounts send under approved names only. That is the default in production. */
     requiresApprovedSenders: (values.SENDER_POLICY ?? (isProduction ? 'approved' : 'open')) === 'approved',
+    /** True if SMS that look like pumping are held for review. That is the default in production. */
+    watchesPumping: (values.PUMPING_WATCH ?? (isProduction ? 'on' : 'off')) === 'on',
     /** The hours in which marketing waits. */
     quietHours: new QuietHours(values.QUIET_HOURS),
     rateLimits: {

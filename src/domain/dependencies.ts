@@ -64,6 +64,8 @@ export interface Dependencies {
     readonly emailFrom: string;
     /** If true, accounts send under approved names only (SENDER_POLICY). */
     readonly requiresApprovedSenders: boolean;
+    /** If true, SMS that look like pumping are held for review (PUMPING_WATCH). */
+    readonly watchesPumping: boolean;
     /** What the DNS records of a domain must contain, so that receivers accept mails that the gateway sends from it. */
     readonly mailRecords: MailRecords;
     /** The VAPID key with which browsers subscribe, in base64url. Undefined if no Web Push provider is configured. */

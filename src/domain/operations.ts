@@ -14,6 +14,7 @@ import { contactImportOperations } from './contacts/contact-import-operations.ts
 import { contactOperations } from './contacts/contact-operations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { deviceOperations } from './devices/device-operations.ts';
+import { heldOperations } from './limits/held-operations.ts';
 import { sendLimitOperations } from './limits/send-limit-operations.ts';
 import { liveOperations } from './live/live-operations.ts';
 import { emailOperations } from './messages/email-operations.ts';
@@ -88,6 +89,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     providers: providerOperations(deps),
     prices: priceOperations(deps),
     sendLimits: sendLimitOperations(deps),
+    held: heldOperations(deps),
     senders: senderOperations(deps),
     suppressions: suppressionOperations(deps),
     recipients: erasureOperations(deps),

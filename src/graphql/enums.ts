@@ -9,6 +9,7 @@ import { AUDIT_EXPORT_FORMATS } from '../domain/audit/audit-export.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, OPERATOR_ROLES, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
+import { REVIEW_DECISIONS } from '../domain/limits/held.ts';
 import { EVIDENCE_KINDS, MESSAGE_ACTIONS, MESSAGE_CAUSES } from '../domain/messages/explain-message.ts';
 import { EXPORTED_LISTS } from '../domain/messages/export-operations.ts';
 import { CHANNELS, MESSAGE_STATUSES, PURPOSES, STATUS_REASONS } from '../domain/messages/message.ts';
@@ -177,6 +178,8 @@ export const StatusReasonEnum = enumOf('StatusReason', 'A reason for a status.',
   delivery_unconfirmed: 'The message was sent, but no delivery report came within 72 hours.',
   refund_pending:
     'A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more.',
+  held_for_review:
+    'It looks like SMS pumping. It is not charged, and leaves when an owner or administrator releases it.',
 });
 export const MessageTypeEnum = enumOf('MessageType', 'The type of a WhatsApp message.', WHATSAPP_TYPES, {
   text: 'Free text, allowed within 24 hours of the last message from the recipient.',
@@ -330,6 +333,7 @@ export const MessageCauseEnum = enumOf(
     sandbox: 'A sandbox message is checked and recorded, and never sent.',
     scheduled: 'It waits for its time.',
     held: 'It is marketing, and waits for the end of quiet hours.',
+    held_for_review: 'It looks like SMS pumping, and waits for a review.',
     queued: 'It waits for its turn at the provider.',
     retrying: 'Attempts found no provider that accepted it; it is tried again.',
     awaiting_report: 'The provider accepted it; no delivery report has come yet.',
@@ -338,6 +342,7 @@ export const MessageCauseEnum = enumOf(
     canceled: 'It was canceled before it left.',
     expired: 'No provider accepted it before its deadline.',
     rejected: 'The provider rejected it.',
+    review_rejected: 'It looked like SMS pumping, and a person rejected it.',
     recipient_gone: 'The device was removed before the message could leave.',
     undeliverable: 'The provider accepted it, and reported later that it could not deliver it.',
     possibly_sent: 'It failed, but an earlier attempt got no answer and may have arrived.',
@@ -439,8 +444,18 @@ export const AlertKindEnum = enumOf('AlertKind', 'What an alert is about.', ALER
   delivery_rate_low: 'Fewer messages of a channel are delivered than usual.',
   key_expiring: 'An API key is about to expire.',
   sender_rejected: 'The operator rejected a sender.',
+  messages_held: 'Messages that look like SMS pumping are held for review.',
   carrier_down: 'A carrier or provider is down. For operators.',
 });
+export const ReviewDecisionEnum = enumOf(
+  'ReviewDecision',
+  'What happens to held messages.',
+  REVIEW_DECISIONS,
+  {
+    release: 'They are charged and sent.',
+    reject: 'They fail, and are never charged.',
+  },
+);
 export const AlertStateEnum = enumOf('AlertState', 'Whether the cause of an alert has ended.', ALERT_STATES, {
   open: 'The cause lasts.',
   resolved: 'The cause has ended.',

@@ -407,6 +407,7 @@ describe('alerts', () => {
         ['delivery_rate_low', 20, 'points'],
         ['key_expiring', 7, 'days'],
         ['sender_rejected', null, null],
+        ['messages_held', null, null],
       ]);
       const set = await call(account, 'PUT', '/alert-rules', {
         kind: 'balance_low',

@@ -185,6 +185,11 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'sender.setRegistrations',
     document: `mutation { setSenderRegistrations(id: "${NOBODY}", registrations: []) { id } }`,
   },
+  heldBlocks: { by: 'held.list', document: `{ heldBlocks(accountId: "${NOBODY}") { block } }` },
+  reviewHeld: {
+    by: 'held.review',
+    document: `mutation { reviewHeld(accountId: "${NOBODY}", block: "+256770001", decision: REJECT) { left } }`,
+  },
   sendLimits: { by: 'account.limits', document: `{ sendLimits(accountId: "${NOBODY}") { keyId } }` },
   setKeyLimits: {
     by: 'apiKey.setLimits',
@@ -713,6 +718,9 @@ describe('accounts cannot see each other (R224)', () => {
     'alertRules.accountId': () => `{ alertRules(accountId: "${ids.account}") { kind } }`,
     'setAlertRule.input.accountId': () =>
       `mutation { setAlertRule(input: { accountId: "${ids.account}", kind: LIMIT_NEAR }) { kind } }`,
+    'heldBlocks.accountId': () => `{ heldBlocks(accountId: "${ids.account}") { block } }`,
+    'reviewHeld.accountId': () =>
+      `mutation { reviewHeld(accountId: "${ids.account}", block: "+256770001", decision: REJECT) { left } }`,
     'sendLimits.accountId': () => `{ sendLimits(accountId: "${ids.account}") { keyId } }`,
     'setKeyLimits.keyId': () => `mutation { setKeyLimits(keyId: "${ids.key}", input: {}) { keyId } }`,
     'setAccountLimits.accountId': () =>

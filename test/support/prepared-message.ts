@@ -30,6 +30,7 @@ export function preparedMessage(accountId: string, changes: Partial<PreparedMess
     expiresAt: new Date(Date.now() + DAY_MS),
     idempotency: null,
     limits: [],
+    review: null,
     ...changes,
   };
 }

@@ -31,6 +31,7 @@ function prepared(accountId: string, channel: Channel, costMinor: number, at: nu
     expiresAt: new Date(at + 1),
     idempotency: null,
     limits: [],
+    review: null,
   };
 }
 

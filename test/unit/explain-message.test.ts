@@ -85,6 +85,11 @@ const CASES: readonly Case[] = [
       actions: ['wait', 'cancel'],
     },
   ],
+  [
+    'held_for_review',
+    { message: { statusReason: 'held_for_review' }, recipient: { isClaimed: false } },
+    { says: 'It is not charged until an owner or administrator releases it.', actions: ['wait', 'cancel'] },
+  ],
   ['queued', { recipient: { heldUntil: at(-1) } }, { says: 'It waits for its turn', actions: ['wait'] }],
   ['queued', { message: { scheduledFor: at(-1) } }, { says: 'No carrier was asked yet', actions: ['wait'] }],
   [
@@ -139,6 +144,11 @@ const CASES: readonly Case[] = [
     'recipient_gone',
     { message: { channel: 'push' }, recipient: failed('recipient_gone', 'It was removed.') },
     { says: 'The device was removed', actions: ['check_recipient'] },
+  ],
+  [
+    'review_rejected',
+    { recipient: failed('review_rejected', 'It was held.') },
+    { says: 'a person rejected it. It was not charged.', actions: [] },
   ],
   [
     'undeliverable',

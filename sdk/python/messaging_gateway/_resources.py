@@ -500,6 +500,14 @@ class MessagesResource:
         operation = Operation("DELETE", f"/developers/messages/{segment(id)}", "once")
         return self._transport.call(operation)
 
+    def held(self) -> types.HeldMessages:
+        """Messages that are held for review, by block of numbers.
+
+        Scope: "READ_MESSAGES" or "FULL_ACCESS".
+        """
+        operation = Operation("GET", "/developers/held", "always")
+        return self._transport.call(operation)
+
 
 class ContactsResource:
     def __init__(self, transport: Transport) -> None:

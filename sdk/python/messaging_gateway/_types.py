@@ -377,6 +377,28 @@ GatewayEvent = TypedDict(
     total=False,
 )
 
+HeldBlock = TypedDict(
+    "HeldBlock",
+    {
+        "block": "str",
+        "messages": "int",
+        "recipients": "int",
+        "cost": "float",
+        "currency": "str",
+        "heldSince": "str",
+        "expiresAt": "str",
+    },
+    total=False,
+)
+
+HeldMessages = TypedDict(
+    "HeldMessages",
+    {
+        "held": "List[HeldBlock]",
+    },
+    total=False,
+)
+
 HistoryEntry = TypedDict(
     "HistoryEntry",
     {

@@ -31,6 +31,7 @@ import type {
   ExplainableMessage,
   FeedQuery,
   FeedSlice,
+  HeldMessages,
   HistoryEntry,
   HistoryQuery,
   KeyChanges,
@@ -335,6 +336,15 @@ export class MessagesResource {
    */
   cancel(id: string, options?: CallOptions): Promise<MessageDetails> {
     return this.#transport.call<MessageDetails>({ method: 'DELETE', path: `/developers/messages/${segment(id)}`, repeat: 'once' }, {}, options);
+  }
+
+  /**
+   * Messages that are held for review, by block of numbers.
+   *
+   * Scope: `READ_MESSAGES` or `FULL_ACCESS`.
+   */
+  held(options?: CallOptions): Promise<HeldMessages> {
+    return this.#transport.call<HeldMessages>({ method: 'GET', path: '/developers/held', repeat: 'always' }, {}, options);
   }
 }
 

@@ -26,7 +26,7 @@ interface components {
         readonly Alert: {
             readonly id: string;
             /** @enum {string} */
-            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
             /** @enum {string} */
             readonly state: "open" | "resolved";
             /** @description What was found when it opened, in a sentence. */
@@ -51,11 +51,11 @@ interface components {
             /** @enum {string} */
             readonly state?: "open" | "resolved";
             /** @enum {string} */
-            readonly kind?: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+            readonly kind?: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
         };
         readonly AlertRule: {
             /** @enum {string} */
-            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
             /** @description When an alert opens, in a sentence. */
             readonly description: string;
             readonly isEnabled: boolean;
@@ -71,7 +71,7 @@ interface components {
         };
         readonly AlertRuleChange: {
             /** @enum {string} */
-            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "carrier_down";
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
             /** @description Whether such alerts open. */
             readonly isEnabled?: boolean;
             /** @description In the unit of the kind. Null: the default. */
@@ -256,7 +256,7 @@ interface components {
              * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it. */
             readonly statusReason?: string;
             readonly subject: string;
             readonly metadata: {
@@ -415,7 +415,7 @@ interface components {
              * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it. */
             readonly statusReason?: string;
             readonly metadata: {
                 readonly [key: string]: number | string;
@@ -499,6 +499,28 @@ interface components {
             readonly data: {
                 readonly [key: string]: unknown;
             };
+        };
+        readonly HeldBlock: {
+            /** @description The leading digits of the numbers: all but the last three. */
+            readonly block: string;
+            readonly messages: number;
+            readonly recipients: number;
+            /** @description What they cost if they are released, in `currency`. */
+            readonly cost: number;
+            readonly currency: string;
+            /**
+             * Format: date-time
+             * @description When the oldest of them was accepted.
+             */
+            readonly heldSince: string;
+            /**
+             * Format: date-time
+             * @description When the oldest of them fails if nobody decides.
+             */
+            readonly expiresAt: string;
+        };
+        readonly HeldMessages: {
+            readonly held: readonly components["schemas"]["HeldBlock"][];
         };
         readonly HistoryEntry: {
             readonly id: string;
@@ -617,7 +639,7 @@ interface components {
              * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it. */
             readonly statusReason?: string;
             readonly metadata: {
                 readonly [key: string]: number | string;
@@ -659,12 +681,12 @@ interface components {
         };
         readonly MessageExplanation: {
             /** @enum {string} */
-            readonly cause: "sandbox" | "scheduled" | "held" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+            readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
             /** @description The causes of all recipients in words. */
             readonly summary: string;
             readonly causes: readonly {
                 /** @enum {string} */
-                readonly cause: "sandbox" | "scheduled" | "held" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+                readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
                 readonly text: string;
                 readonly recipients: number;
             }[];
@@ -739,7 +761,7 @@ interface components {
              * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it. */
             readonly statusReason?: string;
             readonly title: string;
             readonly metadata: {
@@ -973,7 +995,7 @@ interface components {
              * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it. */
             readonly statusReason?: string;
             readonly metadata: {
                 /** @description Recipients left out because they are suppressed; absent for none. */
@@ -1064,7 +1086,7 @@ interface components {
              * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it. */
             readonly statusReason?: string;
             readonly metadata: {
                 /** @description Recipients left out because they are suppressed; absent for none. */
@@ -1348,7 +1370,7 @@ interface components {
              * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it. */
             readonly statusReason?: string;
             /** @enum {string} */
             readonly type: "text" | "template" | "media";
@@ -1462,6 +1484,8 @@ export type ExplainableMessage = components['schemas']['ExplainableMessage'];
 export type FeedQuery = components['schemas']['FeedQuery'];
 export type FeedSlice = components['schemas']['FeedSlice'];
 export type GatewayEvent = components['schemas']['GatewayEvent'];
+export type HeldBlock = components['schemas']['HeldBlock'];
+export type HeldMessages = components['schemas']['HeldMessages'];
 export type HistoryEntry = components['schemas']['HistoryEntry'];
 export type HistoryQuery = components['schemas']['HistoryQuery'];
 export type KeyChanges = components['schemas']['KeyChanges'];

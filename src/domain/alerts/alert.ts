@@ -14,6 +14,7 @@ export const ALERT_KINDS = [
   'delivery_rate_low',
   'key_expiring',
   'sender_rejected',
+  'messages_held',
   'carrier_down',
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
@@ -80,6 +81,12 @@ export const ALERT_KIND_DESCRIPTIONS: Readonly<Record<AlertKind, KindDescription
     threshold: null,
     event: null,
     description: 'The operator has rejected a sender.',
+  },
+  messages_held: {
+    of: 'account',
+    threshold: null,
+    event: null,
+    description: 'Messages that look like SMS pumping are held for review.',
   },
   carrier_down: {
     of: 'operators',

@@ -23,6 +23,7 @@ export const ALERT_SUBJECTS: Readonly<Record<AlertKind, string>> = {
   delivery_rate_low: 'Fewer messages are delivered than usual',
   key_expiring: 'An API key is about to expire',
   sender_rejected: 'A sender was rejected',
+  messages_held: 'Messages are held for review',
   carrier_down: 'A carrier is down',
 };
 

@@ -1,8 +1,10 @@
 /** The rules by which alerts open and are resolved (R480, R481). They look at facts that the gateway has counted. */
 import type { Environment } from '../caller.ts';
+import { REVIEW_MS } from '../limits/held.ts';
 import type { LimitUse } from '../limits/send-limits.ts';
 import type { Channel } from '../messages/message.ts';
 import { decimalOf, fromMinor } from '../money/money.ts';
+import type { HeldBlock } from '../ports/held-store.ts';
 import type { PublishedStatus } from '../ports/routing.ts';
 import { maskedUrl } from '../webhooks/webhook-url.ts';
 import type { Alert, AlertKind, AlertRule, AlertSubject, Finding } from './alert.ts';
@@ -265,6 +267,17 @@ export function senderVerdict({ accountId, id, name, channel, note }: RejectedSe
     cause: id,
     summary: `The ${what} ${name} was rejected${note === null ? '.' : `: ${note}`}`,
     detail: { id, channel, name, note },
+  });
+}
+
+/** Each block of numbers has an alert while messages to it wait for a review (R397). */
+export function heldVerdict({ accountId, block, messages, recipients, heldSince }: HeldBlock): Verdict {
+  return one({
+    accountId,
+    kind: 'messages_held',
+    cause: block,
+    summary: `${messages} ${messages === 1 ? 'message' : 'messages'} to numbers in a row that begin with ${block} ${messages === 1 ? 'is' : 'are'} held for review: somebody may have your key. Release or reject them before ${new Date(heldSince.getTime() + REVIEW_MS).toISOString()}.`,
+    detail: { block, messages, recipients, heldSince: heldSince.toISOString() },
   });
 }
 

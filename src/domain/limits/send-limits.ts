@@ -5,7 +5,7 @@
  * A row counts in the current hour and day of the UTC clock (R371). Amounts are in minor units.
  */
 import { DomainError } from '../errors.ts';
-import type { Channel, CountedLimit, PreparedMessage } from '../messages/message.ts';
+import { type Channel, type CountedLimit, type PreparedMessage, spendOf } from '../messages/message.ts';
 import { restrictedRange } from '../messages/number-ranges.ts';
 import { fromMinor } from '../money/money.ts';
 
@@ -145,7 +145,7 @@ export interface Breach {
   readonly address?: string;
 }
 
-type Counted = Pick<PreparedMessage, 'channel' | 'costMinor' | 'recipients'>;
+type Counted = Pick<PreparedMessage, 'channel' | 'costMinor' | 'recipients' | 'review'>;
 
 /** Returns the first limit that the message would exceed. Undefined if all rows allow the message. */
 export function breachOf(message: Counted, rows: readonly OpenLimit[]): Breach | undefined {
@@ -156,7 +156,9 @@ export function breachOf(message: Counted, rows: readonly OpenLimit[]): Breach |
   return undefined;
 }
 
-function breachOfRow({ channel, costMinor, recipients }: Counted, row: OpenLimit): Breach | undefined {
+function breachOfRow(message: Counted, row: OpenLimit): Breach | undefined {
+  const { channel, recipients } = message;
+  const costMinor = spendOf(message);
   const { hourMinor, dayMinor, dayRecipients, hourEndsAt, dayEndsAt } = row;
   const count = recipients.length;
   const sums = [
@@ -188,8 +190,8 @@ function breachOfRow({ channel, costMinor, recipients }: Counted, row: OpenLimit
 /** Adds an accepted message to the counts of its rows. */
 export function countIn(message: Counted, rows: readonly OpenLimit[]): void {
   for (const row of rows) {
-    row.hourMinor += message.costMinor;
-    row.dayMinor += message.costMinor;
+    row.hourMinor += spendOf(message);
+    row.dayMinor += spendOf(message);
     row.dayRecipients += message.recipients.length;
     for (const address of row.perNumberPerHour === null ? [] : numbersOf(message)) {
       row.numbers.set(address, (row.numbers.get(address) ?? 0) + 1);

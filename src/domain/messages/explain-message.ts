@@ -16,6 +16,7 @@ export const MESSAGE_CAUSES = [
   'sandbox',
   'scheduled',
   'held',
+  'held_for_review',
   'queued',
   'retrying',
   'awaiting_report',
@@ -24,6 +25,7 @@ export const MESSAGE_CAUSES = [
   'canceled',
   'expired',
   'rejected',
+  'review_rejected',
   'recipient_gone',
   'undeliverable',
   'possibly_sent',
@@ -143,6 +145,7 @@ function causeOf(message: Message, recipient: Recipient, now: Date): MessageCaus
   if (message.environment === 'sandbox') return 'sandbox';
   switch (recipient.status) {
     case 'pending':
+      if (message.statusReason === 'held_for_review') return 'held_for_review';
       if (recipient.heldUntil && recipient.heldUntil > now) return 'held';
       if (recipient.attempts > 0) return 'retrying';
       return message.scheduledFor && message.scheduledFor > now ? 'scheduled' : 'queued';
@@ -163,6 +166,8 @@ function failureOf({ error, sentAt, refundDueAt }: Recipient): MessageCause {
     case 'expired':
     case 'recipient_gone':
       return error.code;
+    case 'review_rejected':
+      return 'review_rejected';
     default:
       return 'rejected';
   }
@@ -180,6 +185,8 @@ function textOf(cause: MessageCause, message: Message, own: readonly Recipient[]
       return `It waits for its time, ${message.scheduledFor?.toISOString()}.`;
     case 'held':
       return heldText(own);
+    case 'held_for_review':
+      return 'It is held because many numbers in a row were written to, as in SMS pumping. It is not charged until an owner or administrator releases it.';
     case 'queued':
       return `It waits for its turn. No ${provider} was asked yet.`;
     case 'retrying':
@@ -196,6 +203,8 @@ function textOf(cause: MessageCause, message: Message, own: readonly Recipient[]
       return `No ${provider} accepted it before its deadline, so it failed and was refunded.${reason}`;
     case 'rejected':
       return `The ${provider} rejected it, so it was refunded.${reason}`;
+    case 'review_rejected':
+      return 'It was held as possible SMS pumping, and a person rejected it. It was not charged.';
     case 'recipient_gone':
       return 'The device was removed before the message could leave, so it was refunded.';
     case 'undeliverable':
@@ -241,6 +250,8 @@ function adviceFor(
       return [wait('Wait until its time.'), ...canCancel];
     case 'held':
       return [wait('Wait: it leaves when the quiet hours end.'), ...canCancel];
+    case 'held_for_review':
+      return [wait('Wait for the review, or ask an owner or administrator of the account.'), ...canCancel];
     case 'queued':
       return [wait('Wait: it is usually asked within seconds.'), ...canCancel];
     case 'retrying':
@@ -264,6 +275,8 @@ function adviceFor(
       return [operator(`Ask the operator why no ${provider} accepted it.`), SEND_AGAIN];
     case 'rejected':
       return [check('Check the address and the sender against the reason.'), SEND_AGAIN];
+    case 'review_rejected':
+      return [];
     case 'recipient_gone':
       return [check('Register the device again, then send to it.')];
     case 'undeliverable':

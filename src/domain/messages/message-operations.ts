@@ -143,6 +143,7 @@ async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Pr
     )
       throw notCancelable(message ?? known);
     const at = deps.clock.now();
+    if (message.statusReason === 'held_for_review') await tx.held.decide([id], 'canceled', at);
     await transitionRecipients(
       tx,
       deps.ids,

@@ -16,8 +16,8 @@ export type Purpose = (typeof PURPOSES)[number];
 export const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
-/** Reasons that explain a status further (R14, R218). */
-export const STATUS_REASONS = ['delivery_unconfirmed', 'refund_pending'] as const;
+/** Reasons that explain a status further (R14, R218, R393). */
+export const STATUS_REASONS = ['delivery_unconfirmed', 'refund_pending', 'held_for_review'] as const;
 export type StatusReason = (typeof STATUS_REASONS)[number];
 
 /** A message fails if no carrier has answered within this time (R14). */
@@ -202,6 +202,15 @@ export interface IdempotencyClaim {
   readonly key: string;
 }
 
+/** Why a message waits for a person's decision, and what it costs if it is released (R393). */
+export interface PendingReview {
+  /** The block of numbers that was written to too often. */
+  readonly block: string;
+  readonly costMinor: number;
+  /** Cost of each recipient, by position. */
+  readonly costs: readonly number[];
+}
+
 /** A row of send limits that must count a message. */
 export interface CountedLimit {
   readonly id: string;
@@ -239,6 +248,13 @@ export interface PreparedMessage {
   readonly idempotency: IdempotencyClaim | null;
   /** The send limits that count the message (R371). */
   readonly limits: readonly CountedLimit[];
+  /** Set if it is held for review. Then its own costs are 0, and no worker submits it. */
+  readonly review: PendingReview | null;
+}
+
+/** Returns what send limits count as the spend of a message: its cost, also if it is not charged yet (R393). */
+export function spendOf({ review, costMinor }: Pick<PreparedMessage, 'review' | 'costMinor'>): number {
+  return review?.costMinor ?? costMinor;
 }
 
 /** Returns the message that intake stores for `prepared` as number `seq`. A sandbox message is `sent` at once. */
@@ -250,7 +266,7 @@ export function acceptedMessage(prepared: PreparedMessage, seq: number, accepted
     environment: prepared.environment,
     seq,
     status: prepared.environment === 'sandbox' ? 'sent' : 'pending',
-    statusReason: null,
+    statusReason: prepared.review ? 'held_for_review' : null,
     from: prepared.from,
     to: prepared.recipients.map((recipient) => recipient.address),
     sid: null,

@@ -14,6 +14,8 @@ import {
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, serviceUnavailable } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
+import { heldForReview } from '../limits/held.ts';
+import { PumpingWatch } from '../limits/pumping-watch.ts';
 import { applying, checkDestinations, countedIn, type SharedLimitRow } from '../limits/send-limits.ts';
 import { confirmedPrices, Tariff } from '../money/tariff.ts';
 import { type Operation, operation } from '../operation.ts';
@@ -92,6 +94,8 @@ export interface SendContext {
   signingDomainOf(owner: AccountEnvironment, from: string): Promise<string | undefined>;
   /** Returns PUBLIC_URL, where the links of recipients lead (R440). Undefined in production if it is not set. */
   publicUrl(): string | undefined;
+  /** Returns the message as it is accepted: held for review if it looks like SMS pumping (R392). */
+  watched(prepared: PreparedMessage): Promise<PreparedMessage>;
   /** Returns the rows of send limits that apply to a sender (R370). */
   limitsOf(sender: AccountCaller): Promise<readonly SharedLimitRow[]>;
 }
@@ -112,6 +116,7 @@ export function createSendContext(deps: Dependencies): SendContext {
   const suppressing = deps.createCache('suppressions', (id) => stores.suppressions.any(id));
   const { settings } = deps;
   const senders = deps.createCache('senders', (id) => stores.senders.ofAccount(id));
+  const pumping = settings.watchesPumping ? new PumpingWatch(deps) : undefined;
   return {
     budgets: deps.budgets,
     intake: deps.intake,
@@ -153,6 +158,10 @@ export function createSendContext(deps: Dependencies): SendContext {
       return signingDomainOf(await senders.get(owner.accountId), owner, from, settings.mailRecords);
     },
     publicUrl: settings.publicUrl,
+    watched: async (prepared) => {
+      const block = await pumping?.blockToHold(prepared);
+      return block === undefined ? prepared : heldForReview(prepared, block);
+    },
     limitsOf: async (sender) => {
       const rows = await limits.get(sender.accountId);
       return rows.length === 0 ? rows : applying(rows, sender.kind === 'api-key' ? sender.keyId : null);
@@ -221,7 +230,9 @@ export function sendOn<Request extends SendRequest>(
       request.idempotencyKey,
     );
     const answer = await context.intake.accept(
-      environment === 'sandbox' ? prepared : { ...prepared, limits: countedIn(limits) },
+      environment === 'sandbox'
+        ? prepared
+        : await context.watched({ ...prepared, limits: countedIn(limits) }),
     );
     if (!answer.isReplay) context.measurements.accepted(prepared);
     return answer;
@@ -301,6 +312,7 @@ export function prepareMessage(
     ),
     idempotency: idempotencyKey === undefined ? null : { route: channel, key: idempotencyKey },
     limits: [],
+    review: null,
   };
 }
 

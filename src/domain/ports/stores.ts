@@ -21,6 +21,7 @@ import type { ContactImportStore, ContactStore } from './contact-stores.ts';
 import type { CopyStore } from './copy-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { ErasureStore } from './erasure-store.ts';
+import type { HeldStore } from './held-store.ts';
 import type { Intake } from './intake.ts';
 import type { JobSink, NewJob } from './job-queue.ts';
 import type { DeliveryListStore, MessageListStore, RecipientListStore } from './list-stores.ts';
@@ -66,6 +67,7 @@ export interface Stores {
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
   readonly sendLimits: SendLimitStore;
+  readonly held: HeldStore;
   readonly senders: SenderStore;
   readonly suppressions: SuppressionStore;
   readonly erasures: ErasureStore;

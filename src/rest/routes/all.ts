@@ -4,6 +4,7 @@ import { alertRoutes } from './alerts.routes.ts';
 import { contactRoutes } from './contacts.routes.ts';
 import { emailRoutes } from './email.routes.ts';
 import { eventRoutes } from './events.routes.ts';
+import { heldRoutes } from './held.routes.ts';
 import { keyRoutes } from './keys.routes.ts';
 import { messageRoutes } from './messages.routes.ts';
 import { pushRoutes } from './push.routes.ts';
@@ -30,4 +31,5 @@ export const routes: readonly Route[] = [
   ...webhookDeliveryRoutes,
   ...eventRoutes,
   ...alertRoutes,
+  ...heldRoutes,
 ];

@@ -32,7 +32,7 @@ export const messageMembers = {
     .string()
     .optional()
     .describe(
-      '`delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more.',
+      '`delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. `held_for_review`: it looks like SMS pumping; it is not charged, and leaves when a person releases it.',
     ),
 };
 

@@ -17,6 +17,7 @@ import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { EARLIEST, LATEST } from './future-times.ts';
 import { writeHolds } from './held-recipients.ts';
+import { writeReviews } from './held-reviews.ts';
 import { countMessages } from './limit-counts.ts';
 
 /** The SQLSTATE that the SQL function `refuse_batch` raises (see migrations). */
@@ -169,6 +170,7 @@ export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): Answ
   const answered = placed.map((each): Answered => ({ ...each, body: bodyOf(each, each.share.askedAt) }));
   const written = sql.send<Before>(WRITE, valuesOf(answered, shares));
   writeHolds(sql, batch);
+  writeReviews(sql, batch);
   countMessages(sql, batch);
   return async () => {
     const before = new Map((await written).map((row) => [row.id, row]));
@@ -210,9 +212,9 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
   });
   const recipients = numbered.flatMap(({ prepared, message, origin }) =>
     // A claimed recipient is submitted by a worker and cannot be canceled. A message that is due at once is claimed
-    // here, which saves the worker an update. A recipient that waits for its time is claimed later.
+    // here, which saves the worker an update. A recipient that waits for its time or for a review is claimed later.
     prepared.recipients.map(({ address, costMinor, heldUntil }, position) => {
-      const isClaimed = prepared.scheduledFor === null && heldUntil === null;
+      const isClaimed = prepared.scheduledFor === null && heldUntil === null && prepared.review === null;
       return { message, origin, position, address, costMinor, isClaimed };
     }),
   );

@@ -1,5 +1,5 @@
 import { numbersOf, type OpenLimit } from '../../domain/limits/send-limits.ts';
-import type { PreparedMessage } from '../../domain/messages/message.ts';
+import { type PreparedMessage, spendOf } from '../../domain/messages/message.ts';
 import { DAY, HOUR, LIMIT_USE_COLUMNS, type LimitUseRow, mapLimitUse } from '../postgres/limit-rows.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
@@ -52,7 +52,7 @@ export function countMessages(sql: Sql, batch: readonly PreparedMessage[]): void
     for (const { id, countsNumbers } of message.limits) {
       const share = shares.get(id) ?? { cost: 0, recipients: 0, numbers: new Map<string, number>() };
       shares.set(id, share);
-      share.cost += message.costMinor;
+      share.cost += spendOf(message);
       share.recipients += message.recipients.length;
       for (const address of countsNumbers ? numbersOf(message) : []) {
         share.numbers.set(address, (share.numbers.get(address) ?? 0) + 1);

@@ -27,7 +27,7 @@ function isPart(part: Part, routeKey: string, startAfter: Date | null): boolean 
 export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit'>[] {
   const jobs = new Map<string, Gathered>();
   for (const message of messages) {
-    if (message.environment === 'sandbox') continue;
+    if (message.environment === 'sandbox' || message.review !== null) continue;
     const parts: Part[] = [];
     for (const { routeKey, heldUntil } of message.recipients) {
       const startAfter = heldUntil ?? message.scheduledFor;

@@ -16,6 +16,7 @@ import { PgDeliveryListStore, PgDeliveryStore } from '../stores/delivery.store.t
 import { PgDeviceStore } from '../stores/device.store.ts';
 import { PgErasureStore } from '../stores/erasure.store.ts';
 import { PgEventStore } from '../stores/event.store.ts';
+import { PgHeldStore } from '../stores/held.store.ts';
 import { PgInboundStore } from '../stores/inbound.store.ts';
 import { PgKnownDeviceStore } from '../stores/known-device.store.ts';
 import { PgLedgerStore } from '../stores/ledger.store.ts';
@@ -78,6 +79,7 @@ export function createStores(sql: Sql, heads: AuditHeads, lists = sql): Stores {
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),
     sendLimits: new PgSendLimitStore(sql),
+    held: new PgHeldStore(sql),
     senders: new PgSenderStore(sql),
     suppressions: new PgSuppressionStore(sql),
     erasures: new PgErasureStore(sql),

@@ -287,6 +287,9 @@ const FORGET_NUMBERS = statement(
    ), gone AS (
      DELETE FROM send_limit_numbers WHERE ctid = ANY (ARRAY(SELECT ctid FROM own WHERE hour < $3)) AND hour < $3
      RETURNING 1
+   ), pumped AS (
+     DELETE FROM pumping_numbers p USING unnest($2::text[]) AS n (address)
+     WHERE p.account_id = $1 AND p.block = left(n.address, -3) AND p.ending = right(n.address, 3)
    )
    SELECT (SELECT count(*) FROM gone) AS forgotten, (SELECT count(*) FROM own WHERE hour >= $3) AS left`,
 );

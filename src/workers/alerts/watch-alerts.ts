@@ -7,6 +7,7 @@ import {
   changesOf,
   type DownSince,
   deliveryVerdict,
+  heldVerdict,
   keyVerdict,
   limitVerdict,
   mayBeLow,
@@ -176,6 +177,7 @@ export class WatchAlerts {
       ...judge('key_expiring', await facts.endingKeys(accountIds, now, keysBefore), (key, rule) =>
         keyVerdict(key, rule, now),
       ),
+      ...judge('messages_held', await tx.held.blocks(accountIds), heldVerdict),
       ...judge('sender_rejected', await facts.rejectedSenders(accountIds), senderVerdict),
       ...(await this.#judgeDeliveries(tx, accountIds, open, judge, now)),
     ]);

@@ -1,3 +1,4 @@
+import { expireHeld } from '../../domain/limits/end-held.ts';
 import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
 import {
   type Message,
@@ -90,6 +91,8 @@ export class ExpireMessages {
         () => this.#sweep(sweep, false),
         () => this.#sweep({ ...sweep, name: `${sweep.name}-scheduled` }, true),
       ]),
+      () => this.#expireHeld(),
+      () => this.#endAllReviewed(),
       () => this.#settleRefunds(),
       () => this.#forgetExpiredClaims(),
     ];
@@ -98,6 +101,14 @@ export class ExpireMessages {
     if (errors.length > 1)
       throw new AggregateError(errors, `${errors.length} of ${tasks.length} sweeps failed`);
     if (errors.length === 1) throw errors[0];
+  }
+
+  async #expireHeld(): Promise<void> {
+    while ((await this.#uow.run((tx) => expireHeld(tx, this.#ids, BATCH, this.#clock.now()))) === BATCH);
+  }
+
+  async #endAllReviewed(): Promise<void> {
+    while ((await this.#uow.run((tx) => this.#endReviewed(tx))) === BATCH);
   }
 
   async #settleRefunds(): Promise<void> {
@@ -128,6 +139,26 @@ export class ExpireMessages {
         return isFull;
       });
     }
+  }
+
+  /**
+   * The sweeps came too early for messages that waited for a review (R395). So each is visited once more when its
+   * deadlines after the review have passed.
+   */
+  async #endReviewed(tx: Tx): Promise<number> {
+    const before = new Date(this.#clock.now().getTime() - SUBMIT_DEADLINE_MS - REPORT_DEADLINE_MS - HOUR_MS);
+    const decided = await tx.held.takeDecided(before, BATCH);
+    const released = decided.filter(({ isReleased }) => isReleased).map(({ messageId }) => messageId);
+    const messages = [...(await tx.messages.lock(released)).values()];
+    await this.#expire(
+      tx,
+      messages.filter(({ status }) => status === 'pending'),
+    );
+    await this.#markUnconfirmed(
+      tx,
+      messages.filter(({ status }) => status === 'sent'),
+    );
+    return decided.length;
   }
 
   async #expire(tx: Tx, found: readonly Message[]): Promise<void> {

@@ -1,4 +1,4 @@
-import type { SendLimitStore } from '../../domain/ports/send-limit-store.ts';
+import type { Stores } from '../../domain/ports/stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
 
 /**
@@ -8,11 +8,12 @@ import type { Clock } from '../../domain/ports/system.ts';
 const KEPT_MS = 24 * 3_600_000;
 
 /**
- * Deletes the counts of messages to phone numbers that are older than a day (R371). Returns the number of deleted rows.
+ * Deletes the counts of messages to phone numbers that are older than a day (R371, R392). Returns the number of deleted rows.
  */
-export function forgetNumberCounts(
-  limits: Pick<SendLimitStore, 'forgetNumbers'>,
+export async function forgetNumberCounts(
+  stores: Pick<Stores, 'sendLimits' | 'held'>,
   clock: Clock,
 ): Promise<number> {
-  return limits.forgetNumbers(new Date(clock.now().getTime() - KEPT_MS));
+  const before = new Date(clock.now().getTime() - KEPT_MS);
+  return (await stores.sendLimits.forgetNumbers(before)) + (await stores.held.forgetNumbers(before));
 }

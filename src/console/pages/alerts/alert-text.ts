@@ -8,6 +8,7 @@ export const KIND_NAMES: Readonly<Record<AlertKind, string>> = {
   DELIVERY_RATE_LOW: t('Low delivery rate'),
   KEY_EXPIRING: t('Expiring API key'),
   SENDER_REJECTED: t('Rejected sender'),
+  MESSAGES_HELD: t('Messages held for review'),
   CARRIER_DOWN: t('Carrier down'),
 };
 export const STATE_NAMES: Readonly<Record<AlertState, string>> = {
@@ -40,6 +41,8 @@ export function conditionOf({ kind, threshold }: AlertRuleRowFragment): string {
       );
     case 'SENDER_REJECTED':
       return t('The operator has rejected a sender.');
+    case 'MESSAGES_HELD':
+      return t('Messages to many numbers in a row are held for review.');
     case 'CARRIER_DOWN':
       return t(
         '{number, plural, one {A carrier has been down for # minute.} other {A carrier has been down for # minutes.}}',

@@ -25,6 +25,8 @@ export type AlertKind =
   | 'KEY_EXPIRING'
   /** A send limit is nearly reached. */
   | 'LIMIT_NEAR'
+  /** Messages that look like SMS pumping are held for review. */
+  | 'MESSAGES_HELD'
   /** The operator rejected a sender. */
   | 'SENDER_REJECTED'
   /** A webhook is failing, or was switched off for that. */

@@ -9,6 +9,7 @@ import { Pager, useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded, Loading } from '../../ui/states.tsx';
 import { ColumnMenu, columnsOf, MESSAGE_COLUMNS, useColumnChoice } from './columns.tsx';
 import { MessageExport } from './export.tsx';
+import { HeldMessages } from './held.tsx';
 import { ListFilters } from './list-filters.tsx';
 import { recipientFilterOf, useListState } from './list-state.ts';
 import { MOST_COUNTED, useLiveRows } from './live-list.ts';
@@ -40,6 +41,7 @@ export default function MessagesPage() {
           </ButtonLink>
         </Can>
       </PageHeader>
+      <HeldMessages />
       <ListFilters state={state} isFiltered={isFiltered} onChange={change} />
       {recipients ? (
         <RecipientRows filter={recipients} first={first} empty={<NoRows isFiltered />} otherwise={rows} />

@@ -70,6 +70,8 @@ export type MessageCause =
   | 'EXPIRED'
   /** It is marketing, and waits for the end of quiet hours. */
   | 'HELD'
+  /** It looks like SMS pumping, and waits for a review. */
+  | 'HELD_FOR_REVIEW'
   /** It failed, but an earlier attempt got no answer and may have arrived. */
   | 'POSSIBLY_SENT'
   /** It waits for its turn at the provider. */
@@ -80,6 +82,8 @@ export type MessageCause =
   | 'REJECTED'
   /** Attempts found no provider that accepted it; it is tried again. */
   | 'RETRYING'
+  /** It looked like SMS pumping, and a person rejected it. */
+  | 'REVIEW_REJECTED'
   /** A sandbox message is checked and recorded, and never sent. */
   | 'SANDBOX'
   /** It waits for its time. */
@@ -157,10 +161,19 @@ export type RecipientFilter = {
   readonly to?: string | null | undefined;
 };
 
+/** What happens to held messages. */
+export type ReviewDecision =
+  /** They fail, and are never charged. */
+  | 'REJECT'
+  /** They are charged and sent. */
+  | 'RELEASE';
+
 /** A reason for a status. */
 export type StatusReason =
   /** The message was sent, but no delivery report came within 72 hours. */
   | 'DELIVERY_UNCONFIRMED'
+  /** It looks like SMS pumping. It is not charged, and leaves when an owner or administrator releases it. */
+  | 'HELD_FOR_REVIEW'
   /** A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more. */
   | 'REFUND_PENDING';
 
@@ -262,6 +275,19 @@ export type MessageReasonQueryVariables = Exact<{
 
 export type MessageReasonQuery = { readonly explainMessage: { readonly causes: ReadonlyArray<{ readonly cause: MessageCause, readonly text: string, readonly recipients: number }>, readonly actions: ReadonlyArray<{ readonly action: MessageAction, readonly text: string }> } | null };
 
+export type HeldBlocksQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type HeldBlocksQuery = { readonly heldBlocks: ReadonlyArray<{ readonly block: string, readonly messages: number, readonly recipients: number, readonly cost: number, readonly currency: string, readonly expiresAt: string }> | null };
+
+export type ReviewHeldMutationVariables = Exact<{
+  block: string;
+  decision: ReviewDecision;
+}>;
+
+
+export type ReviewHeldMutation = { readonly reviewHeld: { readonly messages: number, readonly left: number } };
+
 export const Messages: Document<MessagesQuery, MessagesQueryVariables> = {
   name: 'Messages',
   text: "fragment MessageRow on Message{id channel environment purpose to content status cost currency createdAt scheduledFor heldUntil from apiKey{keyId name}recipientCounts{delivered failed pending sent}}query Messages($first:Int$after:String$filter:MessageFilter){messages(first:$first after:$after filter:$filter){nodes{...MessageRow}pageInfo{hasNextPage endCursor}}}",
@@ -325,4 +351,14 @@ export const CancelMessage: Document<CancelMessageMutation, CancelMessageMutatio
 export const MessageReason: Document<MessageReasonQuery, MessageReasonQueryVariables> = {
   name: 'MessageReason',
   text: "query MessageReason($id:ID!){explainMessage(id:$id){causes{cause text recipients}actions{action text}}}",
+};
+
+export const HeldBlocks: Document<HeldBlocksQuery, HeldBlocksQueryVariables> = {
+  name: 'HeldBlocks',
+  text: "query HeldBlocks{heldBlocks{block messages recipients cost currency expiresAt}}",
+};
+
+export const ReviewHeld: Document<ReviewHeldMutation, ReviewHeldMutationVariables> = {
+  name: 'ReviewHeld',
+  text: "mutation ReviewHeld($block:String!$decision:ReviewDecision!){reviewHeld(block:$block decision:$decision){messages left}}",
 };

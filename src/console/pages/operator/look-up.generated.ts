@@ -36,6 +36,8 @@ export type MessageStatus =
 export type StatusReason =
   /** The message was sent, but no delivery report came within 72 hours. */
   | 'DELIVERY_UNCONFIRMED'
+  /** It looks like SMS pumping. It is not charged, and leaves when an owner or administrator releases it. */
+  | 'HELD_FOR_REVIEW'
   /** A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more. */
   | 'REFUND_PENDING';
 
