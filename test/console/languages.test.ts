@@ -43,7 +43,7 @@ describe('the language of the console', () => {
         throw new Error(`${path}: ${error.message}`);
       });
     }
-    await page.getByText('Taux de remise').waitFor();
+    await page.getByRole('term').filter({ hasText: 'Taux de remise' }).waitFor();
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Consommation' }).waitFor();
     expect(faults).toEqual([]);

@@ -116,6 +116,20 @@ describe('the TypeScript SDK', () => {
     expect(await gateway.suppressions.importCsv({ csv })).toEqual({ rows: 1, changed: 1, unchanged: 0 });
   });
 
+  it('lists messages that are held for review', async () => {
+    expect(await gateway.messages.held()).toEqual({ held: [] });
+  });
+
+  it('exports and erases a person', async () => {
+    const phone = '+256700111222';
+    const contact = await gateway.contacts.create({ phone, name: 'Jane' });
+    const { recipient } = await gateway.recipients.exportPart(phone);
+    expect(recipient).toMatchObject({ contacts: [{ id: contact.id }] });
+    const { erasure } = await gateway.recipients.erase(phone, { reason: 'asked by letter' });
+    expect((await gateway.erasures.list()).data.map(({ id }) => id)).toContain(erasure.id);
+    expect((await gateway.erasures.get(erasure.id)).erasure.reason).toBe('asked by letter');
+  });
+
   it('lists alerts, and changes when one opens', async () => {
     expect((await gateway.alerts.list({ state: 'open' })).data).toEqual([]);
     const { rule } = await gateway.alerts.setRule({ kind: 'balance_low', threshold: 5, mailTo: [] });

@@ -180,6 +180,18 @@ class Operations(unittest.TestCase):
         imported = gateway.suppressions.import_csv(csv=part["csv"])
         self.assertEqual(imported, {"rows": 1, "changed": 1, "unchanged": 0})
 
+    def test_lists_messages_that_are_held(self):
+        self.assertEqual(client().messages.held(), {"held": []})
+
+    def test_exports_and_erases_a_person(self):
+        gateway = client()
+        contact = gateway.contacts.create(phone="+256700111222", name="Jane")
+        part = gateway.recipients.export_part("+256700111222")
+        self.assertEqual([one["id"] for one in part["recipient"]["contacts"]], [contact["id"]])
+        erasure = gateway.recipients.erase("+256700111222", reason="asked by letter")["erasure"]
+        self.assertIn(erasure["id"], [one["id"] for one in gateway.erasures.list()])
+        self.assertEqual(gateway.erasures.get(erasure["id"])["erasure"]["reason"], "asked by letter")
+
     def test_changes_when_an_alert_opens(self):
         gateway = client()
         self.assertEqual(list(gateway.alerts.list(state="open")), [])
