@@ -214,7 +214,8 @@ function limitsOf({
 }
 
 /** A value for a path parameter in a sample. */
-const placeholder = (name) => (name === 'keyId' ? 'KEY_ID' : name === 'deliveryId' ? 'DELIVERY_ID' : 'ID');
+const PLACEHOLDERS = { keyId: 'KEY_ID', deliveryId: 'DELIVERY_ID', address: '+256700123499' };
+const placeholder = (name) => PLACEHOLDERS[name] ?? 'ID';
 
 function samplesOf({ method, route, parameters, example, hasBody }, sdk) {
   const inPath = parameters.filter((each) => each.in === 'path').map(({ name }) => name);

@@ -837,7 +837,10 @@ interface components {
              * @enum {string}
              */
             readonly kind?: "phone" | "email" | "user";
-            /** @description Why, at most 200 characters. It stays, so do not name the person. */
+            /**
+             * @description Why, at most 200 characters. It stays, so do not name the person.
+             * @example Asked by letter
+             */
             readonly reason: string;
         };
         readonly RevokedApiKey: {

@@ -97,11 +97,10 @@ export const recipientRoutes: readonly Route[] = [
     params: addressParams,
     query: z.object({
       kind,
-      reason: z
-        .string()
-        .describe(
-          `Why, at most ${ERASURE_REASON_MAX_LENGTH} characters. It stays, so do not name the person.`,
-        ),
+      reason: z.string().meta({
+        description: `Why, at most ${ERASURE_REASON_MAX_LENGTH} characters. It stays, so do not name the person.`,
+        examples: ['Asked by letter'],
+      }),
     }),
     response: z.object({ erasure }),
     errors: ['recipient_has_pending_messages'],
