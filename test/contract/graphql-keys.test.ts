@@ -181,11 +181,15 @@ describe('administration of keys over GraphQL', () => {
   });
 
   it('lock accounts in their order, whatever the order of the keys (R277)', async () => {
-    const other = await gateway.createAccount();
-    const [first = '', second = ''] = [account.accountId, other.accountId].sort();
-    const lastKey = await gateway.createKey(second, {});
-    let firstKey = await gateway.createKey(first, {});
-    while (firstKey.keyId < lastKey.keyId) firstKey = await gateway.createKey(first, {});
+    const pair = async () => {
+      const accounts = [await gateway.createAccount(), await gateway.createAccount()];
+      const [first = '', second = ''] = accounts.map(({ accountId }) => accountId).sort();
+      const firstKey = await gateway.createKey(first, {});
+      return { first, second, firstKey, lastKey: await gateway.createKey(second, {}) };
+    };
+    // Key ids begin with a slot of their account (R500). Take accounts whose keys have the other order.
+    let { first, second, firstKey, lastKey } = await pair();
+    while (firstKey.keyId < lastKey.keyId) ({ first, second, firstKey, lastKey } = await pair());
     await withKnex(gateway.database.connection, (knex) =>
       knex.transaction(async (holder) => {
         const lock = 'pg_advisory_xact_lock(7350115, hashtext(?))';
