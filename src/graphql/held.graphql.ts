@@ -1,10 +1,12 @@
-import { Ctx, Float, ID, Int, ObjectType, Resolver } from 'type-graphql';
+import { Ctx, Float, ID, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { ReviewDecision } from '../domain/limits/held.ts';
 import type { HeldReview, ShownHeldBlock } from '../domain/limits/held-operations.ts';
+import { toMinor } from '../domain/money/money.ts';
 import type { GraphqlContext } from './context.ts';
 import { ReviewDecisionEnum } from './enums.ts';
+import { Money, moneyOf } from './money.graphql.ts';
 import { Currency, DateTime } from './scalars.ts';
-import { Arg, Field, Mutation, Query } from './typed.ts';
+import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
 @ObjectType('HeldBlock', {
   description:
@@ -93,5 +95,18 @@ export class HeldResolver {
     accountId?: string | null,
   ): Promise<HeldReview> {
     return run(operations.held.review, { block, decision, accountId });
+  }
+
+  @FieldResolver(() => Money, { description: 'What they cost, exactly.' })
+  costMoney(@Root() { cost, currency }: ShownHeldBlock): Money {
+    return moneyOf(toMinor(cost, currency), currency);
+  }
+}
+
+@Resolver(() => HeldReviewType)
+export class HeldReviewResolver {
+  @FieldResolver(() => Money, { description: 'What was charged, exactly.' })
+  costMoney(@Root() { cost, currency }: HeldReview): Money {
+    return moneyOf(toMinor(cost, currency), currency);
   }
 }

@@ -86,7 +86,10 @@ class PlatformBucketType {
 /** A bucket with its times. They are read only if the query asks for them. */
 type ShownBucket = PlatformBucketType & Pick<PlatformBucket, 'times'>;
 
-@ObjectType({ description: 'An account that an operator should look at.', simpleResolvers: true })
+@ObjectType('TroubledAccount', {
+  description: 'An account that an operator should look at.',
+  simpleResolvers: true,
+})
 class TroubledAccountType {
   @Field(() => ID, { description: 'The account.' })
   id!: string;

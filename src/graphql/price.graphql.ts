@@ -92,7 +92,7 @@ class ChangePricesInput {
   changes!: readonly PriceChangeInput[];
 }
 
-@ObjectType({
+@ObjectType('PreviewedCost', {
   description:
     'What traffic cost, and what it would have cost. The bounds differ if a price is for a longer prefix than the figures have.',
   simpleResolvers: true,
@@ -111,7 +111,10 @@ class PreviewedCostType {
   refusedRecipients!: number;
 }
 
-@ObjectType({ description: 'What the traffic of an account would have cost.', simpleResolvers: true })
+@ObjectType('PreviewedAccount', {
+  description: 'What the traffic of an account would have cost.',
+  simpleResolvers: true,
+})
 class PreviewedAccountType {
   @Field(() => ID, { description: 'The account.' })
   id!: string;

@@ -25,7 +25,7 @@ import { ErasureResolver } from './erasure.graphql.ts';
 import { EventFeedResolver } from './event-feed.graphql.ts';
 import { ExplanationResolver } from './explanation.graphql.ts';
 import { ExportResolver } from './export.graphql.ts';
-import { HeldResolver } from './held.graphql.ts';
+import { HeldResolver, HeldReviewResolver } from './held.graphql.ts';
 import { HoldResolver } from './hold.graphql.ts';
 import { LimitsResolver } from './limits.graphql.ts';
 import { boundLists } from './list-bound.ts';
@@ -117,6 +117,7 @@ function buildSchema(): GraphQLSchema {
       PriceResolver,
       ProviderResolver,
       HeldResolver,
+      HeldReviewResolver,
       HoldResolver,
       AuditResolver,
       AuditTargetResolver,

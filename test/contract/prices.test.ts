@@ -8,7 +8,7 @@ const CHANGE = `mutation ($input: ChangePricesInput!, $dryRun: Boolean) {
   changePrices(input: $input, dryRun: $dryRun) { channel prefix amount isConfirmed } }`;
 const PREVIEW = `query ($input: ChangePricesInput!) { previewPrices(input: $input) {
   total { ...Costs } accounts { id name costs { ...Costs } } } }
-  fragment Costs on PreviewedCostType { cost { amount } leastCost { amount } mostCost { amount } refusedRecipients }`;
+  fragment Costs on PreviewedCost { cost { amount } leastCost { amount } mostCost { amount } refusedRecipients }`;
 const PRICE_FOR = `query ($to: String!) { priceFor(currency: "UGX", channel: SMS, to: $to) { prefix amount isConfirmed } }`;
 
 describe('prices that operators change together', () => {

@@ -272,7 +272,7 @@ export const PriceFor: Document<PriceForQuery, PriceForQueryVariables> = {
 
 export const PreviewPrices: Document<PreviewPricesQuery, PreviewPricesQueryVariables> = {
   name: 'PreviewPrices',
-  text: "fragment PreviewedCosts on PreviewedCostType{cost{amount currency}leastCost{amount currency}mostCost{amount currency}refusedRecipients}query PreviewPrices($input:ChangePricesInput!){previewPrices(input:$input){total{...PreviewedCosts}accounts{id name costs{...PreviewedCosts}}}}",
+  text: "fragment PreviewedCosts on PreviewedCost{cost{amount currency}leastCost{amount currency}mostCost{amount currency}refusedRecipients}query PreviewPrices($input:ChangePricesInput!){previewPrices(input:$input){total{...PreviewedCosts}accounts{id name costs{...PreviewedCosts}}}}",
 };
 
 export const CarrierHistory: Document<CarrierHistoryQuery, CarrierHistoryQueryVariables> = {
