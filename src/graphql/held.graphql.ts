@@ -80,7 +80,7 @@ export class HeldResolver {
 
   @Mutation(() => HeldReviewType, {
     description:
-      'Releases or rejects the held messages of a block, at most 1,000. For owners, administrators and operators.',
+      'Releases or rejects the held messages of a block, at most 1,000 with 2,000 recipients. For owners, administrators and operators.',
     canDryRun: true,
     errors: ['not_found', 'insufficient_balance', 'step_up_required'],
   })

@@ -156,14 +156,14 @@ describe('the pumping watch', () => {
     expect(isHeld(await send(account.key, inBlock(block, 100), other))).toBe(false);
   });
 
-  it('watches in production only, unless PUMPING_WATCH says otherwise (R399)', async () => {
+  it('watches only if PUMPING_WATCH is on (R399)', async () => {
     const production = {
       NODE_ENV: 'production',
       MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
       DATABASE_URL: gateway.database.url,
     };
-    expect(parseConfig(production).watchesPumping).toBe(true);
-    expect(parseConfig({ ...production, PUMPING_WATCH: 'off' }).watchesPumping).toBe(false);
+    expect(parseConfig(production).watchesPumping).toBe(false);
+    expect(parseConfig({ ...production, PUMPING_WATCH: 'on' }).watchesPumping).toBe(true);
     expect(parseConfig({}).watchesPumping).toBe(false);
     const account = await gateway.createAccount();
     await using unwatched = await startTestGateway({ ROLES: 'api' }, gateway.database);

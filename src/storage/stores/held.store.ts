@@ -18,11 +18,11 @@ const LOCK_COUNTS = statement(
 const KNOWN = statement(
   'pumping-known',
   `SELECT n.address FROM unnest($2::text[]) AS n (address) WHERE EXISTS (
-     SELECT FROM recipients r
+     SELECT FROM recipients r JOIN messages m ON m.id = r.message_id
      WHERE hashtextextended(r.address, uuid_hash_extended(r.account_id, 0))
          = hashtextextended(n.address, uuid_hash_extended($1::uuid, 0))
        AND r.account_id = $1 AND r.address = n.address AND r.message_id >= $3 AND r.message_id < $4
-       AND r.status IN ('sent', 'delivered'))`,
+       AND r.status IN ('sent', 'delivered') AND m.channel = 'sms' AND m.environment = 'production')`,
 );
 const ADD = statement(
   'pumping-add',
@@ -65,14 +65,26 @@ const BLOCKS = statement(
    FROM held_reviews WHERE account_id = ANY($1::uuid[]) AND decided_at IS NULL
    GROUP BY 1, 2 ORDER BY held_since, block`,
 );
+/**
+ * Most recipients that one transaction decides about, unless the first message has more. More would take too long, and
+ * then never succeed.
+ */
+const RECIPIENTS = 2_000;
 const OPEN = statement(
   'held-open',
-  `SELECT message_id FROM held_reviews WHERE account_id = $1 AND block = $2 AND decided_at IS NULL
-   ORDER BY message_id LIMIT $3`,
+  `SELECT message_id FROM (
+     SELECT message_id, sum(recipients) OVER (ORDER BY message_id) - recipients AS before FROM (
+       SELECT message_id, cardinality(costs) AS recipients FROM held_reviews
+       WHERE account_id = $1 AND block = $2 AND decided_at IS NULL ORDER BY message_id LIMIT $3) o) c
+   WHERE before < ${RECIPIENTS} ORDER BY message_id`,
 );
 const HELD_BEFORE = statement(
   'held-before',
-  'SELECT message_id FROM held_reviews WHERE decided_at IS NULL AND held_at <= $1 ORDER BY held_at LIMIT $2',
+  `SELECT message_id FROM (
+     SELECT message_id, held_at, sum(recipients) OVER (ORDER BY held_at, message_id) - recipients AS before FROM (
+       SELECT message_id, held_at, cardinality(costs) AS recipients FROM held_reviews
+       WHERE decided_at IS NULL AND held_at <= $1 ORDER BY held_at, message_id LIMIT $2) o) c
+   WHERE before < ${RECIPIENTS} ORDER BY held_at, message_id`,
 );
 const FIND = statement(
   'held-find',
@@ -249,6 +261,8 @@ export class PgHeldStore implements HeldStore {
 
   async charge(accountId: string, held: readonly HeldMessage[], expiresAt: readonly Date[], at: Date) {
     await this.#sql.query(LOCK_ANALYTICS, []);
+    // The account is locked last, because sends of all accounts wait for it.
+    await this.#sql.query(SET_COSTS, [held.map(({ messageId }) => messageId), expiresAt]);
     const [account] = await this.#sql.query<{ balance_minor: number; currency: string }>(LOCK_ACCOUNT, [
       accountId,
     ]);
@@ -258,7 +272,6 @@ export class PgHeldStore implements HeldStore {
     if (totalMinor > balanceMinor) {
       throw insufficientBalance(fromMinor(balanceMinor, currency), fromMinor(totalMinor, currency), currency);
     }
-    await this.#sql.query(SET_COSTS, [held.map(({ messageId }) => messageId), expiresAt]);
     const charged = held.filter(({ costMinor }) => costMinor > 0);
     if (charged.length > 0) {
       await this.#sql.query(CHARGE, [

@@ -104,7 +104,7 @@ export class ExpireMessages {
   }
 
   async #expireHeld(): Promise<void> {
-    while ((await this.#uow.run((tx) => expireHeld(tx, this.#ids, BATCH, this.#clock.now()))) === BATCH);
+    while ((await this.#uow.run((tx) => expireHeld(tx, this.#ids, BATCH, this.#clock.now()))) > 0);
   }
 
   async #endAllReviewed(): Promise<void> {
