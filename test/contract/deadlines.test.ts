@@ -211,9 +211,7 @@ describe('every message ends (R14)', () => {
     await sql.query(`CREATE TRIGGER fail_sweep BEFORE UPDATE ON sweep_marks FOR EACH ROW
       WHEN (NEW.name IN ('expired', 'unconfirmed-held')) EXECUTE FUNCTION fail_sweep()`);
     try {
-      await expect(sweepAt(idle, sinceDue(other, 24 * HOUR_MS * 4))).rejects.toThrow(
-        /^2 of \d+ sweeps failed$/,
-      );
+      await expect(sweepAt(idle, sinceDue(other, 24 * HOUR_MS * 4))).rejects.toThrow('2 of 14 sweeps failed');
       expect(await get(idle, key, message.id)).not.toHaveProperty('statusReason');
       expect(await balance(idle, key)).toBe(70);
     } finally {
