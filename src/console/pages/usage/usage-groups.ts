@@ -1,6 +1,7 @@
 import { formatName } from '../../lib/format.ts';
 import { language, t } from '../../lib/words.ts';
-import type { Bar, Series } from '../../ui/bar-chart.tsx';
+import type { Bar } from '../../ui/bar-chart.tsx';
+import type { Series } from '../../ui/chart-frame.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import type { AnalyticsGroup, UsageByDayQuery, UsageTotalsQuery } from './usage.generated.ts';
 
