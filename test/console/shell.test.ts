@@ -117,4 +117,43 @@ describe('the frame of the console', () => {
     await expectAccessible(page);
     expect(faults).toEqual([]);
   });
+
+  inBrowser('at the next visit a page asks for its content before the session is known', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    await page.getByRole('button', { name: new RegExp(account.email) }).waitFor();
+    const kept = await page.evaluate<string>("localStorage.getItem('console-frame')");
+    expect(JSON.parse(kept).viewer).toMatchObject({
+      email: '',
+      role: 'OWNER',
+      account: { name: '', balance: null },
+    });
+    expect(kept).not.toContain(account.email);
+
+    let letSessionPass = () => {};
+    const mayPass = new Promise<void>((resolve) => {
+      letSessionPass = resolve;
+    });
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postDataJSON().operationName === 'Session') await mayPass;
+      await route.continue();
+    });
+    await page.reload();
+    await page.getByText('No messages yet').waitFor();
+    expect(await page.getByRole('button', { name: new RegExp(account.email) }).count()).toBe(0);
+    letSessionPass();
+    await page.getByRole('button', { name: new RegExp(account.email) }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    expect(await page.evaluate("localStorage.getItem('console-frame')")).toBeNull();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a remembered frame without a session leads to the sign-in', async () => {
+    const { page } = await browser.open({ person: account, path: '/messages' });
+    await page.getByRole('button', { name: new RegExp(account.email) }).waitFor();
+    await page.context().clearCookies();
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    expect(await page.evaluate("localStorage.getItem('console-frame')")).toBeNull();
+  });
 });
