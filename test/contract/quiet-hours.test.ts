@@ -276,6 +276,89 @@ describe('quiet hours', () => {
     await checkLedger(own, accountId);
   });
 
+  describe('that begin while a message waits for its carrier', () => {
+    const KENYANS = [1, 2, 3].map((at) => `+25470000000${at}`);
+    /** Starts a gateway whose clock the test sets. */
+    const gatewayTo = async (...urls: string[]) => {
+      const at = await open(startTestGateway({ SMS_ROUTES: `*=${urls.join('|')}`, QUIET_HOURS }));
+      let aheadMs = 0;
+      Object.assign(at.parts.clock, { now: () => new Date(Date.now() + aheadMs), fault: () => undefined });
+      const { key } = await at.createAccount(1_000);
+      const recipients = async (id: string) => (await get(id, key, at)).recipients;
+      const moveTo = (time: number) => {
+        aheadMs = time - Date.now();
+      };
+      return { at, key, recipients, moveTo };
+    };
+    const held = { status: 'pending', heldUntil: KENYAN_UNTIL };
+
+    it('hold those for whom the carrier had no place yet (R386)', async () => {
+      const slow = await open(startSmsc({ answer: 'late' }));
+      const { at, key, recipients, moveTo } = await gatewayTo(`${slow.url}?window=1`);
+      const { body } = await send(KENYANS.join(','), {}, key, at);
+      await eventually(() => slow.received.length === 1);
+      // Other messages to the carrier wait too, and leave.
+      const parcel = await send(KENYANS.join(','), { purpose: 'transactional' }, key, at);
+      moveTo(TO.getTime() + 1_000);
+      slow.behave({ answer: 'accept' });
+      slow.answerLate();
+      await becomes(parcel.body.id, 'sent', key, at);
+      const ends = await eventually(async () => {
+        const found = await recipients(body.id);
+        return found.some(({ heldUntil }: { heldUntil?: string }) => heldUntil) && found;
+      });
+      expect(ends.map(({ status }: { status: string }) => status).sort()).toEqual([
+        'pending',
+        'pending',
+        'sent',
+      ]);
+      expect(ends.filter(({ status }: { status: string }) => status === 'pending')).toEqual([
+        expect.objectContaining(held),
+        expect.objectContaining(held),
+      ]);
+      expect(slow.received).toHaveLength(4);
+    });
+
+    it('hold those who wait at a carrier that gives no answer (R386)', async () => {
+      const silent = await open(startSmsc({ answer: 'silent' }));
+      const { at, key, recipients, moveTo } = await gatewayTo(`${silent.url}?window=1`);
+      moveTo(TO.getTime() - 3_000);
+      const { body } = await send(KENYANS.join(','), {}, key, at);
+      expect(body.metadata).not.toHaveProperty('heldUntil');
+      const ends = await eventually(async () => {
+        const found = await recipients(body.id);
+        return found.filter(({ heldUntil }: { heldUntil?: string }) => heldUntil).length === 2 && found;
+      });
+      expect(ends.filter(({ heldUntil }: { heldUntil?: string }) => heldUntil)).toEqual([
+        expect.objectContaining(held),
+        expect.objectContaining(held),
+      ]);
+      expect(silent.received).toHaveLength(1);
+    });
+
+    it('hold those whom the next carrier of a failover would get (R386)', async () => {
+      let moveTo: (time: number) => void = () => undefined;
+      const first = await open(
+        startSmsc({
+          answer: () => {
+            moveTo(TO.getTime() + 1_000);
+            return 'throttle';
+          },
+        }),
+      );
+      const second = await open(startSmsc());
+      const to = await gatewayTo(first.url, second.url);
+      moveTo = to.moveTo;
+      const { body } = await send(KENYANS[0] ?? '', {}, to.key, to.at);
+      const [recipient] = await eventually(async () => {
+        const found = await to.recipients(body.id);
+        return found[0].heldUntil && found;
+      });
+      expect(recipient).toMatchObject(held);
+      expect([first.received.length > 0, second.received.length]).toEqual([true, 0]);
+    });
+  });
+
   describe('a message that another process accepted', () => {
     let accepting: TestGateway;
     let worker: TestGateway;

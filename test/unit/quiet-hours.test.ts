@@ -41,6 +41,38 @@ describe('quiet hours (R385)', () => {
     expect(heldUntil(hours('256=14:00-15:30 Africa/Kampala'), at)).toBe(until);
   });
 
+  it.each([
+    ['before them', KAMPALA, '2026-11-26T16:59:59.999Z', '2026-11-26T17:00:00.000Z'],
+    ['at FROM', KAMPALA, '2026-11-26T17:00:00.000Z', '2026-11-26T17:00:00.000Z'],
+    ['in them', KAMPALA, '2026-11-26T23:00:00.000Z', '2026-11-26T23:00:00.000Z'],
+    ['after them', KAMPALA, '2026-11-27T05:00:00.000Z', '2026-11-27T17:00:00.000Z'],
+    // The clock is set forward from 1:00 to 2:00 UTC+1, and back from 2:00 to 1:00.
+    [
+      'after a clock that skips FROM',
+      '256=01:30-08:00 Europe/London',
+      '2026-03-29T00:10:00.000Z',
+      '2026-03-29T01:00:00.000Z',
+    ],
+    [
+      'after a clock that is set back',
+      '256=20:00-08:00 Europe/London',
+      '2026-10-24T23:00:00.000Z',
+      '2026-10-24T23:00:00.000Z',
+    ],
+    [
+      'over a clock that is set back',
+      '256=20:00-00:30 Europe/London',
+      '2026-10-25T00:10:00.000Z',
+      '2026-10-25T20:00:00.000Z',
+    ],
+  ])('begin next, seen %s', (_, entry, at, beginning) => {
+    const quiet = hours(entry);
+    const next = () => quiet.beginsAfter('sms', '+256700000001', new Date(at))?.toISOString();
+    expect([next(), next()]).toEqual([beginning, beginning]);
+    expect(quiet.beginsAfter('sms', '+447700900123', new Date(at))).toBe(null);
+    expect(quiet.beginsAfter('email', 'ann@example.com', new Date(at))).toBe(null);
+  });
+
   it('may end at midnight, as 24:00 or 00:00', () => {
     for (const end of ['24:00', '00:00']) {
       const quiet = hours(`256=22:00-${end} UTC`);

@@ -57,13 +57,22 @@ export class QuietHours {
    * have numbers, so all others leave at once (R385).
    */
   heldUntil(channel: Channel, address: string, at: Date): Date | null {
-    if (channel !== 'sms' && channel !== 'whatsapp') return null;
+    return this.#windowOf(channel, address)?.heldUntil(at) ?? null;
+  }
+
+  /** Returns when the next quiet hours of the number begin: `at` or later. Null if it has none. */
+  beginsAfter(channel: Channel, address: string, at: Date): Date | null {
+    return this.#windowOf(channel, address)?.beginsAfter(at) ?? null;
+  }
+
+  #windowOf(channel: Channel, address: string): Window | undefined {
+    if (channel !== 'sms' && channel !== 'whatsapp') return undefined;
     const digits = address.startsWith('+') ? address.slice(1) : address;
     for (let length = Math.min(digits.length, this.#longestPrefix); length > 0; length--) {
       const window = this.#byPrefix.get(digits.slice(0, length));
-      if (window) return window.heldUntil(at);
+      if (window) return window;
     }
-    return null;
+    return undefined;
   }
 }
 
@@ -73,6 +82,8 @@ class Window {
   readonly #clock: Intl.DateTimeFormat;
   /** The last answer. The recipients of a message share it. */
   #last: { readonly at: number; readonly until: Date | null } = { at: Number.NaN, until: null };
+  /** The last beginning, and a time from which on it is the next one. */
+  #next = { from: Number.NaN, beginning: Number.NaN };
 
   constructor({ fromMinute, toMinute, zone }: QuietTime) {
     this.#fromMs = fromMinute * MINUTE_MS;
@@ -83,22 +94,30 @@ class Window {
   heldUntil(at: Date): Date | null {
     const time = at.getTime();
     if (this.#last.at !== time) {
-      this.#last = { at: time, until: this.#isQuiet(time) ? new Date(this.#endAfter(time)) : null };
+      this.#last = { at: time, until: this.#isQuiet(time) ? new Date(this.#firstAfter(time, false)) : null };
     }
     return this.#last.until;
   }
 
-  /** Returns the first time after `start` that is not quiet. */
-  #endAfter(start: number): number {
-    let end = start;
-    // A clock that is set back meanwhile still reads a quiet hour after the first round.
-    while (this.#isQuiet(end)) end += (this.#toMs - this.#timeOfDay(end) + DAY_MS) % DAY_MS;
+  beginsAfter(at: Date): Date {
+    const time = at.getTime();
+    if (!(time >= this.#next.from && time <= this.#next.beginning))
+      this.#next = { from: time, beginning: this.#firstAfter(time, true) };
+    return new Date(this.#next.beginning);
+  }
+
+  /** Returns the first time from `start` on that is quiet, or that is not. */
+  #firstAfter(start: number, isQuiet: boolean): number {
+    const boundary = isQuiet ? this.#fromMs : this.#toMs;
+    let found = start;
+    // A clock that is set back meanwhile still reads an hour before the boundary after the first round.
+    while (this.#isQuiet(found) !== isQuiet) found += (boundary - this.#timeOfDay(found) + DAY_MS) % DAY_MS;
     // A clock that was set forward meanwhile reads too late an hour.
-    const tooLateMs = (this.#timeOfDay(end) - this.#toMs + DAY_MS) % DAY_MS;
-    for (let earlier = end - tooLateMs; earlier < end; earlier += OFFSET_STEP_MS) {
-      if (!this.#isQuiet(earlier)) return earlier;
+    const tooLateMs = (this.#timeOfDay(found) - boundary + DAY_MS) % DAY_MS;
+    for (let earlier = Math.max(start, found - tooLateMs); earlier < found; earlier += OFFSET_STEP_MS) {
+      if (this.#isQuiet(earlier) === isQuiet) return earlier;
     }
-    return end;
+    return found;
   }
 
   #isQuiet(time: number): boolean {

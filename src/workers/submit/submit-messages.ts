@@ -12,6 +12,7 @@ import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';
+import { QuietSignals } from './quiet-signals.ts';
 import { leaseLost, type SubmitOutcomes } from './submit-outcomes.ts';
 
 /**
@@ -98,9 +99,10 @@ export class SubmitMessages {
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const recipients = await this.#claim(job);
     const openJob = { held: job, unrecorded: recipients.length };
+    using quiet = new QuietSignals(this.#quietHours, this.#clock, signal);
     let unanswered = recipients.length;
     const submit = async (each: ClaimedRecipient) => {
-      const answer = await this.#tryProviders(job, each.message, each.recipient, signal);
+      const answer = await this.#tryProviders(job, each.message, each.recipient, signal, quiet);
       unanswered -= 1;
       await this.#record(job, each, answer, openJob, signal);
     };
@@ -169,13 +171,14 @@ export class SubmitMessages {
 
   /**
    * Tries the providers of a route in order. Returns the first outcome that is not `unavailable`, otherwise the last
-   * one.
+   * one. Holds the recipient if quiet hours begin before a provider has taken it (R386).
    */
   async #tryProviders(
     job: HeldJob<'submit'>,
     message: OutgoingMessage,
     recipient: OutgoingRecipient,
     signal: AbortSignal,
+    quiet: QuietSignals,
   ): Promise<ProviderAnswer> {
     if (this.#clock.now() >= message.expiresAt) {
       const outcome = {
@@ -185,12 +188,9 @@ export class SubmitMessages {
       } as const;
       return { provider: 'none', outcome };
     }
-    const heldUntil = this.#heldUntil(message, recipient);
-    if (heldUntil) {
-      const reason = `marketing waits for the end of the quiet hours, ${heldUntil.toISOString()}`;
-      const outcome = { kind: 'unavailable', reason, definitelyNotSent: true } as const;
-      return { provider: 'none', outcome, heldUntil };
-    }
+    const held = this.#holdOf(message, recipient);
+    if (held) return held;
+    const waiting = message.purpose === 'marketing' ? quiet.of(message.channel, recipient.address) : signal;
     // The configured routes may have changed since the message was accepted. If its route is gone, find a new one.
     const route = this.#routing.providers(job.routeKey).length
       ? job.routeKey
@@ -211,19 +211,25 @@ export class SubmitMessages {
       );
       if (!submission)
         return { provider: provider.name, outcome: RECIPIENT_REMOVED, possiblySentBefore: possiblySent };
-      const outcome = await provider.submit(submission, signal);
+      const outcome = await provider.submit(submission, waiting);
       answer = { provider: provider.name, outcome, possiblySentBefore: possiblySent };
       if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
       possiblySent ||= outcome.definitelyNotSent !== true;
+      const heldMeanwhile = this.#holdOf(message, recipient);
+      if (heldMeanwhile) return { ...heldMeanwhile, possiblySentBefore: possiblySent };
     }
     if (!possiblySent || answer.outcome.kind !== 'unavailable') return answer;
     const { definitelyNotSent: _, ...possiblySentOutcome } = answer.outcome;
     return { ...answer, outcome: possiblySentOutcome };
   }
 
-  /** Returns until when quiet hours hold the recipient: a retry or a late job may be due in them (R386). */
-  #heldUntil({ channel, purpose }: OutgoingMessage, { address }: OutgoingRecipient): Date | null {
-    return purpose === 'marketing' ? this.#quietHours.heldUntil(channel, address, this.#clock.now()) : null;
+  /** Returns the answer that holds a recipient in quiet hours: a retry or a late job may be due in them (R386). */
+  #holdOf({ channel, purpose }: OutgoingMessage, { address }: OutgoingRecipient): ProviderAnswer | undefined {
+    if (purpose !== 'marketing') return undefined;
+    const heldUntil = this.#quietHours.heldUntil(channel, address, this.#clock.now());
+    if (!heldUntil) return undefined;
+    const reason = `marketing waits for the end of the quiet hours, ${heldUntil.toISOString()}`;
+    return { provider: 'none', outcome: { kind: 'unavailable', reason, definitelyNotSent: true }, heldUntil };
   }
 }
 
