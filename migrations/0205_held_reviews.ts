@@ -47,6 +47,18 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(TABLES);
 }
 
+/** The version before knows no review: what is held then would be pending for ever. */
+const REFUSE_WHILE_HELD = `
+  LOCK TABLE held_reviews IN ACCESS EXCLUSIVE MODE;
+  DO $$
+    DECLARE held bigint := (SELECT count(*) FROM held_reviews WHERE decided_at IS NULL);
+    BEGIN
+      IF held > 0 THEN
+        RAISE EXCEPTION '% messages are held for review. Release or reject them before the downgrade.', held;
+      END IF;
+    END $$;`;
+
 export async function down(knex: Knex): Promise<void> {
+  await knex.raw(REFUSE_WHILE_HELD);
   await knex.raw('DROP TABLE trusted_blocks; DROP TABLE pumping_numbers; DROP TABLE held_reviews');
 }

@@ -286,7 +286,7 @@ function fromVariables(values: z.output<typeof variables>) {
     /** True if accounts send under approved names only. That is the default in production. */
     requiresApprovedSenders: (values.SENDER_POLICY ?? (isProduction ? 'approved' : 'open')) === 'approved',
     /** True if SMS that look like pumping are held for review. That is the default in production. */
-    watchesPumping: values.PUMPING_WATCH === 'on',
+    watchesPumping: (values.PUMPING_WATCH ?? (isProduction ? 'on' : 'off')) === 'on',
     /** The hours in which marketing waits. */
     quietHours: new QuietHours(values.QUIET_HOURS),
     rateLimits: {

@@ -46,7 +46,7 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
             {email}
             <br />
             {account?.name ?? t('Platform')}
-            {account && account.balance !== null && (
+            {account && (
               <>
                 {' · '}
                 <Money amount={account.balance} currency={account.currency} />

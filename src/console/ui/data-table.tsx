@@ -1,8 +1,7 @@
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
 import { t } from '../lib/words.ts';
-import { Button } from './button.tsx';
 import { TableFrame } from './table-frame.tsx';
 
 export interface Column<Row> {
@@ -13,9 +12,6 @@ export interface Column<Row> {
   readonly isWhole?: boolean;
 }
 
-/** Rows that are shown at first. More would block a slow phone for seconds. */
-const FIRST_ROWS = 100;
-
 /** Rows that a person selects with checkboxes, by their keys. */
 export interface Selection<Row> {
   readonly chosen: ReadonlySet<string>;
@@ -25,8 +21,7 @@ export interface Selection<Row> {
 }
 
 /**
- * A table with a caption. On narrow screens each row becomes a card with labels. Of a long list it shows the first 100
- * rows, and the others on demand. With `hrefOf`, the first cell is a
+ * A table with a caption. On narrow screens each row becomes a card with labels. With `hrefOf`, the first cell is a
  * link to the page of the row. With `selection`, each row has a checkbox before it.
  */
 export function DataTable<Row>({
@@ -45,9 +40,7 @@ export function DataTable<Row>({
   selection?: Selection<Row> | undefined;
 }) {
   const inEnvironment = useInEnvironment();
-  const [showsAll, setShowsAll] = useState(false);
-  const shown = showsAll ? rows : rows.slice(0, FIRST_ROWS);
-  const table = (
+  return (
     <TableFrame caption={caption}>
       <thead>
         <tr>
@@ -64,7 +57,7 @@ export function DataTable<Row>({
         </tr>
       </thead>
       <tbody>
-        {shown.map((row) => (
+        {rows.map((row) => (
           <tr key={keyOf(row)}>
             {selection && (
               <td className="table-select" data-label={t('Select')}>
@@ -93,13 +86,6 @@ export function DataTable<Row>({
         ))}
       </tbody>
     </TableFrame>
-  );
-  if (shown.length === rows.length) return table;
-  return (
-    <>
-      {table}
-      <Button onClick={() => setShowsAll(true)}>{t('Show all {count} rows', { count: rows.length })}</Button>
-    </>
   );
 }
 

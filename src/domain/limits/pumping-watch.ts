@@ -1,88 +1,150 @@
 import type { Dependencies } from '../dependencies.ts';
 import { PREFIX_LENGTH } from '../messages/country.ts';
 import type { PreparedMessage } from '../messages/message.ts';
-import { askFrom, blockOf, boundOf, mayHaveToAsk, SeenNumbers, WINDOW_MS } from './pumping.ts';
+import type { AddedNumbers } from '../ports/held-store.ts';
+import {
+  askFrom,
+  blockOf,
+  boundOf,
+  campaignBoundOf,
+  mayHaveToAsk,
+  SeenNumbers,
+  WINDOW_MS,
+} from './pumping.ts';
 
 /** The bound of a prefix may be this old, in ms. */
 const BOUND_AGE_MS = 60_000;
 /** Number of bounds in memory. Above it, all are read again. */
 const MAX_BOUNDS = 10_000;
-/** Numbers that were written to in this time, in days, are not new (R392). */
-const KNOWN_DAYS = 28;
 const DAY_MS = 24 * 3_600_000;
+/** The busiest day is sought in this time (R392). */
+const VOLUME_MS = 28 * DAY_MS;
+/** Numbers that were written to in this time are not new. So a campaign of once a month knows its numbers (R392). */
+const KNOWN_MS = 62 * DAY_MS;
 
-interface CachedBound {
+interface CachedDay {
   readonly at: number;
-  readonly busiestDay: Promise<number>;
+  readonly busiestDay: number;
+}
+
+interface AskedBlock {
+  readonly addresses: readonly string[];
+  readonly bound: number;
+}
+
+/** What the watch says about a message. */
+export interface Watched {
+  /** The block because of which the message must be held. Undefined if it may leave. */
+  readonly block: string | undefined;
+  /** Takes the counts of the message back. Call it if the message is refused. */
+  takeBack(): Promise<void>;
 }
 
 /**
  * Finds SMS that look like pumping (R392). It counts in the memory of this process first, and asks the database only
- * about blocks with several numbers. So ordinary sends run no statement.
+ * about blocks with several numbers. So ordinary sends run no statement, and others one transaction.
  */
 export class PumpingWatch {
   readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock'>;
   readonly #seen = new SeenNumbers();
-  readonly #bounds = new Map<string, CachedBound>();
+  readonly #busiestDays = new Map<string, CachedDay>();
 
   constructor(deps: Pick<Dependencies, 'stores' | 'uow' | 'clock'>) {
     this.#deps = deps;
   }
 
-  /** Returns the block because of which the message must be held. Undefined if it may leave. */
-  async blockToHold(prepared: PreparedMessage): Promise<string | undefined> {
-    const { accountId, channel, environment, recipients } = prepared;
-    if (channel !== 'sms' || environment !== 'production') return undefined;
+  /** Counts the numbers of a message before it is accepted, and says whether it must be held. */
+  async watch(prepared: PreparedMessage): Promise<Watched> {
+    const { id, accountId, channel, environment, recipients } = prepared;
+    if (channel !== 'sms' || environment !== 'production')
+      return { block: undefined, takeBack: () => Promise.resolve() };
     const now = this.#deps.clock.now();
-    const suspects = recipients
-      .map(({ address }) => ({ address, count: this.#seen.add(accountId, address, now.getTime()) }))
-      .filter(({ count }) => mayHaveToAsk(count));
-    if (suspects.length === 0) return undefined;
-    const asked = new Map<string, { readonly addresses: string[]; readonly bound: number }>();
-    for (const { address, count } of suspects) {
-      const bound = boundOf(address, await this.#busiestDay(accountId, address, now));
-      if (count < askFrom(bound)) continue;
-      const block = blockOf(address);
-      const entry = asked.get(block) ?? { addresses: [], bound };
-      asked.set(block, entry);
-      entry.addresses.push(address);
+    const addresses = recipients.map(({ address }) => address);
+    const counts = new Map<string, number>();
+    for (const address of addresses)
+      counts.set(blockOf(address), this.#seen.add(accountId, address, now.getTime(), id));
+    let added: AddedNumbers | undefined;
+    const takeBack = async () => {
+      this.#seen.takeBack(accountId, addresses, id);
+      if (added) await this.#deps.stores.held.takeBack(added);
+    };
+    try {
+      const asked = await this.#blocksToAsk(accountId, addresses, counts, now);
+      if (asked.size === 0) return { block: undefined, takeBack };
+      const counted = await this.#count(accountId, asked, now);
+      added = counted.added;
+      const isAbove = ([block, { addresses }]: readonly [string, AskedBlock]) => {
+        const count = counted.above.get(block);
+        const address = addresses.find((each) => !counted.known.has(each));
+        if (count === undefined || address === undefined) return false;
+        return count > campaignBoundOf(address, this.#seen.spread(accountId, address, now.getTime()));
+      };
+      return { block: [...asked].find(isAbove)?.[0], takeBack };
+    } catch (error) {
+      // The message is not accepted then.
+      this.#seen.takeBack(accountId, addresses, id);
+      throw error;
     }
-    for (const [block, { addresses, bound }] of asked) {
-      if (await this.#isAbove(accountId, block, addresses, bound, now)) return block;
-    }
-    return undefined;
   }
 
-  /** Counts the new numbers of a block over all processes. True if one of `addresses` is above the bound. */
-  async #isAbove(
+  /** Returns the blocks that may be above their bounds, each with its numbers of the message. */
+  async #blocksToAsk(
     accountId: string,
-    block: string,
     addresses: readonly string[],
-    bound: number,
+    counts: ReadonlyMap<string, number>,
     now: Date,
-  ): Promise<boolean> {
-    const added = [...new Set([...this.#seen.local(accountId, block), ...addresses])];
-    const until = new Date(now.getTime() - WINDOW_MS);
-    const since = new Date(now.getTime() - KNOWN_DAYS * DAY_MS);
-    const { count, isTrusted, known } = await this.#deps.uow.run((tx) =>
-      tx.held.countNumbers({ accountId, block, added, since, until }),
-    );
-    this.#seen.mark(accountId, added, 'stored');
-    this.#seen.mark(accountId, known, 'known');
-    return !isTrusted && count > bound && addresses.some((address) => !known.has(address));
+  ): Promise<ReadonlyMap<string, AskedBlock>> {
+    const suspects = addresses.filter((address) => mayHaveToAsk(counts.get(blockOf(address)) ?? 0));
+    const busiestDays = await this.#readBusiestDays(accountId, suspects.map(prefixOf), now);
+    const asked = new Map<string, AskedBlock>();
+    for (const [block, own] of Map.groupBy(suspects, blockOf)) {
+      const [address = ''] = own;
+      const bound = boundOf(address, busiestDays.get(prefixOf(address)) ?? 0);
+      if ((counts.get(block) ?? 0) >= askFrom(bound)) asked.set(block, { addresses: own, bound });
+    }
+    return asked;
   }
 
-  #busiestDay(accountId: string, address: string, now: Date): Promise<number> {
-    const prefix = address.slice(0, PREFIX_LENGTH);
-    const key = `${accountId} ${prefix}`;
-    const cached = this.#bounds.get(key);
-    if (cached && now.getTime() - cached.at < BOUND_AGE_MS) return cached.busiestDay;
-    if (this.#bounds.size >= MAX_BOUNDS) this.#bounds.clear();
-    const since = new Date(now.getTime() - KNOWN_DAYS * DAY_MS);
-    const busiestDay = this.#deps.stores.held.busiestDay(accountId, prefix, since);
-    this.#bounds.set(key, { at: now.getTime(), busiestDay });
-    // A failed read must not be kept: the next send reads again.
-    busiestDay.catch(() => this.#bounds.delete(key));
-    return busiestDay;
+  /** Counts the new numbers of the blocks over all processes, in one transaction. */
+  async #count(accountId: string, asked: ReadonlyMap<string, AskedBlock>, now: Date) {
+    const bounds = new Map([...asked].map(([block, { bound }]) => [block, bound]));
+    const added = [...new Set([...asked.values()].flatMap(({ addresses }) => addresses))];
+    const own = new Set(added);
+    const local = this.#seen.local(accountId, bounds.keys()).filter((address) => !own.has(address));
+    const until = new Date(now.getTime() - WINDOW_MS);
+    const since = new Date(now.getTime() - KNOWN_MS);
+    const counted = await this.#deps.uow.run((tx) =>
+      tx.held.countNumbers({ accountId, bounds, added, local, since, until }),
+    );
+    this.#seen.mark(accountId, [...added, ...counted.stored], 'stored');
+    this.#seen.mark(accountId, counted.known, 'known');
+    return counted;
+  }
+
+  async #readBusiestDays(
+    accountId: string,
+    prefixes: readonly string[],
+    now: Date,
+  ): Promise<ReadonlyMap<string, number>> {
+    const keyOf = (prefix: string) => `${accountId} ${prefix}`;
+    const days = new Map<string, number>();
+    const missing: string[] = [];
+    for (const prefix of new Set(prefixes)) {
+      const cached = this.#busiestDays.get(keyOf(prefix));
+      if (cached && now.getTime() - cached.at < BOUND_AGE_MS) days.set(prefix, cached.busiestDay);
+      else missing.push(prefix);
+    }
+    if (missing.length === 0) return days;
+    const since = new Date(now.getTime() - VOLUME_MS);
+    const read = await this.#deps.stores.held.busiestDays(accountId, missing, since);
+    if (this.#busiestDays.size + missing.length > MAX_BOUNDS) this.#busiestDays.clear();
+    for (const prefix of missing) {
+      const busiestDay = read.get(prefix) ?? 0;
+      this.#busiestDays.set(keyOf(prefix), { at: now.getTime(), busiestDay });
+      days.set(prefix, busiestDay);
+    }
+    return days;
   }
 }
+
+const prefixOf = (address: string): string => address.slice(0, PREFIX_LENGTH);

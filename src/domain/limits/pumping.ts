@@ -4,7 +4,8 @@
  * those three digits.
  *
  * A block is judged together with the fuller one of its two neighbours, because numbers in sequence cross the border of
- * a block.
+ * a block. A **network** is the numbers with the same five leading digits: a campaign spreads over its blocks, an attack
+ * does not.
  */
 import { PREFIX_LENGTH } from '../messages/country.ts';
 
@@ -17,8 +18,13 @@ export const WINDOW_MS = 3_600_000;
 const BOUND_LEAST = 12;
 /** The bound grows by this many times the numbers that fall into a block by chance. */
 const BOUND_PER_EXPECTED = 3;
-/** Operators use about this part of the numbers that begin with a prefix. */
+/** Operators use at least this part of the numbers that begin with a prefix. */
 const USED_PART = 0.1;
+const NETWORK_LENGTH = PREFIX_LENGTH + 1;
+/** Numbers in fewer other blocks of the network than this are no campaign. An attack on a few blocks has none. */
+const CAMPAIGN_BLOCKS_LEAST = 100;
+/** A campaign adds at most this to the bound, so that an attack in the same hour cannot hide in it. */
+const CAMPAIGN_MOST = 30;
 /**
  * While a block has fewer numbers than this in one process, the process does not ask the database. So each further
  * process lets at most this many numbers pass, less one.
@@ -48,9 +54,32 @@ export function neighboursOf(block: string): readonly string[] {
  * could be sent within an hour, over all blocks of the prefix.
  */
 export function boundOf(address: string, busiestDay: number): number {
-  const free = Math.max(0, address.length - PREFIX_LENGTH - ENDING_DIGITS);
-  const blocks = Math.max(1, 10 ** free * USED_PART);
-  return Math.floor(BOUND_LEAST + BOUND_PER_EXPECTED * ((2 * busiestDay) / blocks));
+  return Math.floor(BOUND_LEAST + chanceBound(busiestDay, usedBlocks(address, PREFIX_LENGTH)));
+}
+
+/** Numbers of an account within the hour, in the other blocks of a network. */
+export interface Spread {
+  readonly numbers: number;
+  readonly blocks: number;
+}
+
+/**
+ * Returns the bound of an account that writes to many blocks of the network within this hour, as in its first campaign.
+ */
+export function campaignBoundOf(address: string, { numbers, blocks }: Spread): number {
+  if (blocks < CAMPAIGN_BLOCKS_LEAST) return BOUND_LEAST;
+  const perChance = chanceBound(numbers, Math.max(blocks, usedBlocks(address, NETWORK_LENGTH)));
+  return Math.floor(BOUND_LEAST + Math.min(CAMPAIGN_MOST, perChance));
+}
+
+/** Returns what numbers that fall into `blocks` by chance add to the bound of one block and its neighbour. */
+const chanceBound = (numbers: number, blocks: number): number =>
+  BOUND_PER_EXPECTED * ((2 * numbers) / blocks);
+
+/** Returns how many blocks operators use of those that have the same first `prefixLength` characters. */
+function usedBlocks(address: string, prefixLength: number): number {
+  const free = Math.max(0, address.length - prefixLength - ENDING_DIGITS);
+  return Math.max(1, 10 ** free * USED_PART);
 }
 
 /** Returns from how many numbers on a process asks the database about a block with this bound. */
@@ -61,13 +90,15 @@ export function askFrom(bound: number): number {
 /** True if a process may have to ask, whatever the bound is. */
 export const mayHaveToAsk = (count: number): boolean => count >= ASK_FROM_LEAST;
 
-/** `local`: the database does not have it yet. `known`: it is not new, so it does not count. */
+/** `local`: the database does not have it. `known`: it is not new, so it does not count. */
 type Standing = 'local' | 'stored' | 'known';
 
 interface SeenNumber {
   readonly ending: number;
   at: number;
   standing: Standing;
+  /** The only message to it. Undefined after a second one. */
+  messageId: string | undefined;
 }
 
 /** The numbers of a block. There are few in nearly all blocks, so an array is faster than a map. */
@@ -76,15 +107,21 @@ class SeenBlock {
   /** Number of numbers that are not known. */
   newNumbers = 0;
 
-  add(ending: number, nowMs: number): void {
+  add(ending: number, nowMs: number, messageId: string): void {
     const seen = this.#find(ending);
     if (seen) {
       seen.at = nowMs;
+      if (seen.messageId !== messageId) seen.messageId = undefined;
       return;
     }
     if (this.numbers.length >= MAX_NUMBERS_A_BLOCK) this.#keep(this.numbers.slice(1));
-    this.numbers.push({ ending, at: nowMs, standing: 'local' });
+    this.numbers.push({ ending, at: nowMs, standing: 'local', messageId });
     this.newNumbers += 1;
+  }
+
+  takeBack(ending: number, messageId: string): void {
+    const isAlone = (seen: SeenNumber) => seen.ending === ending && seen.messageId === messageId;
+    if (this.numbers.some(isAlone)) this.#keep(this.numbers.filter((seen) => !isAlone(seen)));
   }
 
   forgetBefore(beforeMs: number): void {
@@ -118,8 +155,8 @@ export class SeenNumbers {
   readonly #accounts = new Map<string, Map<number, SeenBlock>>();
   #size = 0;
 
-  /** Adds a number. Returns how many new numbers its block and the fuller neighbour have. */
-  add(accountId: string, address: string, nowMs: number): number {
+  /** Adds a number of a message. Returns how many new numbers its block and the fuller neighbour have. */
+  add(accountId: string, address: string, nowMs: number, messageId: string): number {
     const [block, ending] = partsOf(address);
     const blocks = this.#accounts.get(accountId) ?? new Map<number, SeenBlock>();
     this.#accounts.delete(accountId);
@@ -129,7 +166,7 @@ export class SeenNumbers {
     blocks.set(block, own);
     const before = own.numbers.length;
     own.forgetBefore(nowMs - WINDOW_MS);
-    own.add(ending, nowMs);
+    own.add(ending, nowMs, messageId);
     this.#size += own.numbers.length - before;
     if (this.#size > MAX_NUMBERS) this.#shrink();
     return (
@@ -138,14 +175,43 @@ export class SeenNumbers {
     );
   }
 
-  /** Returns the numbers of a block and its neighbours that the database does not have yet. */
-  local(accountId: string, block: string): readonly string[] {
-    const own = Number(block.slice(1));
-    return [own - 1, own, own + 1].flatMap((each) =>
+  /** Takes back the numbers to which there was no other message. */
+  takeBack(accountId: string, addresses: Iterable<string>, messageId: string): void {
+    for (const address of addresses) {
+      const [block, ending] = partsOf(address);
+      const own = this.#accounts.get(accountId)?.get(block);
+      if (!own) continue;
+      const before = own.numbers.length;
+      own.takeBack(ending, messageId);
+      this.#size += own.numbers.length - before;
+    }
+  }
+
+  /** Returns the numbers of blocks and their neighbours that the database does not have. */
+  local(accountId: string, blocks: Iterable<string>): readonly string[] {
+    const near = new Set(
+      [...blocks].map((block) => Number(block.slice(1))).flatMap((own) => [own - 1, own, own + 1]),
+    );
+    return [...near].flatMap((each) =>
       (this.#accounts.get(accountId)?.get(each)?.numbers ?? []).flatMap(({ ending, standing }) =>
         standing === 'local' ? [`+${each * BLOCK_SIZE + ending}`] : [],
       ),
     );
+  }
+
+  /** Counts the new numbers of the account within the hour that are in the network of `address`, but not near it. */
+  spread(accountId: string, address: string, nowMs: number): Spread {
+    const [near] = partsOf(address);
+    const perNetwork = 10 ** Math.max(0, address.length - NETWORK_LENGTH - ENDING_DIGITS);
+    const network = Math.floor(near / perNetwork);
+    let [numbers, blocks] = [0, 0];
+    for (const [block, seen] of this.#accounts.get(accountId) ?? []) {
+      if (Math.floor(block / perNetwork) !== network || Math.abs(block - near) <= 1) continue;
+      const fresh = this.#newIn(seen, nowMs);
+      numbers += fresh;
+      if (fresh > 0) blocks += 1;
+    }
+    return { numbers, blocks };
   }
 
   mark(accountId: string, addresses: Iterable<string>, standing: Standing): void {

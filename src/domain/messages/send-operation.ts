@@ -94,8 +94,14 @@ export interface SendContext {
   signingDomainOf(owner: AccountEnvironment, from: string): Promise<string | undefined>;
   /** Returns PUBLIC_URL, where the links of recipients lead (R440). Undefined in production if it is not set. */
   publicUrl(): string | undefined;
-  /** Returns the message as it is accepted: held for review if it looks like SMS pumping (R392). */
-  watched(prepared: PreparedMessage): Promise<PreparedMessage>;
+  /**
+   * Calls `accept` with the message as it is accepted: held for review if it looks like SMS pumping (R392). Counts of
+   * a message that `accept` refuses are taken back.
+   */
+  watched(
+    prepared: PreparedMessage,
+    accept: (prepared: PreparedMessage) => Promise<SendAnswer>,
+  ): Promise<SendAnswer>;
   /** Returns the rows of send limits that apply to a sender (R370). */
   limitsOf(sender: AccountCaller): Promise<readonly SharedLimitRow[]>;
 }
@@ -158,9 +164,16 @@ export function createSendContext(deps: Dependencies): SendContext {
       return signingDomainOf(await senders.get(owner.accountId), owner, from, settings.mailRecords);
     },
     publicUrl: settings.publicUrl,
-    watched: async (prepared) => {
-      const block = await pumping?.blockToHold(prepared);
-      return block === undefined ? prepared : heldForReview(prepared, block);
+    watched: async (prepared, accept) => {
+      if (!pumping) return accept(prepared);
+      const { block, takeBack } = await pumping.watch(prepared);
+      try {
+        return await accept(block === undefined ? prepared : heldForReview(prepared, block));
+      } catch (error) {
+        // After another error it may be accepted.
+        if (error instanceof DomainError) await takeBack();
+        throw error;
+      }
     },
     limitsOf: async (sender) => {
       const rows = await limits.get(sender.accountId);
@@ -229,11 +242,11 @@ export function sendOn<Request extends SendRequest>(
       kept,
       request.idempotencyKey,
     );
-    const answer = await context.intake.accept(
+    const accept = (message: PreparedMessage) => context.intake.accept(message);
+    const answer =
       environment === 'sandbox'
-        ? prepared
-        : await context.watched({ ...prepared, limits: countedIn(limits) }),
-    );
+        ? await accept(prepared)
+        : await context.watched({ ...prepared, limits: countedIn(limits) }, accept);
     if (!answer.isReplay) context.measurements.accepted(prepared);
     return answer;
   };

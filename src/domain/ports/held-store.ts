@@ -19,31 +19,53 @@ export interface HeldBlock {
   readonly heldSince: Date;
 }
 
-interface NumberCount {
-  /** New numbers of the block and the fuller neighbour within the hour. */
-  readonly count: number;
-  /** True if a person has released the block, or a neighbour, lately. */
-  readonly isTrusted: boolean;
-  /** The added numbers that are not new. They were not counted. */
+interface NumberCounts {
+  /**
+   * The blocks above their bounds, each with the new numbers of it and its fuller neighbour within the hour. Blocks that
+   * a person has released lately are not among them, nor are their neighbours.
+   */
+  readonly above: ReadonlyMap<string, number>;
+  /** Numbers that are not new. They were not counted. */
   readonly known: ReadonlySet<string>;
+  /** Those of `local` that the database has, from another process. */
+  readonly stored: ReadonlySet<string>;
+  /** What takes the added numbers back. Undefined if the database had all of them. */
+  readonly added: AddedNumbers | undefined;
+}
+
+/** Numbers that the database did not have before. */
+export interface AddedNumbers {
+  readonly accountId: string;
+  readonly addresses: readonly string[];
+  /** The time in the database at which they were added, as text, because it has microseconds. */
+  readonly at: string;
 }
 
 /** Stores messages that are held for review, and counts numbers in a row (R392 to R396). */
 export interface HeldStore {
   /**
-   * Adds numbers to the counts of their blocks, and counts those of `block`. A number is new if no SMS of the account
-   * to it, accepted from `since` to `until`, reached a carrier. Only one transaction of an account counts at a time, so
-   * that the counts are exact.
+   * Adds the numbers `added` to the counts, and compares those of blocks with their bounds. `local` are counted too, but
+   * not stored: only the caller's memory has them. A number is new if no SMS of the account to it, accepted from `since`
+   * to `until`, reached a carrier. Only one transaction of an account counts at a time, so that the counts are exact.
    */
   countNumbers(input: {
     readonly accountId: string;
-    readonly block: string;
+    readonly bounds: ReadonlyMap<string, number>;
     readonly added: readonly string[];
+    readonly local: readonly string[];
     readonly since: Date;
     readonly until: Date;
-  }): Promise<NumberCount>;
-  /** Returns the largest number of SMS that left on one day since `since` for numbers with the prefix. */
-  busiestDay(accountId: string, prefix: string, since: Date): Promise<number>;
+  }): Promise<NumberCounts>;
+  /** Takes added numbers back, unless they were counted again meanwhile. */
+  takeBack(added: AddedNumbers): Promise<void>;
+  /**
+   * Returns the largest number of SMS that left on one day since `since`, for each prefix of numbers that had some.
+   */
+  busiestDays(
+    accountId: string,
+    prefixes: readonly string[],
+    since: Date,
+  ): Promise<ReadonlyMap<string, number>>;
   /** Does not hold numbers of the block again before `until`. */
   trust(accountId: string, block: string, until: Date): Promise<void>;
   /** Deletes counts of numbers that were seen before `before`, and trust that has ended. Returns how many. */

@@ -25,6 +25,7 @@ const SETTLE = statement(
      system_identifier = $1, database_oid = $2, restored_as = $3`,
 );
 const RENEW = statement('copy-renew', 'UPDATE data_copy SET alive_at = now() WHERE held_at IS NULL');
+// No copy hands over what is held for review, so it cannot have left (R393).
 const PENDING_AFTER = statement(
   'copy-pending-after',
   `SELECT m.id AS message_id, r.position, m.channel, coalesce(r.held_until, m.scheduled_for, m.created_at) AS due_at
@@ -32,7 +33,7 @@ const PENDING_AFTER = statement(
    CROSS JOIN LATERAL (
      SELECT id, channel, scheduled_for, created_at FROM messages
      WHERE account_id = b.account_id AND channel = b.channel AND seq > b.block * ${BLOCK} AND seq <= (b.block + 1) * ${BLOCK}
-       AND id >= $1 OFFSET 0) m
+       AND id >= $1 AND status_reason IS DISTINCT FROM 'held_for_review' OFFSET 0) m
    CROSS JOIN LATERAL (
      SELECT position, held_until FROM recipients
      WHERE message_id = m.id AND status = 'pending' AND (message_id, position) > ($1, $2) OFFSET 0) r

@@ -2,7 +2,13 @@ import { insufficientBalance } from '../../domain/errors.ts';
 import { blockOf, endingOf, neighboursOf, WINDOW_MS } from '../../domain/limits/pumping.ts';
 import { PREFIX_LENGTH } from '../../domain/messages/country.ts';
 import { fromMinor } from '../../domain/money/money.ts';
-import type { HeldBlock, HeldDecision, HeldMessage, HeldStore } from '../../domain/ports/held-store.ts';
+import type {
+  AddedNumbers,
+  HeldBlock,
+  HeldDecision,
+  HeldMessage,
+  HeldStore,
+} from '../../domain/ports/held-store.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
 import { BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
@@ -26,9 +32,22 @@ const KNOWN = statement(
 );
 const ADD = statement(
   'pumping-add',
-  `INSERT INTO pumping_numbers (account_id, seen_at, block, ending)
-   SELECT $1::uuid, now(), block, ending FROM unnest($2::text[], $3::text[]) AS n (block, ending) ORDER BY 3, 4
-   ON CONFLICT (account_id, block, ending) DO UPDATE SET seen_at = excluded.seen_at`,
+  `WITH n AS (SELECT * FROM unnest($2::text[], $3::text[]) AS n (block, ending)), counted AS (
+     SELECT p.block, p.ending FROM pumping_numbers p JOIN n ON n.block = p.block AND n.ending = p.ending
+     WHERE p.account_id = $1 AND p.seen_at > now() - ${WINDOW}
+   ), added AS (
+     INSERT INTO pumping_numbers (account_id, seen_at, block, ending)
+     SELECT $1::uuid, now(), block, ending FROM n ORDER BY 3, 4
+     ON CONFLICT (account_id, block, ending) DO UPDATE SET seen_at = excluded.seen_at
+     RETURNING block, ending, seen_at
+   )
+   SELECT block || ending AS address, seen_at::text AS at FROM added a
+   WHERE NOT EXISTS (SELECT FROM counted c WHERE c.block = a.block AND c.ending = a.ending)`,
+);
+const TAKE_BACK = statement(
+  'pumping-take-back',
+  `DELETE FROM pumping_numbers p USING unnest($2::text[], $3::text[]) AS n (block, ending)
+   WHERE p.account_id = $1 AND p.block = n.block AND p.ending = n.ending AND p.seen_at = $4::timestamptz`,
 );
 const COUNT = statement(
   'pumping-count',
@@ -38,12 +57,20 @@ const COUNT = statement(
        AND t.trusted_until > now()) AS is_trusted
    FROM unnest($2::text[]) AS n (block)`,
 );
-const BUSIEST_DAY = statement(
-  'pumping-busiest-day',
-  `SELECT coalesce(max(d.recipients), 0)::bigint AS recipients FROM (
-     SELECT sum(recipients) AS recipients FROM analytics_slots
+const STORED = statement(
+  'pumping-stored',
+  `SELECT p.block || p.ending AS address FROM unnest($2::text[], $3::text[]) AS n (block, ending)
+   JOIN pumping_numbers p ON p.account_id = $1 AND p.block = n.block AND p.ending = n.ending
+   WHERE p.seen_at > now() - ${WINDOW}`,
+);
+const BUSIEST_DAYS = statement(
+  'pumping-busiest-days',
+  `SELECT d.prefix, max(d.recipients)::bigint AS recipients FROM (
+     SELECT prefix, sum(recipients) AS recipients FROM analytics_slots
      WHERE account_id = $1 AND minutes = ${DAY_MINUTES} AND slot >= $3 AND channel = 'sms'
-       AND environment = 'production' AND prefix = $2 AND status IN ('sent', 'delivered') GROUP BY slot) d`,
+       AND environment = 'production' AND prefix = ANY ($2::text[]) AND status IN ('sent', 'delivered')
+     GROUP BY prefix, slot) d
+   GROUP BY d.prefix`,
 );
 const TRUST = statement(
   'pumping-trust',
@@ -78,12 +105,15 @@ const OPEN = statement(
        WHERE account_id = $1 AND block = $2 AND decided_at IS NULL ORDER BY message_id LIMIT $3) o) c
    WHERE before < ${RECIPIENTS} ORDER BY message_id`,
 );
+// Rows of an account that moves to another cell refuse changes, and would stop those of all other accounts (R503).
+const STAYS = (row: string) =>
+  `NOT EXISTS (SELECT FROM accounts a WHERE a.id = ${row}.account_id AND a.moving IS NOT NULL)`;
 const HELD_BEFORE = statement(
   'held-before',
   `SELECT message_id FROM (
      SELECT message_id, held_at, sum(recipients) OVER (ORDER BY held_at, message_id) - recipients AS before FROM (
-       SELECT message_id, held_at, cardinality(costs) AS recipients FROM held_reviews
-       WHERE decided_at IS NULL AND held_at <= $1 ORDER BY held_at, message_id LIMIT $2) o) c
+       SELECT message_id, held_at, cardinality(costs) AS recipients FROM held_reviews h
+       WHERE decided_at IS NULL AND held_at <= $1 AND ${STAYS('h')} ORDER BY held_at, message_id LIMIT $2) o) c
    WHERE before < ${RECIPIENTS} ORDER BY held_at, message_id`,
 );
 const FIND = statement(
@@ -98,7 +128,8 @@ const DECIDE = statement(
 const TAKE_DECIDED = statement(
   'held-take-decided',
   `DELETE FROM held_reviews WHERE message_id = ANY (ARRAY(
-     SELECT message_id FROM held_reviews WHERE decided_at < $1 ORDER BY decided_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+     SELECT message_id FROM held_reviews h WHERE decided_at < $1 AND ${STAYS('h')} ORDER BY decided_at LIMIT $2
+     FOR UPDATE SKIP LOCKED))
    RETURNING message_id, decision`,
 );
 
@@ -177,33 +208,85 @@ export class PgHeldStore implements HeldStore {
     this.#sql = sql;
   }
 
-  async countNumbers({ accountId, block, added, since, until }: Parameters<HeldStore['countNumbers']>[0]) {
+  async countNumbers(input: Parameters<HeldStore['countNumbers']>[0]) {
+    const { accountId, bounds, local } = input;
+    // One lock for all blocks of an account: several sends to several blocks cannot wait for each other in a circle.
     await this.#sql.query(LOCK_COUNTS, [accountId]);
-    const rows = await this.#sql.query<{ address: string }>(KNOWN, [
+    const known = new Set(await this.#known(input, input.added));
+    const added = await this.#add(
       accountId,
-      added,
-      uuidFloor(since),
-      uuidFloor(until),
-    ]);
-    const known = new Set(rows.map(({ address }) => address));
-    const fresh = added.filter((address) => !known.has(address));
-    if (fresh.length > 0) await this.#sql.query(ADD, [accountId, fresh.map(blockOf), fresh.map(endingOf)]);
-    const near = neighboursOf(block);
-    const counts = await this.#sql.query<{ block: string; numbers: number; is_trusted: boolean }>(COUNT, [
+      input.added.filter((address) => !known.has(address)),
+    );
+    const near = new Map([...bounds.keys()].map((block) => [block, neighboursOf(block)]));
+    const rows = await this.#sql.query<{ block: string; numbers: number; is_trusted: boolean }>(COUNT, [
       accountId,
-      [block, ...near],
+      [...new Set([...near].flatMap(([block, neighbours]) => [block, ...neighbours]))],
     ]);
-    const numbersOf = (of: string) => counts.find((row) => row.block === of)?.numbers ?? 0;
-    return {
-      count: numbersOf(block) + Math.max(0, ...near.map(numbersOf)),
-      isTrusted: counts.some((row) => row.is_trusted),
-      known,
+    const numbers = new Map(rows.map((row) => [row.block, row.numbers]));
+    const released = new Set(rows.filter((row) => row.is_trusted).map((row) => row.block));
+    const localIn = new Map([...Map.groupBy(local, blockOf)].map(([block, own]) => [block, new Set(own)]));
+    const countOf = (block: string) => {
+      const numbersOf = (each: string) => (numbers.get(each) ?? 0) + (localIn.get(each)?.size ?? 0);
+      return numbersOf(block) + Math.max(0, ...(near.get(block) ?? []).map(numbersOf));
     };
+    const above = () =>
+      [...bounds].flatMap(([block, bound]) =>
+        countOf(block) > bound && ![block, ...(near.get(block) ?? [])].some((each) => released.has(each))
+          ? [block]
+          : [],
+      );
+    // The numbers in memory may be known, or the database has them from another process. That counts only where a
+    // block would be held.
+    const doubtful = new Set(above().flatMap((block) => [block, ...(near.get(block) ?? [])]));
+    const unsure = local.filter((address) => doubtful.has(blockOf(address)));
+    const stored = new Set(await this.#stored(accountId, unsure));
+    for (const address of await this.#known(input, unsure)) known.add(address);
+    for (const address of [...stored, ...known]) localIn.get(blockOf(address))?.delete(address);
+    return { above: new Map(above().map((block) => [block, countOf(block)])), known, stored, added };
   }
 
-  async busiestDay(accountId: string, prefix: string, since: Date): Promise<number> {
-    const [row] = await this.#sql.query<{ recipients: number }>(BUSIEST_DAY, [accountId, prefix, since]);
-    return row?.recipients ?? 0;
+  async #known(
+    { accountId, since, until }: Parameters<HeldStore['countNumbers']>[0],
+    addresses: readonly string[],
+  ): Promise<readonly string[]> {
+    if (addresses.length === 0) return [];
+    const values = [accountId, addresses, uuidFloor(since), uuidFloor(until)];
+    const rows = await this.#sql.query<{ address: string }>(KNOWN, values);
+    return rows.map(({ address }) => address);
+  }
+
+  async #stored(accountId: string, addresses: readonly string[]): Promise<readonly string[]> {
+    if (addresses.length === 0) return [];
+    const values = [accountId, addresses.map(blockOf), addresses.map(endingOf)];
+    const rows = await this.#sql.query<{ address: string }>(STORED, values);
+    return rows.map(({ address }) => address);
+  }
+
+  async #add(accountId: string, addresses: readonly string[]): Promise<AddedNumbers | undefined> {
+    if (addresses.length === 0) return undefined;
+    const added = await this.#sql.query<{ address: string; at: string }>(ADD, [
+      accountId,
+      addresses.map(blockOf),
+      addresses.map(endingOf),
+    ]);
+    return added[0] && { accountId, addresses: added.map((row) => row.address), at: added[0].at };
+  }
+
+  async takeBack({ accountId, addresses, at }: AddedNumbers): Promise<void> {
+    await this.#sql.query(TAKE_BACK, [accountId, addresses.map(blockOf), addresses.map(endingOf), at]);
+  }
+
+  async busiestDays(
+    accountId: string,
+    prefixes: readonly string[],
+    since: Date,
+  ): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#sql.query<{ prefix: string; recipients: number }>(BUSIEST_DAYS, [
+      accountId,
+      prefixes,
+      since,
+    ]);
+    return new Map(rows.map((row) => [row.prefix, row.recipients]));
   }
 
   async trust(accountId: string, block: string, until: Date): Promise<void> {
