@@ -119,15 +119,21 @@ export type Gateway = Awaited<ReturnType<typeof compose>>;
  * - Throws if PostgreSQL or the master key is not available.
  * - Throws if the master key does not fit the database, unless `withAnyMasterKey`.
  * - Throws if the clocks of machine and database disagree, unless `withAnyClock`.
+ * - Calls `onLockWait` with a sentence if a migration must wait for a lock.
  */
 export async function compose(
   config: Config,
   logger: Logger,
-  { withAnyMasterKey = false, withAnyClock = false, passwords = createPasswordHasher() } = {},
+  {
+    withAnyMasterKey = false,
+    withAnyClock = false,
+    passwords = createPasswordHasher(),
+    onLockWait = (_sentence: string): void => undefined,
+  } = {},
 ) {
   const opened = new AsyncDisposableStack();
   try {
-    const gateway = await wire(config, logger, opened, { withAnyClock, passwords });
+    const gateway = await wire(config, logger, opened, { withAnyClock, passwords, onLockWait });
     if (!withAnyMasterKey) {
       checkMasterKey(config, gateway.secrets, await gateway.diagnostics.sealedSamples(), logger);
       await gateway.addressHashes.start();
@@ -239,7 +245,11 @@ async function wire(
   config: Config,
   logger: Logger,
   opened: AsyncDisposableStack,
-  { withAnyClock, passwords }: { withAnyClock: boolean; passwords: PasswordHasher },
+  {
+    withAnyClock,
+    passwords,
+    onLockWait,
+  }: { withAnyClock: boolean; passwords: PasswordHasher; onLockWait: (sentence: string) => void },
 ) {
   const masterKey = await masterKeyOf(config);
   // Create the clock first, because other parts read it. It starts later, when there is a database connection.
@@ -285,7 +295,7 @@ async function wire(
   const clockFault = clock.fault();
   if (clockFault !== undefined && !withAnyClock) throw new Error(clockFault);
   const ids = createIds(clock);
-  const migration = await migrateDatabase(knex, connection, logger);
+  const migration = await migrateDatabase(knex, connection, logger, onLockWait);
 
   const listener = new PgListener(connection, logger);
   opened.defer(() => listener.stop());

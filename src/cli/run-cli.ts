@@ -55,7 +55,8 @@ function createRunner({ loadConfig, stdout, stderr }: CliIo, exit: (code: number
       await carryMcp(url, apiKey);
     },
     async run(isJson, work, options) {
-      const gateway = await open(loadConfig(), options);
+      const onLockWait = (sentence: string) => void stderr.write(`${sentence}\n`);
+      const gateway = await open(loadConfig(), { ...options, onLockWait });
       // Print the answer before closing: closing may fail, and a new password is shown only once.
       try {
         await print(isJson, await work(gateway));

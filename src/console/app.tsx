@@ -1,4 +1,4 @@
-import { type ReactNode, Suspense, useEffect } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
 import { brand } from './lib/brand.ts';
 import { SessionProvider, usePermission, useSessionQuery } from './lib/session.tsx';
@@ -92,20 +92,18 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
   return (
     <Layout items={items}>
       {only !== undefined && path !== only && <Redirect to={only} replace />}
-      <Suspense fallback={<Loading />}>
-        <Switch>
-          {ROUTES.filter((route) => only === undefined || route.path === only).map((route) => (
-            <Route key={route.path} path={route.path}>
-              <PageBoundary key={route.path} address={address}>
-                <PageOf route={route} />
-              </PageBoundary>
-            </Route>
-          ))}
-          <Route>
-            <EmptyState title={t('There is no such page')} />
+      <Switch>
+        {ROUTES.filter((route) => only === undefined || route.path === only).map((route) => (
+          <Route key={route.path} path={route.path}>
+            <PageBoundary key={route.path} address={address}>
+              <PageOf route={route} />
+            </PageBoundary>
           </Route>
-        </Switch>
-      </Suspense>
+        ))}
+        <Route>
+          <EmptyState title={t('There is no such page')} />
+        </Route>
+      </Switch>
     </Layout>
   );
 }

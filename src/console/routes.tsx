@@ -1,5 +1,6 @@
-import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+import { type ComponentType, useEffect, useState } from 'react';
 import { t, withWords } from './lib/words.ts';
+import { Loading } from './ui/states.tsx';
 
 /** The groups of the navigation menu. */
 const GROUPS = {
@@ -22,16 +23,44 @@ export interface PageRoute {
   readonly permission: string;
   /** True if the page is only for operators. */
   readonly isForOperators?: boolean;
-  readonly Page: LazyExoticComponent<ComponentType>;
+  readonly Page: ComponentType;
+  /** Loads the code of the page before it is shown. */
+  readonly preload: () => Promise<unknown>;
 }
 
 const page = (path: string, title: string, permission: string, load: Load, group?: Group): PageRoute => ({
   path,
   title,
   permission,
-  Page: lazy(() => withWords(load)),
+  ...whenLoaded(load),
   ...(group ? { group: GROUPS[group] } : {}),
 });
+
+/**
+ * Returns a page whose code is loaded when it is shown, or by `preload`. React's `lazy` is not used: it shows its
+ * fallback for at least 300 ms, also if the code is there after 20.
+ */
+function whenLoaded(load: Load): Pick<PageRoute, 'Page' | 'preload'> {
+  let Loaded: ComponentType | undefined;
+  const preload = async () => {
+    Loaded ??= (await withWords(load)).default;
+  };
+  function Page() {
+    const [state, setState] = useState<{ readonly isLoaded: boolean; readonly error?: unknown }>({
+      isLoaded: Loaded !== undefined,
+    });
+    useEffect(() => {
+      preload().then(
+        () => setState({ isLoaded: true }),
+        (error: unknown) => setState({ isLoaded: false, error }),
+      );
+    }, []);
+    // The boundary around the page shows it.
+    if ('error' in state) throw state.error;
+    return state.isLoaded && Loaded ? <Loaded /> : <Loading />;
+  }
+  return { Page, preload };
+}
 
 const operatorPage = (...of: Parameters<typeof page>): PageRoute => ({
   ...page(...of),

@@ -16,8 +16,22 @@ export interface LoadResult {
 }
 type Target = Pick<BenchServer, 'url' | 'key'> & Partial<Pick<BenchServer, 'usage'>>;
 
+/** What a load sends: the sender, if not the default one, and the last eight digits of its numbers. */
+export interface LoadText {
+  readonly from?: string;
+  readonly numberOf: (index: number) => number;
+}
+/** These numbers never end in 0001 to 0004, which the simulator treats specially. */
+const IN_A_ROW: LoadText = { numberOf: (index) => index * 10 + 7 };
+
 /** Posts one-recipient SMS over `connections` for `seconds`. Throws on any answer except 200. */
-export async function sendSmsLoad(server: Target, connections: number, seconds: number): Promise<LoadResult> {
+export async function sendSmsLoad(
+  server: Target,
+  connections: number,
+  seconds: number,
+  { from, numberOf }: LoadText = IN_A_ROW,
+): Promise<LoadResult> {
+  const sender = from === undefined ? '' : `"from":"${from}",`;
   const latenciesMs: number[] = [];
   const run = Math.random().toString(36).slice(2);
   const cpuBefore = (await server.usage?.())?.cpuSeconds ?? Number.NaN;
@@ -32,8 +46,7 @@ export async function sendSmsLoad(server: Target, connections: number, seconds: 
       'POST',
       '/api/v1/developers/sms',
       hasKey ? { ...headers, 'Idempotency-Key': `${run}-${index}` } : headers,
-      // These numbers never end in 0001 to 0004, which the simulator treats specially.
-      bodyOf(index * 10 + 7),
+      `{${sender}"to":"+2567${String(numberOf(index) % 1e8).padStart(8, '0')}","message":"Hello, this is a benchmark message."}`,
     );
     if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.body}`);
     latenciesMs.push(performance.now() - at);
@@ -46,9 +59,6 @@ export async function sendSmsLoad(server: Target, connections: number, seconds: 
     cpuUs: ((cpuAfter - cpuBefore) / latenciesMs.length) * 1e6,
   };
 }
-
-const bodyOf = (index: number) =>
-  `{"to":"+2567${String(index % 1e8).padStart(8, '0')}","message":"Hello, this is a benchmark message."}`;
 
 /** Fails unless exactly the accepted messages are stored and charged, and all balances equal their ledgers. */
 export async function checkAccepted(

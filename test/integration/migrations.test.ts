@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
-import { migrations } from '../../migrations/index.ts';
+import pg from 'pg';
+import { type Migration, migrations } from '../../migrations/index.ts';
 import { migrate, migrateDatabase, rollbackAll } from '../../src/storage/postgres/migrate.ts';
 import { createTestDatabase, silentLogger, type TestDatabase, withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { schemaSql } from '../support/schema-sql.ts';
 
 let database: TestDatabase | undefined;
@@ -97,6 +100,91 @@ describe('migrations', () => {
     const names = migrations.map(({ name }) => name);
     expect(names).toEqual([...names].sort());
     expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('a migration whose table is in use', () => {
+  const closings: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const close of closings.splice(0).reverse()) await close();
+  });
+  let gateway: TestGateway;
+
+  /** Starts a gateway on a database that lacks `migration`. */
+  async function lacking(migration: Omit<Migration, 'name' | 'down'>): Promise<void> {
+    database = await createTestDatabase();
+    gateway = await startTestGateway({}, database);
+    closings.push(() => gateway.stop());
+    const list = migrations as Migration[];
+    list.push({ name: '9998_test', down: async () => undefined, ...migration });
+    closings.push(async () => list.pop());
+  }
+  /** Opens a transaction that has locked `messages`, as pg_dump does. Returns what ends it. */
+  async function dump(): Promise<() => Promise<unknown>> {
+    const client = new pg.Client({ ...database!.connection, application_name: 'pg_dump' });
+    await client.connect();
+    closings.push(() => client.end());
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await client.query('LOCK TABLE messages IN ACCESS SHARE MODE');
+    await client.query('SELECT FROM messages');
+    return () => client.query('COMMIT');
+  }
+  const addsColumn = { up: (knex: Knex) => knex.raw('ALTER TABLE messages ADD test_column int') };
+  const DUMP = /^process \d+ \(pg_dump, user \w+, its transaction is \d+ s old\)$/;
+
+  it('lets messages be accepted while it waits, names who holds the lock, and ends after that (R519)', async () => {
+    await lacking(addsColumn);
+    const { key } = await gateway.createAccount();
+    const body = { to: '+256700123456', message: 'Hello' };
+    const end = await dump();
+    await withKnex(database!.connection, async (knex) => {
+      const waits: string[][] = [];
+      const migrated = migrate(knex, { onWait: (...told) => void waits.push(told) });
+      await eventually(() => waits.length > 0);
+      expect(waits).toEqual([['9998_test', expect.stringMatching(DUMP)]]);
+      for (let number = 0; number < 5; number += 1) {
+        const sent = await gateway.call('POST', '/developers/sms', { key, body });
+        expect(sent.status).toBe(200);
+      }
+      await end();
+      expect(await migrated).toMatchObject({ to: '9998' });
+      expect(waits).toHaveLength(1);
+    });
+  });
+
+  it('fails after its time limit, says what to do, and runs with the next start (R519)', async () => {
+    await lacking(addsColumn);
+    const end = await dump();
+    await withKnex(database!.connection, async (knex) => {
+      await expect(migrate(knex, { patienceMs: 0 })).rejects.toThrow(
+        /^The migration 9998_test got no lock .* because of process (\d+) \(pg_dump, .*pg_terminate_backend\(\1\)\. Then run migrate again/,
+      );
+      await end();
+      expect(await migrate(knex, { patienceMs: 0 })).toMatchObject({ from: newest, to: '9998' });
+    });
+  });
+
+  it('builds an index without that limit, because it holds up nobody (R519)', async () => {
+    const limits: string[] = [];
+    await lacking({
+      config: { transaction: false },
+      async up(knex) {
+        limits.push((await knex.raw('SHOW lock_timeout')).rows[0].lock_timeout);
+        await knex.raw('CREATE INDEX CONCURRENTLY test_index ON messages (created_at)');
+      },
+    });
+    const end = await dump();
+    const migrated = withKnex(database!.connection, (knex) =>
+      migrateDatabase(knex, database!.connection, silentLogger),
+    );
+    await withKnex(database!.connection, async (knex) => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+        AND query LIKE 'CREATE INDEX CONCURRENTLY%'`;
+      await eventually(async () => (await knex.raw(waiting)).rows.length > 0);
+    });
+    await end();
+    await migrated;
+    expect(limits).toEqual(['0']);
   });
 });
 

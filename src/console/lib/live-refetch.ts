@@ -13,7 +13,7 @@ export function useLiveRefetch<Result, Variables extends Record<string, unknown>
   documents: readonly AnyDocument[],
 ): void {
   const changed = useChanged(documents);
-  useLive(subscription, variables, changed);
+  useLive(subscription, variables, documents, changed);
 }
 
 /** Returns a function that refetches `documents`. Calls during a refetch cause one more refetch after it. */

@@ -3,32 +3,44 @@ import { useEffect, useEffectEvent } from 'react';
 import { apiErrorOf, type GraphqlFault } from './api-error.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import type { Complete, Document } from './document.ts';
-import { askAgain, askAgainSoon } from './queries.ts';
+import { type AnyDocument, askAgain, askAgainSoon, refetch } from './queries.ts';
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 30_000;
+const COVERS_AFTER_MS = 1_000;
 
 /**
  * Runs a GraphQL subscription while the component is mounted, and reconnects when the stream breaks.
- * After a reconnect or a `REFETCH` error, it refetches all queries on the page, because events were missed.
+ * A second after it first connects it refetches `covered`, which may have changed since they were answered; not at once,
+ * because on a slow line that would delay the first answers. After a reconnect or
+ * a `REFETCH` error, it refetches all queries on the page, because events were missed.
  * A hidden page closes its stream: a browser allows only six HTTP/1.1 connections to a host, over all tabs.
  */
 export function useLive<Result, Variables extends Record<string, unknown>>(
   document: Document<Result, Variables>,
   variables: Variables,
+  covered: readonly AnyDocument[],
   onData: (data: Complete<Result>) => void,
 ): void {
   const receive = useEffectEvent(onData);
+  const refetchCovered = useEffectEvent(() => void refetch(...covered));
   const key = JSON.stringify(variables);
   useEffect(() => {
     let ending: AbortController | undefined;
+    let isFirst = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const opened = () => {
+      if (isFirst) timer = setTimeout(refetchCovered, COVERS_AFTER_MS);
+      else void askAgain();
+      isFirst = false;
+    };
     const follow = () => {
       if (globalThis.document.hidden) {
         ending?.abort();
         ending = undefined;
       } else if (!ending) {
         ending = new AbortController();
-        void listen(document, JSON.parse(key), receive, ending.signal);
+        void listen(document, JSON.parse(key), { receive, opened }, ending.signal);
       }
     };
     follow();
@@ -36,6 +48,7 @@ export function useLive<Result, Variables extends Record<string, unknown>>(
     return () => {
       removeEventListener('visibilitychange', follow);
       ending?.abort();
+      clearTimeout(timer);
     };
   }, [document, key]);
 }
@@ -43,7 +56,7 @@ export function useLive<Result, Variables extends Record<string, unknown>>(
 async function listen<Result, Variables extends Record<string, unknown>>(
   { name, text }: Document<Result, Variables>,
   variables: Variables,
-  receive: (data: Complete<Result>) => void,
+  { receive, opened }: { receive: (data: Complete<Result>) => void; opened: () => void },
   signal: AbortSignal,
 ): Promise<void> {
   let waitMs = FIRST_WAIT_MS;
@@ -58,7 +71,7 @@ async function listen<Result, Variables extends Record<string, unknown>>(
       });
       if (response.ok) {
         connectionWorks();
-        void askAgain();
+        opened();
         waitMs = FIRST_WAIT_MS;
       }
       return response;

@@ -9,7 +9,7 @@ import {
   useMutation,
   useQuery,
 } from '@tanstack/react-query';
-import { useRef } from 'react';
+import { useRef, useSyncExternalStore } from 'react';
 import type { ApiError } from './api-error.ts';
 import type { Complete, Document } from './document.ts';
 import { request } from './request.ts';
@@ -88,6 +88,20 @@ export function useApiQuery<Result, Variables>(
     refetchInterval: options.refetchEveryMs ?? false,
   });
 }
+
+/** True once one of these queries has an answer or an error, with any variables. */
+export function useIsAnswered(documents: readonly AnyDocument[]): boolean {
+  return useSyncExternalStore(onChange, () =>
+    documents.some((each) =>
+      queryClient
+        .getQueryCache()
+        .findAll({ queryKey: keyOf(each) })
+        .some(({ state }) => state.status !== 'pending'),
+    ),
+  );
+}
+
+const onChange = (listener: () => void) => queryClient.getQueryCache().subscribe(listener);
 
 type MutationOf<Result, Variables> = UseMutationResult<Complete<Result>, ApiError, Variables>;
 type Callbacks<Result, Variables> = MutateOptions<Complete<Result>, ApiError, Variables>;

@@ -1,15 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext } from 'react';
+import { createContext, type ReactNode, useContext, useEffect } from 'react';
 import { ApiError } from './api-error.ts';
 import { whenRestored } from './connection.ts';
-import type { Complete } from './document.ts';
 import { askAgain, keyOf, queryClient } from './queries.ts';
 import { request, whenSignedOut } from './request.ts';
-import { RestrictedSession, Session, type SessionQuery, SignOut } from './session.generated.ts';
+import { RestrictedSession, Session, SignOut } from './session.generated.ts';
+import { forgetFrame, rememberedFrame, rememberFrame, type SignedIn } from './session-frame.ts';
 import { whenRequestsPass } from './used-up.ts';
 import { t } from './words.ts';
 
-type SignedIn = Complete<SessionQuery>;
 /**
  * Null if nobody is signed in. With `hasEnded`, the session expired: the page and its input stay for the same person.
  */
@@ -23,9 +22,13 @@ whenRequestsPass(() => void askAgain());
 const ended = (state: SessionState | undefined): SessionState =>
   state ? { ...state, hasEnded: true } : null;
 
-/** The signed-in person, also after their session has expired. Null if nobody is signed in. */
+/**
+ * The signed-in person, also after their session has expired. Null if nobody is signed in. Until the gateway answers,
+ * it is what this browser remembers of the person's frame, so that the page asks for its content at the same time.
+ */
 export function useSessionQuery() {
-  return useQuery<SessionState, ApiError>({
+  const query = useQuery<SessionState, ApiError>({
+    placeholderData: rememberedFrame,
     queryKey: SESSION_KEY,
     queryFn: async ({ signal }) => {
       const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
@@ -39,6 +42,12 @@ export function useSessionQuery() {
       }
     },
   });
+  const { data, isPlaceholderData } = query;
+  useEffect(() => {
+    if (data === null) forgetFrame();
+    else if (data && !isPlaceholderData) rememberFrame(data);
+  }, [data, isPlaceholderData]);
+  return query;
 }
 
 /**

@@ -46,7 +46,7 @@ export function AccountMenu({ onShortcuts }: { onShortcuts: () => void }) {
             {email}
             <br />
             {account?.name ?? t('Platform')}
-            {account && (
+            {account && account.balance !== null && (
               <>
                 {' · '}
                 <Money amount={account.balance} currency={account.currency} />

@@ -1,7 +1,8 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
 import { t } from '../lib/words.ts';
+import { Button } from './button.tsx';
 import { TableFrame } from './table-frame.tsx';
 
 export interface Column<Row> {
@@ -12,6 +13,9 @@ export interface Column<Row> {
   readonly isWhole?: boolean;
 }
 
+/** Rows that are shown at first. More would block a slow phone for seconds. */
+const FIRST_ROWS = 100;
+
 /** Rows that a person selects with checkboxes, by their keys. */
 export interface Selection<Row> {
   readonly chosen: ReadonlySet<string>;
@@ -21,7 +25,8 @@ export interface Selection<Row> {
 }
 
 /**
- * A table with a caption. On narrow screens each row becomes a card with labels. With `hrefOf`, the first cell is a
+ * A table with a caption. On narrow screens each row becomes a card with labels. Of a long list it shows the first 100
+ * rows, and the others on demand. With `hrefOf`, the first cell is a
  * link to the page of the row. With `selection`, each row has a checkbox before it.
  */
 export function DataTable<Row>({
@@ -40,7 +45,9 @@ export function DataTable<Row>({
   selection?: Selection<Row> | undefined;
 }) {
   const inEnvironment = useInEnvironment();
-  return (
+  const [showsAll, setShowsAll] = useState(false);
+  const shown = showsAll ? rows : rows.slice(0, FIRST_ROWS);
+  const table = (
     <TableFrame caption={caption}>
       <thead>
         <tr>
@@ -57,7 +64,7 @@ export function DataTable<Row>({
         </tr>
       </thead>
       <tbody>
-        {rows.map((row) => (
+        {shown.map((row) => (
           <tr key={keyOf(row)}>
             {selection && (
               <td className="table-select" data-label={t('Select')}>
@@ -86,6 +93,13 @@ export function DataTable<Row>({
         ))}
       </tbody>
     </TableFrame>
+  );
+  if (shown.length === rows.length) return table;
+  return (
+    <>
+      {table}
+      <Button onClick={() => setShowsAll(true)}>{t('Show all {count} rows', { count: rows.length })}</Button>
+    </>
   );
 }
 

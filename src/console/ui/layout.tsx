@@ -102,7 +102,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
             {account && (
               <span className="bar-balance">
                 <span className="visually-hidden">{t('Balance:')} </span>
-                <Money amount={account.balance} currency={account.currency} />
+                {account.balance !== null && <Money amount={account.balance} currency={account.currency} />}
               </span>
             )}
             <AccountMenu onShortcuts={() => setShowsShortcuts(true)} />

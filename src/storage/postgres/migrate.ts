@@ -4,6 +4,7 @@ import { type Migration, migrations } from '../../../migrations/index.ts';
 import { takeOver } from '../../../migrations/take-over.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { DatabaseConnection } from './connection.ts';
+import { PATIENCE_MS, runStep, type StepOptions } from './migration-step.ts';
 import { ON_DISK } from './pipeline.ts';
 import { createKnex } from './sql.ts';
 
@@ -40,12 +41,15 @@ export interface Migrated {
 /**
  * Runs all missing migrations and updates the planner's statistics. One process migrates at a time. A killed process
  * does not leave a lock behind. Does nothing if a newer release has run more migrations. If the database is too old,
- * throws an error that says what to do.
+ * or a migration gets no lock (R519), throws an error that says what to do. The migrations before that one stay.
  */
-export async function migrate(knex: Knex): Promise<Migrated> {
+export async function migrate(
+  knex: Knex,
+  { onWait = () => undefined, patienceMs = PATIENCE_MS }: Partial<StepOptions> = {},
+): Promise<Migrated> {
   const complete = await findComplete(knex);
   if (complete !== undefined) return complete;
-  const from = await migrateAlone(knex);
+  const from = await migrateAlone(knex, { onWait, patienceMs });
   return migrated(from, await knex.migrate.currentVersion(CONFIG));
 }
 
@@ -73,15 +77,22 @@ async function findComplete(knex: Knex): Promise<Migrated | undefined> {
 }
 
 /** Runs the missing migrations under the lock. Returns the newest migration before that. */
-async function migrateAlone(knex: Knex): Promise<string> {
+async function migrateAlone(knex: Knex, options: StepOptions): Promise<string> {
   const connection = await knex.client.acquireConnection();
   try {
     await lock(knex, connection);
     const from: string = await knex.migrate.currentVersion(CONFIG);
     await takeOver(knex);
     await knex.migrate.forceFreeMigrationsLock(CONFIG);
-    const [, applied]: [number, string[]] = await knex.migrate.latest(CONFIG);
-    if (applied.length > 0) await analyze(knex);
+    const done = new Set<string>(await knex('schema_migrations').pluck('name'));
+    const missing = migrations.filter(({ name }) => !done.has(name));
+    for (const migration of missing) {
+      // One by one: Knex would run all of them in one transaction, which would keep its locks until the last has run.
+      const run = (hook: (transaction: Knex) => Promise<void>) =>
+        knex.migrate.up({ ...CONFIG, name: migration.name, beforeEach: hook } as typeof CONFIG);
+      await runStep(knex, migration, run, options);
+    }
+    if (missing.length > 0) await analyze(knex);
     return from;
   } finally {
     await knex.raw('SELECT pg_advisory_unlock(?)', [MIGRATION_LOCK]).connection(connection);
@@ -113,14 +124,15 @@ async function lock(knex: Knex, connection: unknown): Promise<void> {
 
 /**
  * Calls `migrate`. What is missing runs on a pool of its own, which has no time limits. `main` is the pool of the
- * gateway.
+ * gateway. `tell` is called with a sentence if a migration must wait for a lock.
  */
 export async function migrateDatabase(
   main: Knex,
   connection: DatabaseConnection,
   logger: Logger,
+  tell: (text: string) => void = () => undefined,
 ): Promise<Migrated> {
-  const done = (await findComplete(main)) ?? (await migrateUnbounded(connection, logger));
+  const done = (await findComplete(main)) ?? (await migrateUnbounded(connection, logger, tell));
   if (done.newerThan !== undefined)
     logger.warn(
       done,
@@ -129,10 +141,18 @@ export async function migrateDatabase(
   return done;
 }
 
-async function migrateUnbounded(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
+async function migrateUnbounded(
+  connection: DatabaseConnection,
+  logger: Logger,
+  tell: (text: string) => void,
+): Promise<Migrated> {
   const knex = createKnex(connection, logger, { poolSize: MIGRATION_CONNECTIONS, statementTimeoutMs: 0 });
+  const onWait = (migration: string, holders: string) => {
+    logger.warn({ migration, holders }, 'a migration waits for a lock');
+    tell(`The migration ${migration} waits for a lock of ${holders}. It is tried again for 5 minutes.`);
+  };
   try {
-    return await migrate(knex);
+    return await migrate(knex, { onWait });
   } finally {
     await knex.destroy();
   }

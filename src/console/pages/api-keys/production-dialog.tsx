@@ -36,7 +36,7 @@ export function ProductionDialog({
           {isMore
             ? t('Programs with this key may then also do this in production: {names}.', { names })
             : t('Programs with this key then act in production: {names}.', { names })}{' '}
-          {account
+          {account && account.balance !== null
             ? t('Messages reach people and are charged to the balance, {balance} now.', {
                 balance: formatMoney(account.balance, account.currency),
               })

@@ -1,6 +1,6 @@
 import { type FormEvent, useEffect, useState } from 'react';
 import { isoOf, localTime } from '../../lib/local-time.ts';
-import { useApiQuery } from '../../lib/queries.ts';
+import { useApiQuery, useIsAnswered } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
 import { PRESETS } from '../../lib/spans.ts';
 import { t } from '../../lib/words.ts';
@@ -9,7 +9,7 @@ import { Field, Select } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
 import { type ListState, PAGE_SIZES } from './list-state.ts';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, optionsOf, STATUS_NAMES } from './message-text.ts';
-import { MessageKeys } from './messages.generated.ts';
+import { MessageKeys, MessageRecipients, Messages } from './messages.generated.ts';
 
 const any = (label: string) => ({ value: '', label });
 /** The period whose bounds the person types. */
@@ -49,7 +49,9 @@ export function ListFilters({
   useEffect(() => setTyped({ search, sender, from, to }), [search, sender, from, to]);
   const isCustom = state.period === CUSTOM || (state.period === '' && (from !== '' || to !== ''));
   const mayListKeys = usePermission('apiKey.list');
-  const keys = useApiQuery(MessageKeys, {}, { isEnabled: mayListKeys }).data?.apiKeys ?? [];
+  // After the rows: an account may have hundreds of keys, whose names would delay them on a slow line.
+  const hasRows = useIsAnswered([Messages, MessageRecipients]);
+  const keys = useApiQuery(MessageKeys, {}, { isEnabled: mayListKeys && hasRows }).data?.apiKeys ?? [];
   const choose = (name: keyof ListState) => ({
     name,
     value: state[name],

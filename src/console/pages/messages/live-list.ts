@@ -57,7 +57,7 @@ export function useLiveRows(
   // The subscription has no status filter: a message that changes to another status stays on the page and must be
   // updated.
   const { status: _, recipientStatus: __, ...told } = filter;
-  useLive(MessagesLive, { filter: told }, ({ messageUpdated }) => {
+  useLive(MessagesLive, { filter: told }, [Messages], ({ messageUpdated }) => {
     waiting.current.set(messageUpdated.id, messageUpdated);
     timer.current ??= setTimeout(() => show(), SHOW_EVERY_MS);
   });

@@ -13,6 +13,7 @@ import {
 const REFETCH_EVERY_MS = 1_000;
 /** How long the webhook deliveries are refetched after a message changed, in ms. Webhooks receive the events later. */
 const SETTLES_IN_MS = 20_000;
+const OF_MESSAGE = [MessageDetail, MessageReason, MessageHistory, MessageDeliveries];
 
 /**
  * Refetches the page of a message when the message changes. Returns true while its webhook deliveries may still change
@@ -27,7 +28,7 @@ export function useLiveMessage(id: string): boolean {
   const ask = useEffectEvent(() => {
     delete timers.current.next;
     lastMs.current = Date.now();
-    void refetch(MessageDetail, MessageReason, MessageHistory, MessageDeliveries);
+    void refetch(...OF_MESSAGE);
   });
   const settleLater = useEffectEvent(() => {
     setIsSettling(true);
@@ -43,7 +44,7 @@ export function useLiveMessage(id: string): boolean {
       delete running.next;
     };
   }, []);
-  useLive(MessageLive, { id }, () => {
+  useLive(MessageLive, { id }, OF_MESSAGE, () => {
     settleLater();
     const waitMs = Math.max(0, lastMs.current + REFETCH_EVERY_MS - Date.now());
     timers.current.next ??= setTimeout(() => ask(), waitMs);

@@ -10,7 +10,7 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { Loaded, Loading } from '../../ui/states.tsx';
 import { wasFirstRunOffered } from '../first-run/offer.ts';
 import { FailingWebhooks } from './failing-webhooks.tsx';
-import { Figures } from './figures.tsx';
+import { Figures, useSpending } from './figures.tsx';
 import { LeadToFirstSteps, NothingSent, NoWebhook } from './first-steps.tsx';
 import {
   OverviewMessages,
@@ -29,6 +29,9 @@ export function AccountOverview({ accountId }: { accountId: string }) {
   const messages = useApiQuery(OverviewMessages, {});
   const webhooks = useApiQuery(OverviewWebhooks, {});
   const mayWalk = usePermission('webhook.register');
+  // Asked for at once, not after the messages.
+  useUsage();
+  useSpending();
   const hasSent = messages.data && messages.data.messages.nodes.length > 0;
   const hasWebhook = webhooks.data && webhooks.data.webhooks.length > 0;
   useLiveRefetch(OverviewUsageChanged, {}, [OverviewUsage, OverviewSpending, OverviewMessages, Session]);
@@ -49,10 +52,7 @@ export function AccountOverview({ accountId }: { accountId: string }) {
 
 function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
   const { period, group, choose } = useChoices();
-  const environment = useEnvironment();
-  const { slots, ...span } = periodOf(period.value, new Date());
-  const asked = { ...span, environment };
-  const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: ['STATUS'] }, { keepsLast: true });
+  const { usage, asked, slots } = useUsage();
   return (
     <>
       <PageHeader title={t('Overview')}>
@@ -66,7 +66,7 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
       {hasWebhook === false && <NoWebhook />}
       <Loaded query={usage}>
         {({ usage: rows }) => (
-          <Figures usage={rows} period={period.label} from={span.from} environment={environment} />
+          <Figures usage={rows} period={period.label} from={asked.from} environment={asked.environment} />
         )}
       </Loaded>
       <UsageChart asked={asked} slots={slots} group={group} onGroup={(value) => choose('group', value)} />
@@ -76,6 +76,18 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
       </div>
     </>
   );
+}
+
+/** Asks for the usage of the chosen period. */
+function useUsage() {
+  const environment = useEnvironment();
+  const { slots, ...span } = periodOf(useChoices().period.value, new Date());
+  const asked = { ...span, environment };
+  return {
+    asked,
+    slots,
+    usage: useApiQuery(OverviewUsage, { ...asked, groupBy: ['STATUS'] }, { keepsLast: true }),
+  };
 }
 
 /** Returns the choices of the page. They are in the URL, so that a reload or a shared link shows the same. */

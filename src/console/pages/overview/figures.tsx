@@ -14,6 +14,11 @@ import { summaryOf, type UsageRow } from './usage-summary.ts';
 /** A balance that lasts fewer days than this is shown with a warning. */
 const LOW_DAYS = 3;
 
+/** Asks for the cost of the last seven days. */
+export function useSpending() {
+  return useApiQuery(OverviewSpending, lastWeek(new Date()), { keepsLast: true });
+}
+
 /** Shows the messages, delivery rate and cost of a period, and how long the balance will last. */
 export function Figures({
   usage,
@@ -29,15 +34,15 @@ export function Figures({
   environment: Environment;
 }) {
   const { account } = useViewer();
-  const spending = useApiQuery(OverviewSpending, lastWeek(new Date()), { keepsLast: true });
+  const spending = useSpending();
   if (!account) return null;
   const { messages, failed, cost, deliveryRate } = summaryOf(usage);
   const { balance, currency } = account;
   const costOfWeek = spending.data?.usage.reduce((sum, row) => sum + row.cost, 0);
-  const days = costOfWeek === undefined ? undefined : daysLeft(balance, costOfWeek);
+  const days = costOfWeek === undefined || balance === null ? undefined : daysLeft(balance, costOfWeek);
   return (
     <>
-      <LowBalance balance={balance} days={days} />
+      {balance !== null && <LowBalance balance={balance} days={days} />}
       <dl className="figures">
         <Figure
           name={t('Messages, {period}', { period })}
@@ -62,8 +67,11 @@ export function Figures({
         <Figure name={t('Cost, {period}', { period })} note={t('before refunds')}>
           <Money amount={cost} currency={currency} />
         </Figure>
-        <Figure name={t('Balance')} note={costOfWeek === undefined ? '' : lastsText(days)}>
-          <Money amount={balance} currency={currency} />
+        <Figure
+          name={t('Balance')}
+          note={costOfWeek === undefined || balance === null ? '' : lastsText(days)}
+        >
+          {balance === null ? '–' : <Money amount={balance} currency={currency} />}
         </Figure>
       </dl>
     </>

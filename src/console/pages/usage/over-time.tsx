@@ -19,24 +19,25 @@ const TIMES = [
   { label: t('95 % of them within'), color: 'var(--chart-3)' },
 ];
 
-/** How much arrived and how fast, by day, and at which hours of the week it was sent. */
-export function OverTime({ span }: { span: Span }) {
+/** Asks for the figures of the charts. */
+export function useOverTime(span: Span) {
   const environment = useEnvironment();
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   const hoursFrom = new Date(
     Math.max(Date.parse(span.from), Date.parse(span.to) - HOURS_SPAN_MS),
   ).toISOString();
-  const query = useApiQuery(
-    UsageOverTime,
-    { ...span, hoursFrom, environment, timeZone },
-    { keepsLast: true },
-  );
+  return useApiQuery(UsageOverTime, { ...span, hoursFrom, environment, timeZone }, { keepsLast: true });
+}
+
+/** How much arrived and how fast, by day, and at which hours of the week it was sent. */
+export function OverTime({ span }: { span: Span }) {
+  const query = useOverTime(span);
   return (
-    <Loaded query={query}>
-      {({ days, hours }) => (
-        <div className="columns">
-          <section className="card stack" aria-labelledby="usage-rate">
-            <h2 id="usage-rate">{t('Delivery rate per day')}</h2>
+    <div className="columns">
+      <section className="card stack usage-chart" aria-labelledby="usage-rate">
+        <h2 id="usage-rate">{t('Delivery rate per day')}</h2>
+        <Loaded query={query}>
+          {({ days }) => (
             <LineChart
               label={t('Delivery rate per day')}
               series={RATE}
@@ -46,9 +47,13 @@ export function OverTime({ span }: { span: Span }) {
               format={formatPercent}
               top={1}
             />
-          </section>
-          <section className="card stack" aria-labelledby="usage-times">
-            <h2 id="usage-times">{t('Time until the report, per day')}</h2>
+          )}
+        </Loaded>
+      </section>
+      <section className="card stack usage-chart" aria-labelledby="usage-times">
+        <h2 id="usage-times">{t('Time until the report, per day')}</h2>
+        <Loaded query={query}>
+          {({ days }) => (
             <LineChart
               label={t('Time until the report, per day')}
               series={TIMES}
@@ -58,17 +63,21 @@ export function OverTime({ span }: { span: Span }) {
               ])}
               format={formatDuration}
             />
-          </section>
-          <section className="card stack usage-hours" aria-labelledby="usage-hours">
-            <h2 id="usage-hours">{t('Hours of the week')}</h2>
+          )}
+        </Loaded>
+      </section>
+      <section className="card stack usage-chart usage-hours" aria-labelledby="usage-hours">
+        <h2 id="usage-hours">{t('Hours of the week')}</h2>
+        <Loaded query={query}>
+          {({ hours }) => (
             <HeatMap
               caption={t('Recipients by day and hour, of the last 31 days at most')}
               hours={hours.map(({ at, figures }) => ({ at: new Date(at), count: figures.recipients }))}
             />
-          </section>
-        </div>
-      )}
-    </Loaded>
+          )}
+        </Loaded>
+      </section>
+    </div>
   );
 }
 

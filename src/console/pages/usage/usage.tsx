@@ -16,7 +16,7 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { Sparkline } from '../../ui/line-chart.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Money } from '../../ui/values.tsx';
-import { OverTime } from './over-time.tsx';
+import { OverTime, useOverTime } from './over-time.tsx';
 import { UsageByDay, UsageTotals } from './usage.generated.ts';
 import {
   barsOf,
@@ -47,6 +47,9 @@ export default function UsagePage() {
   const asked = { ...span, environment, groupBy: [group] };
   const totals = useApiQuery(UsageTotals, asked, { keepsLast: true, refetchEveryMs: REFETCH_MS });
   const label = GROUPS.find(({ value }) => value === group)?.label ?? '';
+  // Asked for at once, because each answer after another one would move what is below it.
+  useDays(group, span);
+  useOverTime(span);
   return (
     <>
       <PageHeader title={t('Usage')}>
@@ -171,7 +174,9 @@ function Summary({ totals, isThisMonth }: { totals: readonly Total[]; isThisMont
   const forecast = forecastOf(cost, new Date());
   const daysInMonth = new Date(new Date().getFullYear(), new Date().getMonth() + 1, 0).getDate();
   const daysLeft =
-    account && forecast > 0 ? Math.floor((account.balance * daysInMonth) / forecast) : undefined;
+    account && account.balance !== null && forecast > 0
+      ? Math.floor((account.balance * daysInMonth) / forecast)
+      : undefined;
   return (
     <dl className="figures">
       <Figure name={t('Net cost')}>
