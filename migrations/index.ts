@@ -33,6 +33,7 @@ import * as heldSweeps from './0201_held_sweeps.ts';
 import * as heldReviews from './0205_held_reviews.ts';
 import * as alerts from './0210_alerts.ts';
 import * as alertMails from './0211_alert_mails.ts';
+import * as signInCountries from './0212_sign_in_countries.ts';
 import * as erasures from './0220_erasures.ts';
 import * as accountMoves from './0230_account_moves.ts';
 import * as providerDays from './0240_provider_days.ts';
@@ -106,6 +107,7 @@ export const migrations: readonly Migration[] = [
   { name: '0205_held_reviews', up: heldReviews.up, down: heldReviews.down },
   { name: '0210_alerts', up: alerts.up, down: alerts.down },
   { name: '0211_alert_mails', up: alertMails.up, down: alertMails.down },
+  { name: '0212_sign_in_countries', up: signInCountries.up, down: signInCountries.down },
   { name: '0220_erasures', up: erasures.up, down: erasures.down },
   { name: '0230_account_moves', up: accountMoves.up, down: accountMoves.down },
   { name: '0240_provider_days', up: providerDays.up, down: providerDays.down },

@@ -1093,6 +1093,7 @@ CREATE TABLE sessions (
   address text NOT NULL DEFAULT ''::text,
   user_agent text NOT NULL DEFAULT ''::text,
   identity_id uuid,
+  country text,
   CONSTRAINT sessions_token_hash_check CHECK ((length(token_hash) = 32)),
   CONSTRAINT sessions_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES single_sign_on_identities(id) ON DELETE CASCADE,
   CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
@@ -1115,6 +1116,16 @@ CREATE TABLE sign_in_challenges (
 );
 CREATE INDEX sign_in_challenges_expiry ON sign_in_challenges USING btree (expires_at);
 CREATE UNIQUE INDEX sign_in_challenges_pkey ON sign_in_challenges USING btree (token_hash);
+
+CREATE TABLE sign_in_countries (
+  user_id uuid NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  country text NOT NULL,
+  CONSTRAINT sign_in_countries_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
+  CONSTRAINT sign_in_countries_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT sign_in_countries_pkey PRIMARY KEY (user_id, country)
+);
+CREATE UNIQUE INDEX sign_in_countries_pkey ON sign_in_countries USING btree (user_id, country);
 
 CREATE TABLE sign_in_failures (
   attempt_id uuid NOT NULL,

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
+import { CountryDatabase } from './channels/countries/country-database.ts';
 import { type DkimSigning, dkimSigningOf } from './channels/email/dkim.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
 import { createMailer } from './channels/email/mailer.ts';
@@ -39,6 +40,7 @@ import { domainOf } from './domain/people/single-sign-on.ts';
 import { SingleSignOnDomains } from './domain/people/single-sign-on-domains.ts';
 import { SingleSignOnSignIn } from './domain/people/single-sign-on-sign-in.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
+import type { Countries } from './domain/ports/countries.ts';
 import type { ContactImportJob } from './domain/ports/job-queue.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { measureWithBoth } from './domain/ports/measurements.ts';
@@ -168,6 +170,18 @@ function dkimOf({ dkim }: Config): DkimSigning | undefined {
   }
 }
 
+function countriesOf({ countryDatabase: path, countryHeader }: Config, logger: Logger): Countries {
+  if (path === undefined) {
+    return { isConfigured: countryHeader !== undefined, find: () => Promise.resolve(undefined) };
+  }
+  try {
+    return new CountryDatabase(path, logger);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : error;
+    throw new ConfigError(`COUNTRY_DATABASE cannot be used: ${path}: ${why}.`);
+  }
+}
+
 /** Returns what the DNS records of accounts' domains must contain, so that receivers accept mails of this gateway. */
 function mailRecordsOf({ emailFrom }: Config, dkim: DkimSigning | undefined): MailRecords {
   const domain = domainOf(parseMailbox(emailFrom)?.address ?? '');
@@ -270,6 +284,7 @@ async function wire(
   const whatsApp = whatsAppOf(config, logger, now);
   const sms = smsOf(config, logger, now);
   const dkim = dkimOf(config);
+  const countries = countriesOf(config, logger);
   const registry = new Registry();
   const counted = new PrometheusMeasurements(registry);
   const tracing = await tracingOf(config, now);
@@ -398,6 +413,7 @@ async function wire(
     }),
     txtRecords: createTxtRecords(config.dnsServers),
     mailer,
+    countries,
     clock,
     ids,
     settings: {

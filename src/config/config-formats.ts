@@ -138,6 +138,12 @@ export const headerText = z
   .string()
   .regex(/^[!-~]+$/, { error: 'must be letters, digits and signs of ASCII, without spaces or line breaks' });
 
+/** The name of an HTTP header, in lower case as Node gives it. */
+export const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,100}$/, { error: 'must be the name of a header, such as CF-IPCountry' })
+  .transform((name) => name.toLowerCase());
+
 const routeUrls = /^(simulator:$|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
 
 /**

@@ -13,6 +13,7 @@ import {
   dkimSelector,
   dnsServers,
   emailUrls,
+  headerName,
   headerText,
   httpUrl,
   list,
@@ -65,6 +66,8 @@ const variables = z.object({
     .default(['api', 'worker']),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: cidrs.default([]),
+  COUNTRY_DATABASE: z.string().optional(),
+  COUNTRY_HEADER: headerName.optional(),
   CORS_ORIGINS: origins.default([]),
   GRAPHQL_DOCUMENTS: z.string().optional(),
   SERVICE_NAME: z
@@ -239,6 +242,9 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
           : []),
       ]
     : [];
+  if (config.countryHeader !== undefined && config.trustProxy.length === 0) {
+    missing.push('COUNTRY_HEADER is believed only from the proxies in TRUST_PROXY, which is not set.');
+  }
   missing.push(...lonely(given));
   if (missing.length > 0) throw new ConfigError(missing.join('\n'));
   return config;
@@ -273,6 +279,10 @@ function fromVariables(values: z.output<typeof variables>) {
     isWorker: values.ROLES.includes('worker'),
     publicUrl: values.PUBLIC_URL?.replace(/\/+$/, ''),
     trustProxy: values.TRUST_PROXY,
+    /** Path of an MMDB file with the countries of addresses. */
+    countryDatabase: values.COUNTRY_DATABASE,
+    /** The header, in lower case, in which a trusted proxy names the client's country. */
+    countryHeader: values.COUNTRY_HEADER,
     /** Origins of dashboards. Browsers let these dashboards read the answers of GraphQL. */
     corsOrigins: values.CORS_ORIGINS,
     /** Path of a file with GraphQL documents. In production, sessions may run only these documents. */

@@ -8,6 +8,7 @@ import type { OperatorProvider } from './people/single-sign-on.ts';
 import type { AddressHashes } from './ports/address-hashes.ts';
 import type { AuditHeads } from './ports/audit-stores.ts';
 import type { CreateCache } from './ports/changes.ts';
+import type { Countries } from './ports/countries.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
 import type { Mailer } from './ports/mailer.ts';
@@ -49,6 +50,7 @@ export interface Dependencies {
   readonly openId: OpenId;
   readonly txtRecords: TxtRecords;
   readonly mailer: Mailer;
+  readonly countries: Countries;
   readonly clock: AgreedClock;
   readonly ids: Ids;
   readonly settings: {

@@ -68,6 +68,12 @@ class AlertRuleType implements ShownRule {
   @Field(() => Float, { nullable: true, description: 'The threshold if you set none.' })
   defaultThreshold!: number | null;
 
+  @Field(() => Boolean, {
+    description:
+      'False if the gateway lacks what the kind needs: sign-ins from new countries need COUNTRY_DATABASE or COUNTRY_HEADER.',
+  })
+  isAvailable!: boolean;
+
   @Field(() => [String], {
     nullable: true,
     description:

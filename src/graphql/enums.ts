@@ -445,6 +445,7 @@ export const AlertKindEnum = enumOf('AlertKind', 'What an alert is about.', ALER
   key_expiring: 'An API key is about to expire.',
   sender_rejected: 'The operator rejected a sender.',
   messages_held: 'Messages that look like SMS pumping are held for review.',
+  sign_in_new_country: 'A person has signed in from a new country.',
   carrier_down: 'A carrier or provider is down. For operators.',
 });
 export const ReviewDecisionEnum = enumOf(

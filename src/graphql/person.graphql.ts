@@ -2,6 +2,7 @@ import { Ctx, ID, InputType, Int, ObjectType, Resolver } from 'type-graphql';
 import type { AccessToken } from '../domain/people/access-token.ts';
 import type { CreateAccessTokenInput as NewAccessToken } from '../domain/people/access-token-operations.ts';
 import { AccountType } from './account.graphql.ts';
+import { AlertType } from './alert.graphql.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
 import { RecoveryCodesType, UserType } from './member.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
@@ -59,6 +60,12 @@ class PersonSessionType {
 
   @Field(() => String, { description: 'Browser and system, such as `Firefox on Linux`.' })
   device!: string;
+
+  @Field(() => String, {
+    nullable: true,
+    description: 'Country from which the person signed in, ISO 3166-1 alpha-2. Null if it is not known.',
+  })
+  country!: string | null;
 
   @Field(() => Boolean, {
     description:
@@ -282,6 +289,19 @@ export class PersonResolver {
     const { tokenHash: sessionHash } = sessionOf(context);
     await context.run(context.operations.personSessions.endOthers, { sessionHash });
     return true;
+  }
+
+  @Mutation(() => AlertType, {
+    description:
+      'Confirms that the person who asks signed in from a new country. Resolves the alert about that sign-in.',
+    errors: ['not_found'],
+  })
+  confirmSignIn(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('alertId', () => ID, { description: 'The alert, of the kind `SIGN_IN_NEW_COUNTRY`.' })
+    alertId: string,
+  ) {
+    return run(operations.personSessions.confirmSignIn, { alertId });
   }
 
   @Query(() => [AccessTokenType], {

@@ -158,6 +158,8 @@ export interface GraphqlOptions {
   readonly isSecure: boolean;
   /** True if TRUST_PROXY names proxies. */
   readonly trustsProxies: boolean;
+  /** Returns the country of the client that a trusted proxy names. Undefined if there is none (R487). */
+  readonly forwardedCountryOf: (request: IncomingMessage) => string | undefined;
 }
 
 export interface GraphqlServer {
@@ -641,7 +643,12 @@ async function contextOf(
   const { operations, sessions, dryRuns, passwordLinks, singleSignOn, budgets } = options;
   return createContext({
     requestId,
-    client: { address: clientOf(request.ip), userAgent: request.headers['user-agent'] ?? '', device },
+    client: {
+      address: clientOf(request.ip),
+      userAgent: request.headers['user-agent'] ?? '',
+      device,
+      country: options.forwardedCountryOf(request),
+    },
     operations,
     dryRuns,
     sessions,

@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import { readGraphqlDocuments } from '../config/graphql-documents.ts';
 import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import { OPT_OUT_PATH } from '../domain/messages/opt-out.ts';
+import { parseCountry } from '../domain/people/country.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { PersistedDocuments } from '../graphql/persisted-documents.ts';
 import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
@@ -59,12 +60,7 @@ function createApp(
   app.disable('etag');
   app.enable('case sensitive routing');
   app.set('query parser', 'simple');
-  const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
-  // If the peer has disconnected, the socket has no IP address, and `text` is undefined.
-  app.set('trust proxy', (text: string | undefined) => {
-    const address = text === undefined ? undefined : parseForwardedAddress(text);
-    return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
-  });
+  app.set('trust proxy', isProxyOf(config));
   // Mount the busiest routes first, because Express tries the routes in this order.
   app.use(API_PATH, rest.router);
   app.use(probes);
@@ -90,6 +86,28 @@ function createApp(
     rest.fault(error, request, response, next),
   );
   return app;
+}
+
+/** Returns a function that says whether an address is that of a proxy in TRUST_PROXY. */
+function isProxyOf(config: Config): (address: string | undefined) => boolean {
+  const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
+  // If the peer has disconnected, the socket has no IP address, and `text` is undefined.
+  return (text) => {
+    const address = text === undefined ? undefined : parseForwardedAddress(text);
+    return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
+  };
+}
+
+/**
+ * Returns a function that reads the country which a proxy names in COUNTRY_HEADER. Only the peer of the connection is
+ * asked: whatever a client sends itself is not believed (R487).
+ */
+function forwardedCountryOf(config: Config): (request: IncomingMessage) => string | undefined {
+  const { countryHeader } = config;
+  if (countryHeader === undefined) return () => undefined;
+  const isProxy = isProxyOf(config);
+  return (request) =>
+    isProxy(request.socket.remoteAddress) ? parseCountry(headerOf(request, countryHeader)) : undefined;
 }
 
 /** Reads the operator's brand. Throws `ConfigError` for a logo that cannot be used. */
@@ -147,6 +165,7 @@ export async function startHttpServer(
     documents: new PersistedDocuments(readGraphqlDocuments(config.graphqlDocuments), config.isProduction),
     isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
     trustsProxies: config.trustProxy.length > 0,
+    forwardedCountryOf: forwardedCountryOf(config),
   });
   const app = createApp(gateway, rest, graphql, config, logger, createProbes(gateway, config, metrics));
   addToEveryResponse(app.response, always);

@@ -10,7 +10,7 @@ describe('alerts in the console', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startTestGateway({ TRUST_PROXY: '127.0.0.0/8,::1/128', COUNTRY_HEADER: 'CF-IPCountry' });
     browser = await startConsoleBrowser(gateway);
   });
   afterAll(async () => {
@@ -34,6 +34,10 @@ describe('alerts in the console', () => {
     });
     return account;
   }
+
+  /** Signs a person in as behind a proxy that names the country. Returns the session token. */
+  const signInFrom = (person: { email: string; password: string }, country: string) =>
+    signIn(gateway, person, { 'CF-IPCountry': country });
 
   inBrowser('are counted in the bar, listed, and resolved while somebody looks (R486)', async () => {
     const account = await nearItsLimit();
@@ -90,4 +94,51 @@ describe('alerts in the console', () => {
     expect(await seen.page.getByRole('button', { name: /^Change: / }).count()).toBe(0);
     expect([...faults, ...seen.faults]).toEqual([]);
   });
+
+  inBrowser('about a sign-in from a new country are answered by their person (R489)', async () => {
+    const account = await gateway.createAccount();
+    const owner = await signInFrom(account, 'KE');
+    const member = await inviteMember(gateway, owner, 'VIEWER');
+    await signInFrom(member, 'KE');
+    await signInFrom(member, 'FR');
+    const seen = await browser.open({ person: account, path: '/alerts' });
+    const text = `${member.email} signed in from France, where they had not signed in for 180 days.`;
+    await seen.page.getByText(text).waitFor();
+    expect(await seen.page.getByRole('button', { name: 'It was me' }).count()).toBe(0);
+    await seen.page
+      .getByRole('row')
+      .filter({ hasText: 'A person signs in from a country where they had not signed in for 180 days.' })
+      .getByText('The person, owners and administrators')
+      .waitFor();
+
+    const { page, faults } = await browser.open({ person: member, path: '/security' });
+    const sessions = page.getByRole('table', { name: 'Where you are signed in' });
+    await sessions.getByRole('cell', { name: 'France' }).waitFor();
+    await sessions.getByRole('cell', { name: 'Kenya' }).waitFor();
+    await page.getByRole('link', { name: '1 open alert' }).click();
+    const row = page.getByRole('row').filter({ hasText: text });
+    await expectAccessible(page);
+    await row.getByRole('button', { name: 'It was me' }).click();
+    await page.getByText('Thank you. The alert is resolved.').waitFor();
+    await row.getByText('Resolved', { exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'It was me' }).count()).toBe(0);
+    // Others see it without loading the page again.
+    await seen.page.getByRole('row').filter({ hasText: text }).getByText('Resolved').waitFor();
+    expect([...faults, ...seen.faults]).toEqual([]);
+  });
+
+  inBrowser(
+    'about sign-ins cannot open where countries are not known, and the page says so (R489)',
+    async () => {
+      const plain = await startTestGateway();
+      const own = await startConsoleBrowser(plain);
+      try {
+        const { page } = await own.open({ person: await plain.createAccount(), path: '/alerts' });
+        await page.getByText('It needs COUNTRY_DATABASE or COUNTRY_HEADER.').waitFor();
+      } finally {
+        await own.close();
+        await plain.stop();
+      }
+    },
+  );
 });

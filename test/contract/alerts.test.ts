@@ -383,9 +383,13 @@ describe('alerts', () => {
       'LIMIT_NEAR',
       'MESSAGES_HELD',
       'SENDER_REJECTED',
+      'SIGN_IN_NEW_COUNTRY',
       'WEBHOOK_FAILING',
     ]);
-    expect((await rulesOf(null)).body.data.alertRules).toEqual([{ kind: 'CARRIER_DOWN' }]);
+    expect((await rulesOf(null)).body.data.alertRules).toEqual([
+      { kind: 'SIGN_IN_NEW_COUNTRY' },
+      { kind: 'CARRIER_DOWN' },
+    ]);
     const owner = await signIn(gateway, account);
     const audit = await graphql(gateway, '{ auditLog(first: 10) { nodes { action } } }', {
       token: owner,
@@ -430,6 +434,7 @@ describe('alerts', () => {
         ['key_expiring', 7, 'days'],
         ['sender_rejected', null, null],
         ['messages_held', null, null],
+        ['sign_in_new_country', null, null],
       ]);
       const set = await call(account, 'PUT', '/alert-rules', {
         kind: 'balance_low',

@@ -358,6 +358,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
   sessions: { by: 'session.list', document: '{ sessions { id } }' },
   endSession: { by: 'session.end', document: `mutation { endSession(id: "${NOBODY}") }` },
   endOtherSessions: { by: 'session.endOthers', document: 'mutation { endOtherSessions }' },
+  confirmSignIn: {
+    by: 'session.confirmSignIn',
+    document: `mutation { confirmSignIn(alertId: "${NOBODY}") { id } }`,
+  },
   accessTokens: { by: 'accessToken.list', document: '{ accessTokens { id } }' },
   createAccessToken: {
     by: 'accessToken.create',
@@ -650,9 +654,10 @@ describe('accounts cannot see each other (R224)', () => {
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
   const ids: Record<string, string> = {};
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startTestGateway({ TRUST_PROXY: '127.0.0.0/8,::1/128', COUNTRY_HEADER: 'CF-IPCountry' });
     const [mine, theirs] = [await gateway.createAccount(), await gateway.createAccount()];
     token = await signIn(gateway, mine);
+    for (const country of ['KE', 'FR']) await signIn(gateway, theirs, { 'CF-IPCountry': country });
     const other = await signIn(gateway, theirs);
     receiver = await startWebhookReceiver();
     const { url } = receiver;
@@ -660,6 +665,7 @@ describe('accounts cannot see each other (R224)', () => {
       (await graphql(gateway, query, { token: other, variables })).body.data;
     ids.account = theirs.accountId;
     ids.session = (await ask('{ sessions { id } }')).sessions[0].id;
+    ids.alert = (await ask('{ alerts { nodes { id } } }')).alerts.nodes[0].id;
     const create = `mutation ($at: String!) {
       createAccessToken(input: { name: "t", permissions: ["member.list"], expiresAt: $at }) { accessToken { id } } }`;
     const at = new Date(Date.now() + 3_600_000).toISOString();
@@ -743,6 +749,7 @@ describe('accounts cannot see each other (R224)', () => {
     'resetFactors.userId': () => `mutation { resetFactors(userId: "${ids.user}") { email } }`,
     'removeFactor.id': () => `mutation { removeFactor(id: "${ids.factor}") }`,
     'endSession.id': () => `mutation { endSession(id: "${ids.session}") }`,
+    'confirmSignIn.alertId': () => `mutation { confirmSignIn(alertId: "${ids.alert}") { id } }`,
     'revokeAccessToken.id': () => `mutation { revokeAccessToken(id: "${ids.accessToken}") { name } }`,
     'updateApiKey.keyId': () =>
       `mutation { updateApiKey(keyId: "${ids.key}", input: { name: "x" }) { keyId } }`,

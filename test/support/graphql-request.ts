@@ -37,13 +37,15 @@ export async function askGraphql(
   return { status: response.status, headers: response.headers, body, text, cost };
 }
 
-/** Signs in with an email address and password. Returns the session token. */
+/** Signs in with an email address and password, and further headers. Returns the session token. */
 export async function signIn(
   gateway: Pick<TestGateway, 'url'>,
   person: { email: string; password: string },
+  headers: Record<string, string> = {},
 ): Promise<string> {
   const query = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
-  const answer = await askGraphql(gateway, query, { variables: { e: person.email, p: person.password } });
+  const variables = { e: person.email, p: person.password };
+  const answer = await askGraphql(gateway, query, { variables, headers });
   const token = answer.body.data?.signIn?.token;
   if (typeof token !== 'string') throw new Error(`cannot sign in: ${answer.text}`);
   return token;

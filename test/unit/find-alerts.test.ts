@@ -8,6 +8,7 @@ import {
   keyVerdict,
   mayBeLow,
   noteDown,
+  signInVerdict,
   webhookVerdict,
 } from '../../src/domain/alerts/find-alerts.ts';
 import type { PublishedStatus } from '../../src/domain/ports/routing.ts';
@@ -177,4 +178,11 @@ describe('the changes of a look (R481)', () => {
       lasting: [lasting],
     });
   });
+});
+
+it('an alert about a sign-in lasts for 7 days (R488)', () => {
+  const opened = (openedAt: Date) => alert('sign_in_new_country', 'user:FR', { openedAt });
+  const subject = { accountId: 'account', kind: 'sign_in_new_country', cause: 'user:FR' };
+  expect(signInVerdict(opened(ago(7 * DAY_MS - 1)), NOW)).toEqual({ found: [], kept: [subject] });
+  expect(signInVerdict(opened(ago(7 * DAY_MS)), NOW)).toEqual({ found: [], kept: [] });
 });

@@ -62,6 +62,7 @@ AlertRule = TypedDict(
         "threshold": "Optional[float]",
         "thresholdUnit": "Optional[str]",
         "defaultThreshold": "Optional[float]",
+        "isAvailable": "bool",
         "mailTo": "Optional[List[str]]",
     },
     total=False,

@@ -26,7 +26,7 @@ interface components {
         readonly Alert: {
             readonly id: string;
             /** @enum {string} */
-            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "sign_in_new_country" | "carrier_down";
             /** @enum {string} */
             readonly state: "open" | "resolved";
             /** @description What was found when it opened, in a sentence. */
@@ -51,11 +51,11 @@ interface components {
             /** @enum {string} */
             readonly state?: "open" | "resolved";
             /** @enum {string} */
-            readonly kind?: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
+            readonly kind?: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "sign_in_new_country" | "carrier_down";
         };
         readonly AlertRule: {
             /** @enum {string} */
-            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "sign_in_new_country" | "carrier_down";
             /** @description When an alert opens, in a sentence. */
             readonly description: string;
             readonly isEnabled: boolean;
@@ -63,6 +63,8 @@ interface components {
             readonly threshold: number | null;
             readonly thresholdUnit: ("days" | "percent" | "minutes" | "points") | null;
             readonly defaultThreshold: number | null;
+            /** @description False if the gateway lacks what the kind needs: sign-ins from new countries need COUNTRY_DATABASE or COUNTRY_HEADER. */
+            readonly isAvailable: boolean;
             /** @description Email addresses of the people who get mails. Empty: nobody. Null: the owners and administrators. */
             readonly mailTo: readonly string[] | null;
         };
@@ -71,7 +73,7 @@ interface components {
         };
         readonly AlertRuleChange: {
             /** @enum {string} */
-            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "carrier_down";
+            readonly kind: "balance_low" | "limit_near" | "webhook_failing" | "delivery_rate_low" | "key_expiring" | "sender_rejected" | "messages_held" | "sign_in_new_country" | "carrier_down";
             /** @description Whether such alerts open. */
             readonly isEnabled?: boolean;
             /** @description In the unit of the kind. Null: the default. */

@@ -10,6 +10,7 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
 const numbers = new Intl.NumberFormat(language);
 const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
+const countries = new Intl.DisplayNames(language, { type: 'region' });
 const list = new Intl.ListFormat(language === 'en' ? 'en-GB' : language);
 const absolute = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
 
@@ -29,6 +30,11 @@ export function formatNumber(value: number, digits?: number): string {
 /** Formats a share from 0 to 1, such as `98.5%`. */
 export function formatPercent(share: number): string {
   return percent.format(share);
+}
+
+/** Returns the name of a country by its ISO code. A code without a name stays as it is. */
+export function formatCountry(code: string): string {
+  return countries.of(code) ?? code;
 }
 
 /** Joins words, such as `SPF, DKIM and DMARC`. */

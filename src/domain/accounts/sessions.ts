@@ -7,6 +7,8 @@
  * A person with a **second factor** signs in in two steps: the password creates a **challenge**, and a code or a
  * passkey answers it (R250).
  */
+
+import { alertOfSignIn } from '../alerts/sign-in-alert.ts';
 import {
   type MemberCaller,
   type OperatorCaller,
@@ -18,6 +20,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, serviceUnavailable, unauthorized, validationError } from '../errors.ts';
 import { shownClient } from '../ip-network.ts';
 import { ACCESS_TOKEN_PREFIX, hashToken } from '../people/access-token.ts';
+import { COUNTRIES_MAX, COUNTRY_DAYS } from '../people/country.ts';
 import { deviceOf } from '../people/device.ts';
 import { PASSWORD_MAX_LENGTH } from '../people/password-rules.ts';
 import { CHALLENGE_MS, mustHaveFactor, type SecondFactorPolicy } from '../people/second-factor.ts';
@@ -25,13 +28,15 @@ import { takeCode } from '../people/take-code.ts';
 import { openChallenge, takeOpenChallenge, takePasskey } from '../people/take-passkey.ts';
 import type { Cache } from '../ports/changes.ts';
 import type { PasskeyJson } from '../ports/passkeys.ts';
+import type { SessionRow } from '../ports/people-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, type Forgiven, SignInAttempts } from './sign-in-attempts.ts';
 import { hasExpiredPassword, ONE_TIME_HOURS, type PersonFacts, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
-const SESSION_MOST_MS = 7 * 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
+const SESSION_MOST_MS = 7 * DAY_MS;
 /** How long operations with step-up are allowed after a password or code was checked, in ms (R253). */
 const VERIFIED_MS = 10 * 60_000;
 /**
@@ -74,6 +79,8 @@ export interface Client {
   readonly userAgent: string;
   /** The token in the browser's device cookie, if it has one. */
   readonly device?: string | undefined;
+  /** The country that a trusted proxy names. Without it the database of countries is asked (R487). */
+  readonly country?: string | undefined;
 }
 /** The proof of a second factor that a person gives: either a code or a passkey's answer. */
 export interface ShownFactor {
@@ -107,6 +114,7 @@ type SessionDependencies = Pick<
   | 'totp'
   | 'passkeys'
   | 'mailer'
+  | 'countries'
 > & {
   readonly security: SecurityWatch;
   readonly settings: {
@@ -346,6 +354,7 @@ export class Sessions {
     const token = ids.random(32).toString('base64url');
     const expiresAt = new Date(now.getTime() + Math.min(SESSION_MS, longestMs));
     const tokenHash = hashToken(token);
+    const country = client.country ?? (await this.#deps.countries.find(client.address));
     const row = {
       id: ids.uuid(),
       tokenHash,
@@ -358,6 +367,7 @@ export class Sessions {
       verifiedAt: now,
       address: shownClient(client.address),
       userAgent: client.userAgent.slice(0, USER_AGENT_MAX_LENGTH),
+      country: country ?? null,
       identityId,
     };
     await uow.run(async (tx) => {
@@ -367,7 +377,8 @@ export class Sessions {
       // Check this after the insert. The insert waits until a change of the account's single sign-on has ended (R356).
       if (identityId === null && (await tx.singleSignOn.isRequiredOf(user.id)))
         throw unauthorized('Your account requires single sign-on. Sign in with your provider.');
-      await this.#noteDevice(tx, user.id, client, now);
+      const isTold = country !== undefined && (await this.#noteCountry(tx, user, { ...row, country }));
+      await this.#noteDevice(tx, user.id, client, now, isTold);
     });
     if (await clock.agrees())
       await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
@@ -386,14 +397,32 @@ export class Sessions {
     return { token, expiresAt, user, session };
   }
 
-  /** Stores the device of a sign-in, and mails the person if the device is new (R302). */
-  async #noteDevice(tx: Tx, userId: string, client: Client, now: Date): Promise<void> {
+  /**
+   * Stores the country of a sign-in, and opens an alert if the person has not signed in from there lately (R488). Returns
+   * true if the mail about this alert tells the person of the sign-in.
+   */
+  async #noteCountry(
+    tx: Tx,
+    user: User,
+    session: Pick<SessionRow, 'id' | 'createdAt' | 'address' | 'userAgent'> & { readonly country: string },
+  ): Promise<boolean> {
+    const { country, createdAt } = session;
+    const since = new Date(createdAt.getTime() - COUNTRY_DAYS * DAY_MS);
+    const seen = await tx.knownDevices.seeCountry(user.id, country, createdAt, since, COUNTRIES_MAX);
+    return seen === 'new' && (await alertOfSignIn(tx, this.#deps, user, session));
+  }
+
+  /**
+   * Stores the device of a sign-in, and mails the person if the device is new (R302). The person gets no mail about the
+   * device if another mail tells them of the sign-in.
+   */
+  async #noteDevice(tx: Tx, userId: string, client: Client, now: Date, isTold: boolean): Promise<void> {
     const address = shownClient(client.address);
     // Clients without cookies are recognized by their User-Agent and IP address.
     const hashes = [hashToken(`${client.userAgent}\n${address}`)];
     if (client.device !== undefined) hashes.push(hashToken(client.device));
     const seen = await tx.knownDevices.see(userId, hashes, now, DEVICES_MAX);
-    if (seen !== 'new' || !this.#deps.mailer.isConfigured) return;
+    if (seen !== 'new' || isTold || !this.#deps.mailer.isConfigured) return;
     const data = {
       kind: 'new_device',
       userId,

@@ -24,6 +24,7 @@ import {
   type Alert,
   type AlertKind,
   type AlertRule,
+  KINDS_ABOUT_PEOPLE,
   kindsOf,
   ruleOf,
   type Threshold,
@@ -43,6 +44,8 @@ export interface ShownRule extends AlertRule {
   /** What the threshold counts, and the values that it may have. Null for a kind without threshold. */
   readonly thresholdUnit: Threshold['unit'] | null;
   readonly defaultThreshold: number | null;
+  /** False if this gateway lacks what the kind needs: alerts about sign-ins need countries (R487). */
+  readonly isAvailable: boolean;
   /** Email addresses. Null: the owners and administrators, or all operators. */
   readonly mailTo: readonly string[] | null;
 }
@@ -62,7 +65,7 @@ export interface SetRuleInput extends OfOwner {
 
 /** Operations on alerts and their rules (R480 to R486). */
 export function alertOperations(deps: Dependencies) {
-  const { stores, uow, clock } = deps;
+  const { stores, uow, clock, countries } = deps;
 
   /** Returns whose alerts are meant. Throws `not_found` for an account that the caller may not read. */
   async function ownerOf(caller: Caller, named: string | null | undefined): Promise<AlertOwner> {
@@ -92,6 +95,7 @@ export function alertOperations(deps: Dependencies) {
       description,
       thresholdUnit: threshold?.unit ?? null,
       defaultThreshold: threshold?.standard ?? null,
+      isAvailable: rule.kind !== 'sign_in_new_country' || countries.isConfigured,
       mailTo: rule.mailTo && emails,
     };
   }
@@ -148,7 +152,10 @@ export function alertOperations(deps: Dependencies) {
       });
     }),
 
-    /** Returns one page of an account's alerts, newest first. A sandbox key finds none, because alerts are about production. */
+    /**
+     * Returns one page of an account's alerts, newest first. A sandbox key finds none, because alerts are about
+     * production. No key finds alerts about people.
+     */
     list: operation(
       'alert.list',
       READ,
@@ -157,7 +164,8 @@ export function alertOperations(deps: Dependencies) {
         { page, ...filter }: AlertFilter & { readonly page: PageRequest },
       ): Promise<Page<Alert>> => {
         if (caller.kind === 'api-key' && caller.environment === 'sandbox') return EMPTY_PAGE;
-        return stores.alerts.page(await ownerOf(caller, undefined), filter, page);
+        const without = caller.kind === 'api-key' ? KINDS_ABOUT_PEOPLE : [];
+        return stores.alerts.page(await ownerOf(caller, undefined), { ...filter, without }, page);
       },
     ),
 

@@ -15,6 +15,7 @@ export const ALERT_KINDS = [
   'key_expiring',
   'sender_rejected',
   'messages_held',
+  'sign_in_new_country',
   'carrier_down',
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
@@ -35,7 +36,7 @@ export interface Threshold {
 
 interface KindDescription {
   /** Whom the alerts concern. */
-  readonly of: 'account' | 'operators';
+  readonly of: 'account' | 'operators' | 'both';
   /** Null: the kind has no threshold. */
   readonly threshold: Threshold | null;
   /** The event that webhooks get when an alert opens and when it is resolved (R483). */
@@ -87,6 +88,12 @@ export const ALERT_KIND_DESCRIPTIONS: Readonly<Record<AlertKind, KindDescription
     threshold: null,
     event: null,
     description: 'Messages that look like SMS pumping are held for review.',
+  },
+  sign_in_new_country: {
+    of: 'both',
+    threshold: null,
+    event: null,
+    description: 'A person has signed in from a country where they had not signed in for 180 days.',
   },
   carrier_down: {
     of: 'operators',
@@ -141,10 +148,26 @@ export interface Alert extends Finding {
 export const stateOf = ({ resolvedAt }: Pick<Alert, 'resolvedAt'>): AlertState =>
   resolvedAt === null ? 'open' : 'resolved';
 
+/** The kinds of alerts that name people and their IP addresses. API keys do not see them, as they see no people. */
+export const KINDS_ABOUT_PEOPLE: readonly AlertKind[] = ['sign_in_new_country'];
+
+/** An alert about a sign-in that the person does not confirm is resolved after this time, in ms (R488). */
+export const UNCONFIRMED_MS = 7 * 24 * 3_600_000;
+
+/** Returns the person whose sign-in an alert is about. Undefined for alerts about anything else. */
+export function personOf({ kind, detail }: Pick<Alert, 'kind' | 'detail'>): string | undefined {
+  return kind === 'sign_in_new_country' && typeof detail.userId === 'string' ? detail.userId : undefined;
+}
+
+/** True if an alert about a sign-in was resolved because the person did not confirm it in time. */
+export function isUnconfirmed({ openedAt, resolvedAt }: Pick<Alert, 'openedAt' | 'resolvedAt'>): boolean {
+  return resolvedAt !== null && resolvedAt.getTime() - openedAt.getTime() >= UNCONFIRMED_MS;
+}
+
 /** Returns the kinds of alerts that an account has, or that the operators have if `accountId` is null. */
 export function kindsOf(accountId: string | null): readonly AlertKind[] {
-  const of = accountId === null ? 'operators' : 'account';
-  return ALERT_KINDS.filter((kind) => ALERT_KIND_DESCRIPTIONS[kind].of === of);
+  const own = ['both', accountId === null ? 'operators' : 'account'];
+  return ALERT_KINDS.filter((kind) => own.includes(ALERT_KIND_DESCRIPTIONS[kind].of));
 }
 
 /** Returns the rule of a kind as it applies to an account, or to the operators if `accountId` is null. */

@@ -6,7 +6,14 @@ import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import { eventEnvelope, type NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
-import { ALERT_KIND_DESCRIPTIONS, type AlertKind, type AlertRuleChange, ruleOf, stateOf } from './alert.ts';
+import {
+  ALERT_KIND_DESCRIPTIONS,
+  type AlertKind,
+  type AlertRuleChange,
+  personOf,
+  ruleOf,
+  stateOf,
+} from './alert.ts';
 import type { AlertChanges } from './find-alerts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -24,10 +31,11 @@ export const ALERT_SUBJECTS: Readonly<Record<AlertKind, string>> = {
   key_expiring: 'An API key is about to expire',
   sender_rejected: 'A sender was rejected',
   messages_held: 'Messages are held for review',
+  sign_in_new_country: 'A sign-in from a new country',
   carrier_down: 'A carrier is down',
 };
 
-interface AlertSystem {
+export interface AlertSystem {
   readonly ids: Ids;
   readonly mailer: Pick<Mailer, 'isConfigured'>;
 }
@@ -119,8 +127,8 @@ function eventOf(alert: OpenedAlert, now: Date): NewEvent[] {
 }
 
 /**
- * Mails the people whom the rule names, or the owners and administrators, or the operators (R482). Returns false if there
- * is nobody.
+ * Mails the people whom the rule names, or the owners and administrators, or the operators (R482), and always the person
+ * whose sign-in the alert is about (R488). Returns false if there is nobody.
  */
 async function mail(
   tx: Tx,
@@ -130,9 +138,11 @@ async function mail(
 ): Promise<boolean> {
   const { accountId, kind } = alert;
   const { mailTo } = ruleOf(rules, accountId, kind);
-  if (mailTo?.length === 0) return false;
+  const concerned = personOf(alert);
+  if (mailTo?.length === 0 && concerned === undefined) return false;
   const people = accountId === null ? await tx.users.operators() : await tx.users.members(accountId);
   const told = people.filter(({ id, role, acceptedAt }) => {
+    if (id === concerned) return true;
     if (acceptedAt === null) return false;
     return mailTo?.includes(id) ?? (accountId === null || role === 'OWNER' || role === 'ADMIN');
   });

@@ -7,7 +7,14 @@ import { decimalOf, fromMinor } from '../money/money.ts';
 import type { HeldBlock } from '../ports/held-store.ts';
 import type { PublishedStatus } from '../ports/routing.ts';
 import { maskedUrl } from '../webhooks/webhook-url.ts';
-import type { Alert, AlertKind, AlertRule, AlertSubject, Finding } from './alert.ts';
+import {
+  type Alert,
+  type AlertKind,
+  type AlertRule,
+  type AlertSubject,
+  type Finding,
+  UNCONFIRMED_MS,
+} from './alert.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
@@ -336,6 +343,14 @@ export function carrierVerdict(
       });
     }),
   ]);
+}
+
+/**
+ * Keeps an alert about a sign-in until its time has passed. It opens with the sign-in, and the person can resolve it
+ * before (R488).
+ */
+export function signInVerdict({ accountId, kind, cause, openedAt }: Alert, now: Date): Verdict {
+  return now.getTime() - openedAt.getTime() < UNCONFIRMED_MS ? keep(accountId, kind, cause) : NOTHING;
 }
 
 const keyOf = ({ accountId, kind, cause }: AlertSubject) => JSON.stringify([accountId, kind, cause]);

@@ -1,3 +1,5 @@
+import { type Alert, personOf } from '../alerts/alert.ts';
+import { changeAlerts } from '../alerts/change-alerts.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -5,6 +7,7 @@ import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import type { SessionRow } from '../ports/people-stores.ts';
+import { isUuid } from '../uuid.ts';
 import { deviceOf } from './device.ts';
 import { userIdOf } from './second-factor-operations.ts';
 
@@ -16,6 +19,11 @@ export interface ListedSession extends SessionRow {
   readonly device: string;
   /** True if the person signed in at an identity provider. */
   readonly singleSignOn: boolean;
+}
+
+export interface ConfirmSignInInput {
+  /** The alert about the sign-in. */
+  readonly alertId: string;
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: 'reading' } as const;
@@ -72,6 +80,35 @@ export function sessionOperations(deps: Dependencies) {
           await tx.sessions.removeOf(userIdOf(caller), sessionHash);
           tx.announce('session', ALL_IDS);
           await record(tx, caller, { others: true });
+        });
+      },
+    ),
+
+    /**
+     * Resolves an alert about a sign-in of the caller from a new country, because it was the caller (R488). Returns the
+     * alert also if it was resolved before. Throws `not_found` for any other alert.
+     */
+    confirmSignIn: operation(
+      'session.confirmSignIn',
+      PEOPLE,
+      async (caller, { alertId }: ConfirmSignInInput): Promise<Alert> => {
+        const id = alertId.toLowerCase();
+        const found = isUuid(id) ? await stores.alerts.find(id) : undefined;
+        if (!found || personOf(found) !== userIdOf(caller)) throw notFound('Alert');
+        const { accountId, detail } = found;
+        return uow.run(async (tx) => {
+          const rules = await tx.alerts.ruleChanges([accountId]);
+          const open = await tx.alerts.open([accountId]);
+          const ended = open.filter((alert) => alert.id === id);
+          if (ended.length === 0) return found;
+          await changeAlerts(tx, deps, { begun: [], ended, lasting: [] }, rules, clock.now());
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'session.confirmSignIn',
+            target: userIdOf(caller),
+            after: { country: detail.country, alertId: id },
+          });
+          return (await tx.alerts.find(id)) ?? found;
         });
       },
     ),

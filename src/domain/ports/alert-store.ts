@@ -10,6 +10,8 @@ export type AlertOwner = string | null;
 export interface AlertFilter {
   readonly state?: AlertState | undefined;
   readonly kind?: AlertKind | undefined;
+  /** Kinds that are left out. */
+  readonly without?: readonly AlertKind[] | undefined;
 }
 
 /** Stores alerts and their rules (R480). */

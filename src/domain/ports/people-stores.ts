@@ -74,6 +74,8 @@ export interface SessionRow {
   readonly verifiedAt: Date;
   readonly address: string;
   readonly userAgent: string;
+  /** From where the person signed in, as `KE`. Null if it is not known (R487). */
+  readonly country: string | null;
   /** The identity at a provider by which the person signed in. Null for other sign-ins. */
   readonly identityId: string | null;
 }
@@ -164,7 +166,7 @@ export interface SecondFactorStore {
   forgetChallenges(now: Date): Promise<void>;
 }
 
-/** Stores the devices from which people have signed in, by hash. */
+/** Stores the devices from which people have signed in, by hash, and the countries. */
 export interface KnownDeviceStore {
   /** Returns the ids of the people with the email address who have signed in from the device. */
   peopleOf(email: string, deviceHash: Buffer): Promise<readonly string[]>;
@@ -176,6 +178,18 @@ export interface KnownDeviceStore {
     userId: string,
     deviceHashes: readonly Buffer[],
     at: Date,
+    most: number,
+  ): Promise<'known' | 'new' | 'first'>;
+  /**
+   * Records that the person signed in from the country. Forgets countries that were not seen since `since`, and keeps
+   * only the `most` that were seen last. Returns `known` if the country was seen since `since`, `first` if the person had
+   * no country before, otherwise `new`.
+   */
+  seeCountry(
+    userId: string,
+    country: string,
+    at: Date,
+    since: Date,
     most: number,
   ): Promise<'known' | 'new' | 'first'>;
 }

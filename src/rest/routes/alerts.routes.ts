@@ -33,6 +33,11 @@ const rule = z
     threshold: z.number().nullable().describe('Null for a kind without threshold.'),
     thresholdUnit: z.enum(THRESHOLD_UNITS).nullable(),
     defaultThreshold: z.number().nullable(),
+    isAvailable: z
+      .boolean()
+      .describe(
+        'False if the gateway lacks what the kind needs: sign-ins from new countries need COUNTRY_DATABASE or COUNTRY_HEADER.',
+      ),
     mailTo: z
       .array(z.string())
       .nullable()

@@ -132,6 +132,7 @@ export const UNMOVED_TABLES: Readonly<Record<string, string>> = {
   sessions: 'belong to the host, and the host changes: people sign in again',
   schema_migrations: 'is about the database',
   schema_migrations_lock: 'is about the database',
+  sign_in_countries: 'notes of sign-ins at the host, and the host changes: the next sign-in is the first one',
   sign_in_challenges: 'a few minutes of a sign-in at the host',
   sign_in_failures: 'counts of a few minutes',
   single_sign_on_requests: 'a few minutes of a sign-in at the host',

@@ -204,11 +204,12 @@ export class PgAlertStore implements AlertStore {
     return (await this.#sql.query(FORGET, [before, limit])).length;
   }
 
-  #matching(owner: AlertOwner, { state, kind }: AlertFilter) {
+  #matching(owner: AlertOwner, { state, kind, without = [] }: AlertFilter) {
     const matching = this.#sql.table<AlertRow>('alerts').whereRaw(`${OWNER} = ?`, [keyOf(owner)]);
     if (state === 'open') matching.whereNull('resolved_at');
     if (state === 'resolved') matching.whereNotNull('resolved_at');
     if (kind !== undefined) matching.where({ kind });
+    if (without.length > 0) matching.whereNotIn('kind', [...without]);
     return matching;
   }
 }

@@ -23,8 +23,23 @@ const FORGET = statement(
   `DELETE FROM known_devices WHERE user_id = $1 AND device_hash NOT IN (
      SELECT device_hash FROM known_devices WHERE user_id = $1 ORDER BY last_seen_at DESC, device_hash LIMIT $2)`,
 );
+const COUNTRIES = statement(
+  'sign-in-countries',
+  `SELECT count(*)::int AS count, coalesce(bool_or(country = $2 AND last_seen_at > $3), false) AS is_known
+   FROM sign_in_countries WHERE user_id = $1`,
+);
+const SEE_COUNTRY = statement(
+  'sign-in-countries-see',
+  `INSERT INTO sign_in_countries (user_id, country, last_seen_at) VALUES ($1, $2, $3)
+   ON CONFLICT (user_id, country) DO UPDATE SET last_seen_at = excluded.last_seen_at`,
+);
+const FORGET_COUNTRIES = statement(
+  'sign-in-countries-forget',
+  `DELETE FROM sign_in_countries WHERE user_id = $1 AND (last_seen_at <= $2 OR country NOT IN (
+     SELECT country FROM sign_in_countries WHERE user_id = $1 ORDER BY last_seen_at DESC, country LIMIT $3))`,
+);
 
-/** Stores the devices from which people have signed in. */
+/** Stores the devices and the countries from which people have signed in. */
 export class PgKnownDeviceStore implements KnownDeviceStore {
   readonly #sql: Sql;
 
@@ -47,4 +62,19 @@ export class PgKnownDeviceStore implements KnownDeviceStore {
     if (!known || known.count === 0) return 'first';
     return known.is_known ? 'known' : 'new';
   }
+  async seeCountry(userId: string, country: string, at: Date, since: Date, most: number) {
+    const [known] = await this.#sql.query<{ count: number; is_known: boolean }>(COUNTRIES, [
+      userId,
+      country,
+      since,
+    ]);
+    await this.#sql.execute(SEE_COUNTRY, [userId, country, at]);
+    await this.#sql.execute(FORGET_COUNTRIES, [userId, since, most]);
+    return verdictOf(known);
+  }
+}
+
+function verdictOf(known: { count: number; is_known: boolean } | undefined) {
+  if (!known || known.count === 0) return 'first';
+  return known.is_known ? 'known' : 'new';
 }

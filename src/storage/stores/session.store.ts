@@ -18,6 +18,7 @@ const SESSION_COLUMNS = [
   'verified_at',
   'address',
   'user_agent',
+  'country',
   'identity_id',
 ] as const;
 interface SessionColumns {
@@ -30,6 +31,7 @@ interface SessionColumns {
   verified_at: Date;
   address: string;
   user_agent: string;
+  country: string | null;
   identity_id: string | null;
 }
 
@@ -38,9 +40,9 @@ interface SessionColumns {
 const INSERT = statement(
   'session-insert',
   `INSERT INTO sessions (token_hash, user_id, id, created_at, last_seen_at, expires_at, ends_at, verified_at, address,
-     user_agent, identity_id)
+     user_agent, identity_id, country)
    SELECT $1::bytea, id, $4::uuid, $5::timestamptz, $6::timestamptz, $7::timestamptz, $8::timestamptz, $9::timestamptz,
-     $10, $11, $12::uuid
+     $10, $11, $12::uuid, $13
    FROM users WHERE id = $2 AND password_hash = $3 AND ${presentIn('users')} FOR SHARE
    RETURNING user_id`,
 );
@@ -101,7 +103,7 @@ export class PgSessionStore implements SessionStore {
     session: SessionRow & { tokenHash: Buffer; userId: string; passwordHash: string },
   ): Promise<boolean> {
     const { tokenHash, userId, passwordHash, id, createdAt, lastSeenAt, expiresAt, endsAt } = session;
-    const { verifiedAt, address, userAgent, identityId } = session;
+    const { verifiedAt, address, userAgent, identityId, country } = session;
     const values = [
       tokenHash,
       userId,
@@ -113,7 +115,7 @@ export class PgSessionStore implements SessionStore {
       endsAt,
       verifiedAt,
     ];
-    return (await this.#sql.query(INSERT, [...values, address, userAgent, identityId])).length > 0;
+    return (await this.#sql.query(INSERT, [...values, address, userAgent, identityId, country])).length > 0;
   }
 
   async findMany(tokenHashes: readonly Buffer[], now: Date): Promise<readonly FoundSession[]> {
@@ -133,6 +135,7 @@ export class PgSessionStore implements SessionStore {
         verified_at: row.session_verified_at,
         address: row.session_address,
         user_agent: row.session_user_agent,
+        country: row.session_country,
         identity_id: row.session_identity_id,
       }),
     }));
@@ -177,6 +180,7 @@ function mapSession(row: SessionColumns) {
     verifiedAt: row.verified_at,
     address: row.address,
     userAgent: row.user_agent,
+    country: row.country,
     identityId: row.identity_id,
   };
 }

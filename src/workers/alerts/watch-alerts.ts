@@ -13,6 +13,7 @@ import {
   mayBeLow,
   noteDown,
   senderVerdict,
+  signInVerdict,
   type Verdict,
   webhookVerdict,
 } from '../../domain/alerts/find-alerts.ts';
@@ -50,7 +51,7 @@ export interface WatchParts {
 
 /**
  * Opens and resolves alerts (R480). Carriers have a round of their own, so that nothing about accounts delays their
- * alerts. The round of accounts looks at all of them, in transactions of a few accounts each. The marks of the sweeps are
+ * alerts. It also resolves the operators' other alerts. The round of accounts looks at all of them, in transactions of a few accounts each. The marks of the sweeps are
  * locked meanwhile, so that one process at a time does this. Several processes share a round.
  */
 export class WatchAlerts {
@@ -79,8 +80,16 @@ export class WatchAlerts {
       await tx.sweeps.advance(CARRIER_SWEEP, { at: now, id: FIRST_UUID });
       const rules = await tx.alerts.ruleChanges([null]);
       const open = await tx.alerts.open([null]);
+      const openOf = (kind: AlertKind) => open.filter((alert) => alert.kind === kind);
       const rule = ruleOf(rules, null, 'carrier_down');
-      const verdict = rule.isEnabled ? carrierVerdict(this.#downSince, reports, rule, open, now) : allOf([]);
+      const verdict = allOf([
+        ...(rule.isEnabled
+          ? [carrierVerdict(this.#downSince, reports, rule, openOf('carrier_down'), now)]
+          : []),
+        ...(ruleOf(rules, null, 'sign_in_new_country').isEnabled
+          ? openOf('sign_in_new_country').map((alert) => signInVerdict(alert, now))
+          : []),
+      ]);
       await changeAlerts(tx, this.#parts, changesOf(open, verdict), rules, now);
       return true;
     });
@@ -178,6 +187,7 @@ export class WatchAlerts {
         keyVerdict(key, rule, now),
       ),
       ...judge('messages_held', await tx.held.blocks(accountIds), heldVerdict),
+      ...judge('sign_in_new_country', open.flatMap(signInOf), ({ alert }) => signInVerdict(alert, now)),
       ...judge('sender_rejected', await facts.rejectedSenders(accountIds), senderVerdict),
       ...(await this.#judgeDeliveries(tx, accountIds, open, judge, now)),
     ]);
@@ -239,6 +249,12 @@ type Judge = <Fact extends { readonly accountId: string }, Result>(
   facts: readonly Fact[],
   judgeOne: (fact: Fact, rule: AlertRule) => Result,
 ) => readonly Result[];
+
+/** Returns an alert about a sign-in with its account. Nothing for other alerts. */
+function signInOf(alert: Alert) {
+  const { accountId, kind } = alert;
+  return kind === 'sign_in_new_country' && accountId !== null ? [{ accountId, alert }] : [];
+}
 
 interface AccountChannel {
   readonly accountId: string | null;

@@ -1,4 +1,5 @@
 import { invitationExpiresAt, type User } from '../../domain/accounts/user.ts';
+import { personOf } from '../../domain/alerts/alert.ts';
 import { ALERT_SUBJECTS } from '../../domain/alerts/change-alerts.ts';
 import { recordChange } from '../../domain/audit/record-change.ts';
 import type { SystemCaller } from '../../domain/caller.ts';
@@ -9,6 +10,8 @@ import type { Logger } from '../../domain/ports/logger.ts';
 import type { Mailer, PersonMail } from '../../domain/ports/mailer.ts';
 import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
+import { timeOf } from './mail-time.ts';
+import { signInLetter } from './sign-in-letter.ts';
 
 const MAIL: SystemCaller = { kind: 'system', name: 'mail' };
 /** For one request, at most this many people with the same email address get a mail. */
@@ -152,26 +155,31 @@ export class PersonMails {
     const { stores, productName, publicUrl } = this.#parts;
     const alert = await stores.alerts.find(alertId);
     if (!alert) return;
-    // The mail waited, and the cause has ended meanwhile: a later mail says so.
-    if (state === 'open' && alert.resolvedAt !== null) return;
+    const person = personOf(alert);
+    // The mail waited, and the cause has ended meanwhile: a later mail says so. A mail about a sign-in leaves all the
+    // same: somebody else may have confirmed it.
+    if (state === 'open' && alert.resolvedAt !== null && person === undefined) return;
     const account = alert.accountId === null ? undefined : await stores.accounts.find(alert.accountId);
+    const consoleUrl = `${publicUrl()}/console`;
     const where = account ? `${account.name} at ${productName}` : productName;
     const subject = `${ALERT_SUBJECTS[alert.kind]}: ${where}`;
+    if (person !== undefined) {
+      const letter = signInLetter({ alert, state, subject, isOwn: person === userId, consoleUrl });
+      await this.#notify(userId, until, signal, () => letter);
+      return;
+    }
     await this.#notify(userId, until, signal, () =>
       state === 'open'
         ? {
             subject,
-            lines: [
-              alert.summary,
-              `All alerts, and who gets mails about them: ${publicUrl()}/console/alerts`,
-            ],
+            lines: [alert.summary, `All alerts, and who gets mails about them: ${consoleUrl}/alerts`],
           }
         : {
             subject: `Resolved: ${subject}`,
             lines: [
               `This ended at ${timeOf(alert.resolvedAt ?? this.#parts.clock.now())}:`,
               alert.summary,
-              `All alerts: ${publicUrl()}/console/alerts`,
+              `All alerts: ${consoleUrl}/alerts`,
             ],
           },
     );
@@ -254,5 +262,3 @@ export class PersonMails {
 }
 
 const textOf = (paragraphs: readonly string[]) => `${paragraphs.join('\n\n')}\n`;
-/** Returns a text such as `2026-11-24 18:30 UTC`. */
-const timeOf = (at: Date) => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;

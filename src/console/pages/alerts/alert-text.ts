@@ -9,6 +9,7 @@ export const KIND_NAMES: Readonly<Record<AlertKind, string>> = {
   KEY_EXPIRING: t('Expiring API key'),
   SENDER_REJECTED: t('Rejected sender'),
   MESSAGES_HELD: t('Messages held for review'),
+  SIGN_IN_NEW_COUNTRY: t('Sign-in from a new country'),
   CARRIER_DOWN: t('Carrier down'),
 };
 export const STATE_NAMES: Readonly<Record<AlertState, string>> = {
@@ -17,7 +18,7 @@ export const STATE_NAMES: Readonly<Record<AlertState, string>> = {
 };
 
 /** Says when an alert of a kind opens. */
-export function conditionOf({ kind, threshold }: AlertRuleRowFragment): string {
+export function conditionOf({ kind, threshold, isAvailable }: AlertRuleRowFragment): string {
   const number = threshold ?? 0;
   switch (kind) {
     case 'BALANCE_LOW':
@@ -43,6 +44,12 @@ export function conditionOf({ kind, threshold }: AlertRuleRowFragment): string {
       return t('The operator has rejected a sender.');
     case 'MESSAGES_HELD':
       return t('Messages to many numbers in a row are held for review.');
+    case 'SIGN_IN_NEW_COUNTRY':
+      return isAvailable
+        ? t('A person signs in from a country where they had not signed in for 180 days.')
+        : t(
+            'This cannot happen: the gateway does not know countries. It needs COUNTRY_DATABASE or COUNTRY_HEADER.',
+          );
     case 'CARRIER_DOWN':
       return t(
         '{number, plural, one {A carrier has been down for # minute.} other {A carrier has been down for # minutes.}}',
@@ -60,7 +67,13 @@ export const THRESHOLD_LABELS: Readonly<Record<NonNullable<AlertRuleRowFragment[
     POINTS: t('Percentage points'),
   };
 
-/** Returns who gets mails about a kind of alert unless its rule says otherwise. */
-export function standardRecipientsOf(kind: AlertKind): string {
-  return kind === 'CARRIER_DOWN' ? t('All operators') : t('Owners and administrators');
+/** Returns who gets mails about a kind of alert unless its rule says otherwise. `isOperator`: of the operators' rules. */
+export function standardRecipientsOf(kind: AlertKind, isOperator: boolean): string {
+  if (kind !== 'SIGN_IN_NEW_COUNTRY') return isOperator ? t('All operators') : t('Owners and administrators');
+  return isOperator ? t('The person, and all operators') : t('The person, owners and administrators');
+}
+
+/** Returns who gets mails about a kind of alert if its rule names nobody. */
+export function nobodyOf(kind: AlertKind): string {
+  return kind === 'SIGN_IN_NEW_COUNTRY' ? t('The person alone') : t('Nobody');
 }

@@ -29,6 +29,8 @@ export type AlertKind =
   | 'MESSAGES_HELD'
   /** The operator rejected a sender. */
   | 'SENDER_REJECTED'
+  /** A person has signed in from a new country. */
+  | 'SIGN_IN_NEW_COUNTRY'
   /** A webhook is failing, or was switched off for that. */
   | 'WEBHOOK_FAILING';
 
@@ -64,7 +66,7 @@ export type ThresholdUnit =
   /** Percentage points. */
   | 'POINTS';
 
-export type AlertRowFragment = { readonly id: string, readonly kind: AlertKind, readonly state: AlertState, readonly summary: string, readonly openedAt: string, readonly resolvedAt: string | null };
+export type AlertRowFragment = { readonly id: string, readonly kind: AlertKind, readonly state: AlertState, readonly summary: string, readonly detail: Readonly<Record<string, unknown>>, readonly openedAt: string, readonly resolvedAt: string | null };
 
 export type AlertsQueryVariables = Exact<{
   first: number;
@@ -73,21 +75,28 @@ export type AlertsQueryVariables = Exact<{
 }>;
 
 
-export type AlertsQuery = { readonly alerts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly kind: AlertKind, readonly state: AlertState, readonly summary: string, readonly openedAt: string, readonly resolvedAt: string | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type AlertsQuery = { readonly alerts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly kind: AlertKind, readonly state: AlertState, readonly summary: string, readonly detail: Readonly<Record<string, unknown>>, readonly openedAt: string, readonly resolvedAt: string | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
-export type AlertRuleRowFragment = { readonly kind: AlertKind, readonly isEnabled: boolean, readonly threshold: number | null, readonly thresholdUnit: ThresholdUnit | null, readonly defaultThreshold: number | null, readonly mailTo: ReadonlyArray<string> | null };
+export type AlertRuleRowFragment = { readonly kind: AlertKind, readonly isEnabled: boolean, readonly threshold: number | null, readonly thresholdUnit: ThresholdUnit | null, readonly defaultThreshold: number | null, readonly isAvailable: boolean, readonly mailTo: ReadonlyArray<string> | null };
 
 export type AlertRulesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type AlertRulesQuery = { readonly alertRules: ReadonlyArray<{ readonly kind: AlertKind, readonly isEnabled: boolean, readonly threshold: number | null, readonly thresholdUnit: ThresholdUnit | null, readonly defaultThreshold: number | null, readonly mailTo: ReadonlyArray<string> | null }> | null };
+export type AlertRulesQuery = { readonly alertRules: ReadonlyArray<{ readonly kind: AlertKind, readonly isEnabled: boolean, readonly threshold: number | null, readonly thresholdUnit: ThresholdUnit | null, readonly defaultThreshold: number | null, readonly isAvailable: boolean, readonly mailTo: ReadonlyArray<string> | null }> | null };
 
 export type SetAlertRuleMutationVariables = Exact<{
   input: AlertRuleInput;
 }>;
 
 
-export type SetAlertRuleMutation = { readonly setAlertRule: { readonly kind: AlertKind, readonly isEnabled: boolean, readonly threshold: number | null, readonly thresholdUnit: ThresholdUnit | null, readonly defaultThreshold: number | null, readonly mailTo: ReadonlyArray<string> | null } };
+export type SetAlertRuleMutation = { readonly setAlertRule: { readonly kind: AlertKind, readonly isEnabled: boolean, readonly threshold: number | null, readonly thresholdUnit: ThresholdUnit | null, readonly defaultThreshold: number | null, readonly isAvailable: boolean, readonly mailTo: ReadonlyArray<string> | null } };
+
+export type ConfirmSignInMutationVariables = Exact<{
+  alertId: string;
+}>;
+
+
+export type ConfirmSignInMutation = { readonly confirmSignIn: { readonly id: string, readonly kind: AlertKind, readonly state: AlertState, readonly summary: string, readonly detail: Readonly<Record<string, unknown>>, readonly openedAt: string, readonly resolvedAt: string | null } };
 
 export type AlertUpdatesSubscriptionVariables = Exact<{ [key: string]: never; }>;
 
@@ -99,17 +108,22 @@ export type AlertUpdatesSubscription = { readonly alertUpdates:
 
 export const Alerts: Document<AlertsQuery, AlertsQueryVariables> = {
   name: 'Alerts',
-  text: "fragment AlertRow on Alert{id kind state summary openedAt resolvedAt}query Alerts($first:Int!$after:String$filter:AlertFilter){alerts(first:$first after:$after filter:$filter){totalCount nodes{...AlertRow}pageInfo{hasNextPage endCursor}}}",
+  text: "fragment AlertRow on Alert{id kind state summary detail openedAt resolvedAt}query Alerts($first:Int!$after:String$filter:AlertFilter){alerts(first:$first after:$after filter:$filter){totalCount nodes{...AlertRow}pageInfo{hasNextPage endCursor}}}",
 };
 
 export const AlertRules: Document<AlertRulesQuery, AlertRulesQueryVariables> = {
   name: 'AlertRules',
-  text: "fragment AlertRuleRow on AlertRule{kind isEnabled threshold thresholdUnit defaultThreshold mailTo}query AlertRules{alertRules{...AlertRuleRow}}",
+  text: "fragment AlertRuleRow on AlertRule{kind isEnabled threshold thresholdUnit defaultThreshold isAvailable mailTo}query AlertRules{alertRules{...AlertRuleRow}}",
 };
 
 export const SetAlertRule: Document<SetAlertRuleMutation, SetAlertRuleMutationVariables> = {
   name: 'SetAlertRule',
-  text: "fragment AlertRuleRow on AlertRule{kind isEnabled threshold thresholdUnit defaultThreshold mailTo}mutation SetAlertRule($input:AlertRuleInput!){setAlertRule(input:$input){...AlertRuleRow}}",
+  text: "fragment AlertRuleRow on AlertRule{kind isEnabled threshold thresholdUnit defaultThreshold isAvailable mailTo}mutation SetAlertRule($input:AlertRuleInput!){setAlertRule(input:$input){...AlertRuleRow}}",
+};
+
+export const ConfirmSignIn: Document<ConfirmSignInMutation, ConfirmSignInMutationVariables> = {
+  name: 'ConfirmSignIn',
+  text: "fragment AlertRow on Alert{id kind state summary detail openedAt resolvedAt}mutation ConfirmSignIn($alertId:ID!){confirmSignIn(alertId:$alertId){...AlertRow}}",
 };
 
 export const AlertUpdates: Document<AlertUpdatesSubscription, AlertUpdatesSubscriptionVariables> = {

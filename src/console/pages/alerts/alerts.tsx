@@ -1,8 +1,9 @@
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
-import { useApiQuery } from '../../lib/queries.ts';
-import { usePermission } from '../../lib/session.tsx';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { usePermission, useViewer } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { Button, ButtonLink } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Filters, useFilter } from '../../ui/filters.tsx';
@@ -11,9 +12,10 @@ import { OpenAlerts } from '../../ui/open-alerts.generated.ts';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
 import { Time } from '../../ui/values.tsx';
 import { optionsOf } from '../messages/message-text.ts';
-import { conditionOf, KIND_NAMES, STATE_NAMES, standardRecipientsOf } from './alert-text.ts';
+import { conditionOf, KIND_NAMES, nobodyOf, STATE_NAMES, standardRecipientsOf } from './alert-text.ts';
 import {
   type AlertKind,
   type AlertRowFragment,
@@ -22,6 +24,7 @@ import {
   type AlertState,
   Alerts,
   AlertUpdates,
+  ConfirmSignIn,
 } from './alerts.generated.ts';
 import { ChangeRuleButton } from './rule-dialog.tsx';
 
@@ -41,22 +44,53 @@ const COLUMNS: readonly Column<AlertRowFragment>[] = [
   },
 ];
 
+/** The column with the answer of the person whose sign-in an alert is about. */
+const ANSWER: Column<AlertRowFragment> = {
+  header: t('Actions'),
+  cell: (alert) => <ItWasMe of={alert} />,
+  isWhole: true,
+};
+
 const RULE_COLUMNS: readonly Column<AlertRuleRowFragment>[] = [
   { header: t('Alert'), cell: ({ kind }) => KIND_NAMES[kind] },
   {
     header: t('Opens when'),
     cell: (rule) => (rule.isEnabled ? conditionOf(rule) : <span className="quiet">{t('Switched off')}</span>),
   },
-  { header: t('Mails to'), cell: mailsTo },
+  { header: t('Mails to'), cell: (rule) => <MailsTo of={rule} /> },
 ];
 const ACTIONS: Column<AlertRuleRowFragment> = {
   header: t('Actions'),
   cell: (rule) => <ChangeRuleButton of={rule} />,
 };
 
-function mailsTo({ kind, mailTo }: AlertRuleRowFragment): string {
-  if (mailTo === null) return standardRecipientsOf(kind);
-  return mailTo.length === 0 ? t('Nobody') : mailTo.join(', ');
+function MailsTo({ of: { kind, mailTo } }: { of: AlertRuleRowFragment }) {
+  const isOperator = useViewer().account === null;
+  if (mailTo === null) return standardRecipientsOf(kind, isOperator);
+  return mailTo.length === 0 ? nobodyOf(kind) : mailTo.join(', ');
+}
+
+/** True if the alert is about a sign-in of this person that they have not confirmed. */
+function asks(alert: AlertRowFragment, personId: string): boolean {
+  return alert.kind === 'SIGN_IN_NEW_COUNTRY' && alert.state === 'OPEN' && alert.detail.userId === personId;
+}
+
+function ItWasMe({ of: alert }: { of: AlertRowFragment }) {
+  const { id: personId } = useViewer();
+  const toast = useToast();
+  const confirm = useApiMutation(ConfirmSignIn, {
+    refetches: [Alerts, OpenAlerts],
+    onDone: () => toast({ text: t('Thank you. The alert is resolved.') }),
+  });
+  if (!asks(alert, personId)) return null;
+  return (
+    <div className="row">
+      <Button isBusy={confirm.isPending} onClick={() => confirm.mutate({ alertId: alert.id })}>
+        {t('It was me')}
+      </Button>
+      <ButtonLink href="/security">{t('It was not me')}</ButtonLink>
+    </div>
+  );
 }
 
 /** Open and past alerts, and the rules by which they open (R486). */
@@ -65,6 +99,7 @@ export default function AlertsPage() {
   const alerts = useApiQuery(Alerts, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
   const rules = useApiQuery(AlertRules, {});
   const mayChange = usePermission('alert.setRule');
+  const { id: personId } = useViewer();
   useLiveRefetch(AlertUpdates, {}, [Alerts, OpenAlerts]);
   return (
     <>
@@ -86,7 +121,9 @@ export default function AlertsPage() {
           <PagedTable
             of={data.alerts}
             caption={t('The newest first')}
-            columns={COLUMNS}
+            columns={
+              data.alerts.nodes.some((alert) => asks(alert, personId)) ? [...COLUMNS, ANSWER] : COLUMNS
+            }
             keyOf={({ id }) => id}
             empty={
               <EmptyState title={t('No alerts')}>

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useApiMutation } from '../../lib/queries.ts';
+import { useViewer } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
@@ -7,7 +8,7 @@ import { Checkbox, Field, Select, TextArea } from '../../ui/field.tsx';
 import { Form, linesOf, textOf } from '../../ui/form.tsx';
 import { OpenAlerts } from '../../ui/open-alerts.generated.ts';
 import { useToast } from '../../ui/toast.tsx';
-import { KIND_NAMES, standardRecipientsOf, THRESHOLD_LABELS } from './alert-text.ts';
+import { KIND_NAMES, nobodyOf, standardRecipientsOf, THRESHOLD_LABELS } from './alert-text.ts';
 import { type AlertRuleRowFragment, AlertRules, Alerts, SetAlertRule } from './alerts.generated.ts';
 
 type Recipients = 'standard' | 'people' | 'nobody';
@@ -36,6 +37,7 @@ function RuleDialog({
   onClose: () => void;
 }) {
   const toast = useToast();
+  const isOperator = useViewer().account === null;
   const [recipients, setRecipients] = useState<Recipients>(recipientsOf(rule));
   const set = useApiMutation(SetAlertRule, {
     refetches: [AlertRules, Alerts, OpenAlerts],
@@ -76,7 +78,7 @@ function RuleDialog({
         <Select
           name="recipients"
           label={t('Who gets mails')}
-          options={recipientOptions(rule)}
+          options={recipientOptions(rule, isOperator)}
           value={recipients}
           onChange={({ target }) => setRecipients(target.value as Recipients)}
         />
@@ -99,11 +101,11 @@ function RuleDialog({
   );
 }
 
-function recipientOptions({ kind }: AlertRuleRowFragment) {
+function recipientOptions({ kind }: AlertRuleRowFragment, isOperator: boolean) {
   const options: readonly { readonly value: Recipients; readonly label: string }[] = [
-    { value: 'standard', label: standardRecipientsOf(kind) },
+    { value: 'standard', label: standardRecipientsOf(kind, isOperator) },
     { value: 'people', label: t('People whom you name') },
-    { value: 'nobody', label: t('Nobody') },
+    { value: 'nobody', label: nobodyOf(kind) },
   ];
   return options;
 }

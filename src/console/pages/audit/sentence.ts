@@ -142,6 +142,8 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: t('revoked an access token of') };
     case 'session.end':
       return { verb: t('ended a session of') };
+    case 'session.confirmSignIn':
+      return { verb: t('confirmed a sign-in from a new country of') };
     case 'sender.request':
       return { verb: t('requested sender'), ending: `(${nameIn(after)})` };
     case 'sender.verify':

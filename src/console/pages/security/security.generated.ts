@@ -45,7 +45,7 @@ export type RemoveFactorMutation = { readonly removeFactor: boolean };
 export type SessionsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type SessionsQuery = { readonly sessions: ReadonlyArray<{ readonly id: string, readonly current: boolean, readonly createdAt: string, readonly lastSeenAt: string, readonly address: string, readonly device: string }> | null };
+export type SessionsQuery = { readonly sessions: ReadonlyArray<{ readonly id: string, readonly current: boolean, readonly createdAt: string, readonly lastSeenAt: string, readonly address: string, readonly country: string | null, readonly device: string }> | null };
 
 export type EndSessionMutationVariables = Exact<{
   id: string;
@@ -129,7 +129,7 @@ export const RemoveFactor: Document<RemoveFactorMutation, RemoveFactorMutationVa
 
 export const Sessions: Document<SessionsQuery, SessionsQueryVariables> = {
   name: 'Sessions',
-  text: "query Sessions{sessions{id current createdAt lastSeenAt address device}}",
+  text: "query Sessions{sessions{id current createdAt lastSeenAt address country device}}",
 };
 
 export const EndSession: Document<EndSessionMutation, EndSessionMutationVariables> = {

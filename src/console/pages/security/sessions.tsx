@@ -1,3 +1,4 @@
+import { formatCountry } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -14,6 +15,7 @@ type Session = NonNullable<SessionsQuery['sessions']>[number];
 const COLUMNS: readonly Column<Session>[] = [
   { header: t('Device'), cell: ({ device }) => device },
   { header: t('Address'), cell: ({ address }) => address },
+  { header: t('Country'), cell: ({ country }) => (country === null ? '–' : formatCountry(country)) },
   { header: t('Signed in'), cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
   { header: t('Last used'), cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />, isWhole: true },
   {

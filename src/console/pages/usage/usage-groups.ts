@@ -1,4 +1,4 @@
-import { formatName } from '../../lib/format.ts';
+import { formatCountry, formatName } from '../../lib/format.ts';
 import { language, t } from '../../lib/words.ts';
 import type { Bar } from '../../ui/bar-chart.tsx';
 import type { Series } from '../../ui/chart-frame.tsx';
@@ -22,7 +22,6 @@ export type Span = { readonly from: string; readonly to: string };
 const DAY_MS = 86_400_000;
 const COLORS = ['var(--chart-1)', 'var(--chart-2)', 'var(--chart-3)', 'var(--chart-5)'] as const;
 const OTHERS = { label: t('Others'), color: 'var(--chart-4)' };
-const countries = new Intl.DisplayNames(language, { type: 'region' });
 const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' });
 
 /** Identifies the group of a bucket. */
@@ -44,7 +43,7 @@ export function nameOf(bucket: Total, group: Group): string {
     case 'SENDER':
       return sender || t('No sender');
     case 'COUNTRY':
-      return country ? (countries.of(country) ?? country) : t('No country');
+      return country ? formatCountry(country) : t('No country');
     case 'STATUS':
       return status ? formatName(status) : '–';
   }
