@@ -18,5 +18,11 @@ export async function up(knex: Knex): Promise<void> {
 }
 
 export async function down(knex: Knex): Promise<void> {
-  await knex.raw('ALTER TABLE sessions DROP country; DROP TABLE sign_in_countries');
+  // The release before does not know the kind, and would fail to look at its alerts.
+  await knex.raw(`
+    DELETE FROM alerts WHERE kind = 'sign_in_new_country';
+    DELETE FROM alert_rules WHERE kind = 'sign_in_new_country';
+    ALTER TABLE sessions DROP country;
+    DROP TABLE sign_in_countries;
+  `);
 }

@@ -3,6 +3,7 @@ import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser }
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { inviteMember, signIn } from '../support/graphql.ts';
+import { stopLimitClock } from '../support/limit-clock.ts';
 
 const SYSTEM = { kind: 'system', name: 'test' } as const;
 
@@ -11,6 +12,7 @@ describe('alerts in the console', () => {
   let browser: ConsoleBrowser;
   beforeAll(async () => {
     gateway = await startTestGateway({ TRUST_PROXY: '127.0.0.0/8,::1/128', COUNTRY_HEADER: 'CF-IPCountry' });
+    await stopLimitClock(gateway);
     browser = await startConsoleBrowser(gateway);
   });
   afterAll(async () => {

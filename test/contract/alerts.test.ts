@@ -8,6 +8,7 @@ import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+import { stopLimitClock } from '../support/limit-clock.ts';
 import { subscribe } from '../support/live.ts';
 import { type MailServer, startMailServer, textOfMail } from '../support/mail-server.ts';
 import { machineIds } from '../support/system.ts';
@@ -48,6 +49,7 @@ describe('alerts', () => {
     gateway = await startTestGateway(settings);
     other = await startTestGateway(settings, gateway.database);
     operator = await signInOperator(gateway);
+    await stopLimitClock(gateway);
   });
   afterAll(async () => {
     await other?.stop();

@@ -10,6 +10,7 @@ import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { stopLimitClock } from '../support/limit-clock.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 import { sweepAt } from '../support/sweeps.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
@@ -30,6 +31,7 @@ describe('the pumping watch', () => {
     gateway = await startTestGateway({ PUMPING_WATCH: 'on' });
     other = await startTestGateway({ PUMPING_WATCH: 'on' }, gateway.database);
     sql = await openSql(gateway.database);
+    await stopLimitClock(gateway);
   });
   afterAll(async () => {
     await sql?.close();

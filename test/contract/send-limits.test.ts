@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+import { stopLimitClock, withinOneHour } from '../support/limit-clock.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 
 const OF_KEY = `mutation ($k: ID!, $i: KeyLimitsInput!) { setKeyLimits(keyId: $k, input: $i) {
@@ -21,10 +22,7 @@ describe('send limits', () => {
     other = await startTestGateway({ ROLES: 'api' }, gateway.database);
     operator = await signInOperator(gateway);
     sql = await openSql(gateway.database);
-  });
-  // Do not start just before the end of an hour. The counts of the test would be 0 again in the next hour.
-  beforeEach(async () => {
-    await eventually(() => Date.now() % 3_600_000 < 3_570_000);
+    await stopLimitClock(gateway);
   });
   afterAll(async () => {
     await sql?.close();
@@ -44,6 +42,11 @@ describe('send limits', () => {
     expect(body.errors).toBeUndefined();
     return body.data.setKeyLimits;
   };
+  /** Lets the limits of an account count in the hour and the day of the clock. */
+  const followClock = ({ accountId }: TestAccount) =>
+    sql.query(`UPDATE send_limits SET hour = '-infinity', day = '-infinity' WHERE account_id = $1`, [
+      accountId,
+    ]);
   const send = (key: string, to = '+256700123456', at = gateway, more: object = {}) =>
     at.call('POST', '/developers/sms', { key, body: { to, message: 'Hello', ...more } });
   const balanceOf = async ({ key }: TestAccount) =>
@@ -100,20 +103,22 @@ describe('send limits', () => {
     ]);
   });
 
-  it('refuse one number too many messages in an hour with 429, and names the rule (R370)', async () => {
-    const account = await gateway.createAccount();
-    await limitAccount(account, { perNumberPerHour: 2 });
-    const to = '+256700000001';
-    expect((await send(account.key, to)).status).toBe(200);
-    expect((await send(account.key, `${to},+256700000002`)).status).toBe(200);
-    const refused = await send(account.key, to);
-    expect([refused.status, refused.body.error]).toEqual([429, 'rate_limit_exceeded']);
-    expect(refused.body.message).toMatch(/^perNumberPerHour: .*\+256700000001/);
-    expect(refused.body.retryAfter).toBeGreaterThan(0);
-    expect(refused.body.retryAfter).toBeLessThanOrEqual(3_600);
-    expect((await send(account.key, '+256700000002')).status).toBe(200);
-    expect((await send(account.key, '+256700000002')).status).toBe(429);
-  });
+  it('refuse one number too many messages in an hour with 429, and names the rule (R370)', () =>
+    withinOneHour(async () => {
+      const account = await gateway.createAccount();
+      await limitAccount(account, { perNumberPerHour: 2 });
+      await followClock(account);
+      const to = '+256700000001';
+      expect((await send(account.key, to)).status).toBe(200);
+      expect((await send(account.key, `${to},+256700000002`)).status).toBe(200);
+      const refused = await send(account.key, to);
+      expect([refused.status, refused.body.error]).toEqual([429, 'rate_limit_exceeded']);
+      expect(refused.body.message).toMatch(/^perNumberPerHour: .*\+256700000001/);
+      expect(refused.body.retryAfter).toBeGreaterThan(0);
+      expect(refused.body.retryAfter).toBeLessThanOrEqual(3_600);
+      expect((await send(account.key, '+256700000002')).status).toBe(200);
+      expect((await send(account.key, '+256700000002')).status).toBe(429);
+    }));
 
   it('refuse other prefixes with 400, in the sandbox and in quotes too (R370)', async () => {
     const account = await gateway.createAccount();
@@ -179,24 +184,26 @@ describe('send limits', () => {
     expect(await balanceOf(account)).toBe(100_000 - 10 * PRICE);
   });
 
-  it('count neither sandbox sends nor refusals, and a new hour begins at 0 (R371)', async () => {
-    const account = await gateway.createAccount(PRICE * 2);
-    await limitAccount(account, { spendPerHour: 2 * PRICE, perNumberPerHour: 5 });
-    await send(account.sandboxKey);
-    expect((await send(account.key, numbers(3))).status).toBe(402);
-    expect((await send(account.key)).status).toBe(200);
-    expect((await send(account.key, numbers(2))).status).toBe(402);
-    const { body } = await gateway.call('GET', '/account/limits', { key: account.key });
-    expect(body.limits[0].used).toEqual({ spendThisHour: PRICE, spendToday: PRICE, recipientsToday: 1 });
-    await sql.query(`UPDATE send_limits SET hour = hour - interval '1 hour' WHERE id = $1`, [
-      account.accountId,
-    ]);
-    const later = await gateway.call('GET', '/account/limits', { key: account.key });
-    expect(later.body.limits[0].used).toEqual({ spendThisHour: 0, spendToday: PRICE, recipientsToday: 1 });
-    expect((await send(account.key)).status).toBe(200);
-    const counted = await gateway.call('GET', '/account/limits', { key: account.key });
-    expect(counted.body.limits[0].used).toMatchObject({ spendThisHour: PRICE, spendToday: 2 * PRICE });
-  });
+  it('count neither sandbox sends nor refusals, and a new hour begins at 0 (R371)', () =>
+    withinOneHour(async () => {
+      const account = await gateway.createAccount(PRICE * 2);
+      await limitAccount(account, { spendPerHour: 2 * PRICE, perNumberPerHour: 5 });
+      await send(account.sandboxKey);
+      expect((await send(account.key, numbers(3))).status).toBe(402);
+      expect((await send(account.key)).status).toBe(200);
+      expect((await send(account.key, numbers(2))).status).toBe(402);
+      const { body } = await gateway.call('GET', '/account/limits', { key: account.key });
+      expect(body.limits[0].used).toEqual({ spendThisHour: PRICE, spendToday: PRICE, recipientsToday: 1 });
+      await sql.query(
+        `UPDATE send_limits SET hour = date_trunc('hour', now(), 'UTC') - interval '1 hour' WHERE id = $1`,
+        [account.accountId],
+      );
+      const later = await gateway.call('GET', '/account/limits', { key: account.key });
+      expect(later.body.limits[0].used).toEqual({ spendThisHour: 0, spendToday: PRICE, recipientsToday: 1 });
+      expect((await send(account.key)).status).toBe(200);
+      const counted = await gateway.call('GET', '/account/limits', { key: account.key });
+      expect(counted.body.limits[0].used).toMatchObject({ spendThisHour: PRICE, spendToday: 2 * PRICE });
+    }));
 
   it('are lowered but not raised by administrators, and set by operators (R372)', async () => {
     const account = await gateway.createAccount();
