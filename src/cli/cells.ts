@@ -6,8 +6,8 @@ const STEPS: Readonly<Record<string, string>> = {
   copying: 'copying while the account works',
   closed: 'paused: sends are answered 503 with Retry-After',
   frozen: 'copying the last changes',
-  moved: 'the other cell has the account',
-  done: 'removing what is left here',
+  moved: 'the other cell has the account: removing what is left here',
+  done: 'nothing is left here',
 };
 
 /** The command that moves an account to another cell. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, ConfigError } from '../config/config.ts';
 import { masterKeyOf } from '../config/data-dir.ts';
 import { createSecretBox } from '../crypto/secret-box.ts';
@@ -18,6 +19,7 @@ import type { Logger } from '../domain/ports/logger.ts';
 import { accountJobs } from '../queue/account-jobs.ts';
 import { type MoveReport, moveAccount as move } from '../storage/cells/account-move.ts';
 import { activeKeys } from '../storage/cells/cell-keys.ts';
+import { OwnerLock } from '../storage/embedded-postgres/owner-lock.ts';
 import { connectionOfUrl, type DatabaseConnection } from '../storage/postgres/connection.ts';
 import { createKnex } from '../storage/postgres/sql.ts';
 import { withDatabase } from './database.ts';
@@ -40,16 +42,49 @@ function faultsOf<T>(file: string, work: () => T): T {
   }
 }
 
+/** How long a command waits for another one that changes the directory, in ms. */
+const LOCKED_MS = 30_000;
+const LOCK_PAUSE_MS = 50;
+
+/**
+ * Runs `change`, which reads the directory and writes it. Another command waits until it has ended: of two that read the
+ * same text, the second would undo what the first one wrote (R517).
+ */
+async function whileLocked<T>(file: string, change: () => Promise<T>): Promise<T> {
+  let lock: OwnerLock;
+  try {
+    lock = new OwnerLock(`${file}.lock`);
+  } catch (error) {
+    const why = ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
+    throw new ConfigError(`The lock of the directory of cells, ${file}.lock, cannot be used: ${why}.`, {
+      cause: error,
+    });
+  }
+  try {
+    const until = performance.now() + LOCKED_MS;
+    while (!lock.tryAcquire()) {
+      if (performance.now() > until)
+        throw new ConfigError(`Another command has been changing ${file} for 30 s. Try again.`);
+      await sleep(LOCK_PAUSE_MS);
+    }
+    return await change();
+  } finally {
+    lock.close();
+  }
+}
+
 /** Replaces a file at once. A reader sees the old text or the new one, also after a crash. */
 async function replaceFile(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, 'w');
+  // Two commands may replace the file at once.
+  const other = `${path}.${process.pid}.new`;
+  const file = await open(other, 'w');
   try {
     await file.writeFile(text);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(`${path}.new`, path);
+  await rename(other, path);
 }
 
 export async function writeProxyFiles({
@@ -64,14 +99,15 @@ export async function writeProxyFiles({
   const path = resolve(to);
   if (/\s/.test(path)) throw new ConfigError('--to must be a path without spaces, because HAProxy reads it.');
   if (/[\r\n]/.test(bind)) throw new ConfigError('--bind must be one line.');
-  const files = haproxyFiles(await readDirectory(directory), { directory: path, bind });
   await mkdir(path, { recursive: true });
-  const written: string[] = [];
-  for (const [name, text] of Object.entries(files)) {
-    await replaceFile(join(path, name), text);
-    written.push(join(path, name));
+  for (;;) {
+    const known = await readDirectory(directory);
+    const files = Object.entries(haproxyFiles(known, { directory: path, bind }));
+    for (const [name, text] of files) await replaceFile(join(path, name), text);
+    // A move may have changed the directory, and then the map that was just written.
+    const isSame = directoryText(await readDirectory(directory)) === directoryText(known);
+    if (isSame) return files.map(([name]) => join(path, name));
   }
-  return written;
 }
 
 export async function listKeys(
@@ -79,18 +115,21 @@ export async function listKeys(
   logger: Logger,
   { directory: file, cell }: { readonly directory: string; readonly cell: string },
 ): Promise<number> {
-  const keyIds = await withDatabase(config, logger, async (connection) => {
+  return withDatabase(config, logger, async (connection) => {
     const knex = createKnex(connection, logger, { poolSize: 2 });
     try {
-      return await activeKeys(knex);
+      return await whileLocked(file, async () => {
+        const before = await readDirectory(file);
+        // Read while no move changes the directory: else its line would be undone.
+        const { own, moving } = await activeKeys(knex);
+        const after = faultsOf(file, () => withKeysOf(before, cell, own, moving));
+        await replaceFile(file, directoryText(after));
+        return [...after.keys.values()].filter((of) => of === cell).length;
+      });
     } finally {
       await knex.destroy();
     }
   });
-  const before = await readDirectory(file);
-  const after = faultsOf(file, () => withKeysOf(before, cell, keyIds, false));
-  await replaceFile(file, directoryText(after));
-  return [...after.keys.values()].filter((of) => of === cell).length;
 }
 
 export interface MoveAccountOptions {
@@ -113,7 +152,7 @@ export async function moveAccount(
   if (directory !== undefined && toCell !== undefined) {
     // Refuse a faulty directory before the move.
     const known = await readDirectory(directory);
-    faultsOf(directory, () => withKeysOf(known, toCell, [], true));
+    faultsOf(directory, () => withKeysOf(known, toCell, [], 'all'));
   }
   const secrets = createSecretBox(await masterKeyOf(config), config.previousMasterKeys);
   return withDatabase(config, logger, (from) =>
@@ -128,10 +167,12 @@ export async function moveAccount(
       onStep,
       async redirect(keyIds) {
         if (directory === undefined || toCell === undefined) return;
-        const before = await readDirectory(directory);
-        const after = faultsOf(directory, () => withKeysOf(before, toCell, keyIds, true));
-        await replaceFile(directory, directoryText(after));
-        if (proxy !== undefined) await redirectProxy(resolve(proxy), toCell, keyIds, after);
+        await whileLocked(directory, async () => {
+          const before = await readDirectory(directory);
+          const after = faultsOf(directory, () => withKeysOf(before, toCell, keyIds, 'all'));
+          await replaceFile(directory, directoryText(after));
+          if (proxy !== undefined) await redirectProxy(resolve(proxy), toCell, keyIds, after);
+        });
       },
     }),
   );

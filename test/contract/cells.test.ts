@@ -54,6 +54,43 @@ describe('a cell', () => {
     expect(await listed()).toEqual({ [old]: 'a' });
   });
 
+  it('leaves the line of a key whose account is about to leave, and drops that of one that has left (R517)', async () => {
+    const { accountId } = await gateway.createAccount();
+    const { keyId } = await gateway.createKey(accountId, {});
+    await using sql = await openSql(gateway.database);
+    const linesWhile = async (moving: string | null, line: string) => {
+      await sql.query('UPDATE accounts SET moving = $2 WHERE id = $1', [accountId, moving]);
+      await writeFile(directory, JSON.stringify({ cells: CELLS, keys: { [keyId]: line } }));
+      expect((await cli('cells', 'keys', '--directory', directory, '--cell', 'a')).code).toBe(0);
+      return (await listed())[keyId];
+    };
+    // Its move may have listed it already, or not yet.
+    expect(await linesWhile('closed', 'b')).toBe('b');
+    expect(await linesWhile('closed', 'a')).toBe('a');
+    expect(await linesWhile(null, 'b')).toBeUndefined();
+    expect(await linesWhile('moved', 'a')).toBeUndefined();
+  });
+
+  it('two commands that change the directory at once lose nothing (R517)', async () => {
+    await using other = await startTestGateway({ CELL_SLOTS: '000-0ff' });
+    const { accountId } = await other.createAccount();
+    const { keyId } = await other.createKey(accountId, {});
+    const ofB = (...args: string[]) =>
+      runCliHere(args, { DATABASE_URL: other.database.url, DATA_DIR: other.dataDir });
+    await writeFile(directory, JSON.stringify({ cells: CELLS }));
+    await cli('cells', 'keys', '--directory', directory, '--cell', 'a');
+    const ofA = await listed();
+    for (let round = 0; round < 5; round += 1) {
+      await writeFile(directory, JSON.stringify({ cells: CELLS }));
+      const ended = await Promise.all([
+        cli('cells', 'keys', '--directory', directory, '--cell', 'a'),
+        ofB('cells', 'keys', '--directory', directory, '--cell', 'b'),
+      ]);
+      expect(ended.map(({ stderr }) => stderr)).toEqual(['', '']);
+      expect(await listed()).toMatchObject({ ...ofA, [keyId]: 'b' });
+    }
+  });
+
   it('says what is wrong with a directory (R501)', async () => {
     await writeFile(directory, JSON.stringify({ cells: { a: CELLS.a } }));
     expect(await cli('cells', 'haproxy', '--directory', directory, '--to', path)).toEqual({

@@ -78,11 +78,13 @@ describe('the directory of cells (R501)', () => {
 
   it('lists the keys of a cell that do not begin with a slot of it', () => {
     const [inA, inB, other] = ['0000000000000000', '8000000000000000', 'fff0000000000000'];
-    const directory = withKeysOf(read({ ...TWO, keys: { [other]: 'a' } }), 'a', [inA, inB], false);
+    const directory = withKeysOf(read({ ...TWO, keys: { [other]: 'a' } }), 'a', [inA, inB], []);
     expect([...directory.keys]).toEqual([[inB, 'a']]);
     // Its account moves to b: its own slot says so again.
-    expect([...withKeysOf(directory, 'b', [inA, inB], true).keys]).toEqual([[inA, 'b']]);
-    expect(() => withKeysOf(directory, 'c', [], true)).toThrow('There is no cell c; the directory has a, b.');
+    expect([...withKeysOf(directory, 'b', [inA, inB], 'all').keys]).toEqual([[inA, 'b']]);
+    expect(() => withKeysOf(directory, 'c', [], 'all')).toThrow(
+      'There is no cell c; the directory has a, b.',
+    );
   });
 
   it('makes the files of HAProxy', () => {

@@ -72,21 +72,23 @@ export function directoryText({ cells, keys }: CellDirectory): string {
 }
 
 /**
- * Returns the directory after it was learned that `keyIds` are all the keys of `cell`, or with `isPart` that they are
- * some of them. Keys that begin with a slot of the cell are not listed.
+ * Returns the directory after it was learned that `keyIds` are keys of `cell`. Other lines of the cell are dropped,
+ * except those of the keys `kept`, or with `all` every line. Keys that begin with a slot of the cell are not listed.
  */
 export function withKeysOf(
   directory: CellDirectory,
   cell: string,
   keyIds: readonly string[],
-  isPart: boolean,
+  kept: 'all' | readonly string[],
 ): CellDirectory {
   const found = directory.cells.get(cell);
   if (!found) {
     const names = [...directory.cells.keys()].join(', ');
     throw new CellDirectoryFault(`There is no cell ${cell}; the directory has ${names}.`);
   }
-  const keys = new Map([...directory.keys].filter(([, of]) => isPart || of !== cell));
+  const keys = new Map(
+    [...directory.keys].filter(([keyId, of]) => of !== cell || kept === 'all' || kept.includes(keyId)),
+  );
   for (const keyId of keyIds) {
     if (isInSlots(keyId, found.slots)) keys.delete(keyId);
     else keys.set(keyId, cell);

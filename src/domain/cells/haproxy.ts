@@ -26,6 +26,8 @@ export function haproxyFiles(
     [
       `backend cell_${name}`,
       '  balance leastconn',
+      // A process that is gone refuses the connection at once. A busy one gets 5 s for its answer (`timeout check`):
+      // without them, HAProxy would stop sending to the only gateway of a cell because it is busy.
       '  option httpchk GET /health/ready',
       // A request that reached no server may go to another one. Nothing else is repeated, because a send that is
       // repeated could leave twice.
@@ -48,6 +50,7 @@ defaults
   timeout client 75s
   timeout server 75s
   timeout http-request 10s
+  timeout check 5s
   option forwardfor
   option http-keep-alive
 
