@@ -14,6 +14,7 @@ import * as kannel from './kannel.ts';
 import * as latency from './latency.ts';
 import * as limiter from './limiter.ts';
 import { MESSAGES_PER_IDEMPOTENCY_KEY } from './load.ts';
+import * as move from './move.ts';
 import * as pipeline from './pipeline.ts';
 import * as plans from './plans.ts';
 import * as processes from './processes.ts';
@@ -37,6 +38,7 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   costs,
   erasure,
   growth,
+  move,
   scale,
   soak,
 };
@@ -47,6 +49,7 @@ const ONLY_NAMED: ReadonlySet<string> = new Set([
   'dashboards',
   'erasure',
   'growth',
+  'move',
   'scale',
   'soak',
 ]);
@@ -62,6 +65,7 @@ Only by name:   console, the console in Chromium on a slow processor and a slow 
                 costs, what traces and limits cost accepting, three minutes;
                 dashboards, accepting beside two viewers' dearest queries, four minutes;
                 erasure, accepting while a person is erased, five minutes;
+                move, an account of 100,000 messages that moves to another cell, three minutes;
                 scale, what one message takes of the server and of PostgreSQL, two minutes;
                 soak, ten minutes at twice the capacity (SOAK_SECONDS);
                 growth, retention and partitions, and the rate of 5 million messages a day, or

@@ -193,6 +193,38 @@ describe('a move of an account', () => {
   });
 });
 
+describe('ids that carriers gave to messages, which have no key', () => {
+  it('are the same in the other cell, though they changed after the first copy (R504)', async () => {
+    const other = await pair.a.createAccount();
+    const sent = [await send(pair.a, other), await send(pair.a, other), await send(pair.a, other)];
+    const [gone, marked, longer] = sent.map(({ body }) => body.id as string);
+    const READ = `SELECT s.message_id, s.sid_key, s.part, s.delivered FROM provider_sids s
+      JOIN messages m ON m.id = s.message_id WHERE m.account_id = $1 ORDER BY 1, 2, 3`;
+    const add = (id: string | undefined, part: number) =>
+      a.query(
+        `INSERT INTO provider_sids (provider, sid_key, message_id, position, part, parts)
+         VALUES ('other', 'id-' || $2::int, $1, 0, $2, 3)`,
+        [id, part],
+      );
+    await eventually(async () => (await a.query(READ, [other.accountId])).length === sent.length);
+    for (const id of [gone, marked, longer]) for (const part of [1, 2]) await add(id, part);
+    let before: unknown[] = [];
+    await pair.move(other.accountId, 'a to b', {
+      async onStep(step) {
+        if (step === 'frozen') before = await a.query(READ, [other.accountId]);
+        if (step !== 'copied') return;
+        await a.query('DELETE FROM provider_sids WHERE message_id = $1', [gone]);
+        await a.query('UPDATE provider_sids SET delivered = true WHERE message_id = $1 AND part = 1', [
+          marked,
+        ]);
+        await add(longer, 3);
+      },
+    });
+    expect(before).toHaveLength(7);
+    expect(await b.query(READ, [other.accountId])).toEqual(before);
+  });
+});
+
 describe('a move that is killed (R505)', () => {
   it.each(['copying', 'copied', 'closed', 'frozen', 'moved', 'done'] as const)(
     'at %s, and run again, loses and doubles nothing',

@@ -89,7 +89,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   { name: 'delivery_hours', owner: ofWebhook, when: 'late', fence: false },
   { name: 'delivery_deltas', owner: ofWebhook, when: 'late', fence: false },
   { name: 'event_feeds', when: 'late', fence: true },
-  { name: 'provider_sids', owner: ofMessage, when: 'late', fence: false },
+  { name: 'provider_sids', owner: ofMessage, when: 'early', fence: false },
   { name: 'deferred_refunds', when: 'late', fence: true },
   { name: 'timeline_notes', when: 'late', fence: true },
   { name: 'message_retention', when: 'late', fence: false },

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { type MovedTable, rowsOf } from './account-tables.ts';
 
 /** Number of rows in one statement. */
@@ -27,7 +27,8 @@ export class RowCopy {
 
   /**
    * Copies the rows of a table, in the transaction that is open on `from`. With `changedSince`, only those that this
-   * transaction or a later one has written. `change` is called for each row. Returns the number of rows.
+   * transaction or a later one has written; if the table has no key, all rows of each parent that has such a row.
+   * `change` is called for each row. Returns the number of rows.
    */
   async copy(
     table: MovedTable,
@@ -37,14 +38,26 @@ export class RowCopy {
     }: { readonly changedSince?: string | undefined; readonly change?: (row: Row) => Row } = {},
   ): Promise<number> {
     const { columns, key } = await this.#shapeOf(table.name);
-    // Rows without a key cannot be recognised again, so those of before are deleted.
-    if (key.length === 0)
-      await this.#to.query(`DELETE FROM ${table.name} t WHERE ${rowsOf(table, this.#accountId)}`);
-    const since =
+    const own = rowsOf(table, this.#accountId);
+    let since =
       changedSince === undefined ? '' : ` AND age(t.xmin) <= age('${BigInt(changedSince)}'::xid8::xid)`;
+    // Rows without a key cannot be recognised again, so those of before are deleted.
+    if (key.length === 0) {
+      let stale = own;
+      const parent = parentColumnOf(table);
+      if (since !== '' && parent !== undefined) {
+        const { rows } = await this.#from.query<{ ids: string[] | null }>(
+          `SELECT array_agg(DISTINCT t.${parent})::text[] AS ids FROM ${table.name} t WHERE ${own}${since}`,
+        );
+        const ids = (rows[0]?.ids ?? []).map((id) => pg.escapeLiteral(id));
+        stale = ids.length === 0 ? 'false' : `t.${parent} IN (${ids.join(', ')})`;
+        since = ` AND ${stale}`;
+      } else since = '';
+      await this.#to.query(`DELETE FROM ${table.name} t WHERE ${stale}`);
+    }
     await this.#from.query(
       `DECLARE moved NO SCROLL CURSOR FOR SELECT row_to_json(t)::text AS row FROM ${table.name} t
-       WHERE ${rowsOf(table, this.#accountId)}${since}`,
+       WHERE ${own}${since}`,
     );
     const insert = insertOf(table, columns, key);
     let count = 0;
@@ -59,13 +72,15 @@ export class RowCopy {
     return count;
   }
 
-  /** Deletes the rows of a table that are no longer at `from`. */
+  /** Deletes the rows of a table that are no longer at `from`. Without a key, those of parents without any row. */
   async removeGone(table: MovedTable): Promise<void> {
-    const { key } = await this.#shapeOf(table.name);
+    const { key: primary } = await this.#shapeOf(table.name);
+    const parent = parentColumnOf(table);
+    const key = primary.length === 0 && parent !== undefined ? [parent] : primary;
     if (key.length === 0) return;
     const keys = key.map((column) => `t.${column}`).join(', ');
     const { rows } = await this.#from.query<{ keys: string | null }>(
-      `SELECT json_agg(k)::text AS keys FROM (SELECT ${keys} FROM ${table.name} t WHERE ${rowsOf(table, this.#accountId)}) k`,
+      `SELECT json_agg(k)::text AS keys FROM (SELECT DISTINCT ${keys} FROM ${table.name} t WHERE ${rowsOf(table, this.#accountId)}) k`,
     );
     await this.#to.query(
       `DELETE FROM ${table.name} t WHERE ${rowsOf(table, this.#accountId)} AND NOT EXISTS (
@@ -102,6 +117,11 @@ export class RowCopy {
     this.#shapes.set(table, shape);
     return shape;
   }
+}
+
+/** The column with the id of the parent, if the rows have an account only through it. */
+function parentColumnOf({ owner = 'account' }: MovedTable): string | undefined {
+  return owner === 'account' ? undefined : owner.column;
 }
 
 function insertOf({ name, isFixed }: MovedTable, columns: readonly string[], key: readonly string[]): string {
