@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type CellProxy, checkProxyFiles, startCellProxy, twoCells } from '../support/cell-proxy.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { type CellProxy, startCellProxy } from './haproxy.ts';
 
 jest.setTimeout(180_000);
 
@@ -17,7 +17,8 @@ describe('two cells behind HAProxy (R501, R502)', () => {
     a = await startTestGateway({ CELL_SLOTS: '000-7ff' });
     b = await startTestGateway({ CELL_SLOTS: '800-fff' });
     [ofA, ofB] = [await a.createAccount(), await b.createAccount()];
-    proxy = await startCellProxy({ a: a.url, b: b.url });
+    proxy = await startCellProxy(twoCells(a.url, b.url));
+    await checkProxyFiles(proxy.path);
   });
   afterAll(async () => {
     await proxy[Symbol.asyncDispose]();

@@ -7,6 +7,7 @@ import { createPasswordHasher } from '../../src/crypto/password-hasher.ts';
 import type { SystemCaller } from '../../src/domain/caller.ts';
 import { startHttpServer } from '../../src/http/http-server.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
+import { cellFront } from './cell-proxy.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from './database.ts';
 import { createDocumentCheck, type DocumentCheck } from './documented.ts';
 import { recordAnswer } from './recorded-answers.ts';
@@ -79,6 +80,7 @@ export async function startTestGateway(
   const database = shared ?? (await createTestDatabase());
   const ownDirectory = environment.DATA_DIR ? undefined : await mkdtemp(join(tmpdir(), 'gateway-test-'));
   const dataDir = ownDirectory ?? environment.DATA_DIR ?? '';
+  const front = await cellFront(environment);
   const config = parseConfig({
     DATA_DIR: dataDir,
     PORT: '0',
@@ -98,12 +100,14 @@ export async function startTestGateway(
     RATE_LIMIT_SESSION_PER_MINUTE: '100000',
     RATE_LIMIT_POINTS_PER_MINUTE: '100000000',
     LOG_LEVEL: 'silent',
+    ...front?.environment,
     ...environment,
   });
   const parts = await compose(config, silentLogger, { passwords: testPasswords });
   const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
   const workers = await parts.startWorking();
-  const url = http?.url ?? '';
+  const proxy = http && (await front?.start());
+  const url = proxy?.url ?? http?.url ?? '';
   let isStopped = false;
   let accounts = 0;
 
@@ -161,6 +165,7 @@ export async function startTestGateway(
     async stop() {
       if (isStopped) return;
       isStopped = true;
+      await proxy?.[Symbol.asyncDispose]();
       await http?.close(5_000);
       await workers.stop(5_000);
       await parts.close();
