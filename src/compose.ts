@@ -54,6 +54,7 @@ import { RefusalMonitor } from './domain/refusal-monitor.ts';
 import { RequestLog } from './domain/requests/request-log.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
 import type { MailRecords } from './domain/senders/sender.ts';
+import { LateSuppressions } from './domain/suppressions/late-suppressions.ts';
 import { PrometheusMeasurements } from './http/measurements.ts';
 import { Readiness } from './http/readiness.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
@@ -572,7 +573,16 @@ async function wire(
         security,
         requestLog,
         outcomes,
-        submit: new SubmitMessages(stores, uow, routing, outcomes, clock, optOutTokens, config.quietHours),
+        submit: new SubmitMessages(
+          stores,
+          uow,
+          routing,
+          outcomes,
+          clock,
+          optOutTokens,
+          config.quietHours,
+          new LateSuppressions(deps),
+        ),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         measurements,
         health: new PublishHealth(uow, routing, thisProcess, clock),

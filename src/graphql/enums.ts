@@ -344,6 +344,7 @@ export const MessageCauseEnum = enumOf(
     rejected: 'The provider rejected it.',
     review_rejected: 'It looked like SMS pumping, and a person rejected it.',
     recipient_gone: 'The device was removed before the message could leave.',
+    recipient_suppressed: 'The recipient was suppressed, as by a STOP, while the message waited.',
     undeliverable: 'The provider accepted it, and reported later that it could not deliver it.',
     possibly_sent: 'It failed, but an earlier attempt got no answer and may have arrived.',
   },

@@ -103,6 +103,27 @@ describe('send limits', () => {
     ]);
   });
 
+  it('count the copies of an email as recipients (R370)', async () => {
+    const account = await gateway.createAccount();
+    await limitAccount(account, { recipientsPerDay: 5 });
+    const mail = (more: object) =>
+      gateway.call('POST', '/developers/email', {
+        key: account.key,
+        body: { to: 'a@b.example', subject: 's', text: 't', ...more },
+      });
+    const many = { cc: ['b@b.example', 'c@b.example'], bcc: ['d@b.example'] };
+    expect((await mail(many)).status).toBe(200);
+    const refused = await mail({ bcc: 'c@b.example' });
+    expect([refused.status, refused.body.error.details]).toEqual([
+      402,
+      expect.objectContaining({ limit: 'recipientsPerDay', maximum: 5, used: 4, required: 2 }),
+    ]);
+    // A recipient of `to` gets no copy besides.
+    expect((await mail({ cc: 'A@b.example' })).status).toBe(200);
+    const { body } = await gateway.call('GET', '/account/limits', { key: account.key });
+    expect(body.limits[0].used.recipientsToday).toBe(5);
+  });
+
   it('refuse one number too many messages in an hour with 429, and names the rule (R370)', () =>
     withinOneHour(async () => {
       const account = await gateway.createAccount();
@@ -305,6 +326,8 @@ describe('send limits', () => {
       ['+881612345678', 'satellite'],
       ['+80812345678', 'shared-cost'],
       ['+8821612345678', 'satellite'],
+      ['+256901234567', 'premium-rate'],
+      ['0903234567', 'premium-rate'],
     ] as const) {
       const { status, body } = await send(account.key, to);
       expect([status, body.error.code, body.error.details.range]).toEqual([
@@ -321,6 +344,7 @@ describe('send limits', () => {
       ['+2786012345', 'shared-cost'],
       ['+44909123456', 'premium-rate'],
       ['+26490012345', undefined],
+      ['+256904234567', undefined],
     ] as const) {
       const { status, body } = await send(account.key, to);
       expect([to, status, body.error?.details.range]).toEqual([to, range ? 400 : 200, range]);
@@ -328,7 +352,7 @@ describe('send limits', () => {
     await limitAccount(account, { openedPrefixes: ['881', '1900'] });
     expect((await send(account.key, '+19002345678,+881612345678')).status).toBe(200);
     expect((await send(account.key, '+8821612345678')).status).toBe(400);
-    expect((await send(account.key, '+256901234567,+14155550100,+447700900123')).status).toBe(200);
+    expect((await send(account.key, '+256791234567,+14155550100,+447700900123')).status).toBe(200);
   });
 
   it('in production, only Ugandan numbers have a price until an operator sets one (R375)', async () => {

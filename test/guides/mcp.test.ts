@@ -105,6 +105,16 @@ describe('the gateway for language models (R325)', () => {
     });
   });
 
+  it('tells purposes apart, in quotes and on every channel (R376)', async () => {
+    const { ask } = await overHttp({ 'X-Api-Key': account.key });
+    const offer = { to: '0700001000', message: 'Mangoes {{optOut}}', purpose: 'marketing' };
+    expect(await ask('quote_sms', offer)).toMatchObject({ cost: 30 });
+    expect(await ask('quote_sms', { ...offer, purpose: 'otp' })).toMatchObject({ code: 'validation_error' });
+    expect(await ask('send_sms', offer)).toMatchObject({ purpose: 'marketing' });
+    const mail = { to: 'ann@example.com', subject: 'Hi', text: 'Hello', purpose: 'marketing' };
+    expect(await ask('send_email', mail)).toMatchObject({ purpose: 'marketing' });
+  });
+
   it('says why a message failed and what to do, with the page of the error (R274)', async () => {
     const { ask, client } = await overHttp({ 'X-Api-Key': account.key });
     const failing = { to: '+256700000001', message: 'Hello', production: true };

@@ -146,6 +146,11 @@ const CASES: readonly Case[] = [
     { says: 'The device was removed', actions: ['check_recipient'] },
   ],
   [
+    'recipient_suppressed',
+    { recipient: failed('recipient_suppressed', 'It was suppressed.') },
+    { says: 'as by a STOP, while the message waited', actions: [] },
+  ],
+  [
     'review_rejected',
     { recipient: failed('review_rejected', 'It was held.') },
     { says: 'a person rejected it. It was not charged.', actions: [] },

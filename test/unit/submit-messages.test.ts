@@ -44,6 +44,7 @@ async function releaseSlotWhileWaiting({
     clock,
     tokens,
     NO_QUIET_HOURS,
+    { check: async () => (part) => part.message },
   );
   const message = preparedMessage(ACCOUNT, {
     recipients: Array.from({ length: recipients }, (_, n) => ({

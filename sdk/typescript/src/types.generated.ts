@@ -683,12 +683,12 @@ interface components {
         };
         readonly MessageExplanation: {
             /** @enum {string} */
-            readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+            readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "recipient_suppressed" | "undeliverable" | "possibly_sent";
             /** @description The causes of all recipients in words. */
             readonly summary: string;
             readonly causes: readonly {
                 /** @enum {string} */
-                readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "undeliverable" | "possibly_sent";
+                readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "recipient_suppressed" | "undeliverable" | "possibly_sent";
                 readonly text: string;
                 readonly recipients: number;
             }[];

@@ -8,6 +8,7 @@ import { DomainError } from '../errors.ts';
 import { type Channel, type CountedLimit, type PreparedMessage, spendOf } from '../messages/message.ts';
 import { restrictedRange } from '../messages/number-ranges.ts';
 import { fromMinor } from '../money/money.ts';
+import { copiesOf } from '../suppressions/suppression.ts';
 
 /** The limits in one row. Null: there is no such limit. */
 export interface SendLimits {
@@ -145,7 +146,7 @@ export interface Breach {
   readonly address?: string;
 }
 
-type Counted = Pick<PreparedMessage, 'channel' | 'costMinor' | 'recipients' | 'review'>;
+type Counted = Pick<PreparedMessage, 'channel' | 'costMinor' | 'payload' | 'recipients' | 'review'>;
 
 /** Returns the first limit that the message would exceed. Undefined if all rows allow the message. */
 export function breachOf(message: Counted, rows: readonly OpenLimit[]): Breach | undefined {
@@ -160,7 +161,7 @@ function breachOfRow(message: Counted, row: OpenLimit): Breach | undefined {
   const { channel, recipients } = message;
   const costMinor = spendOf(message);
   const { hourMinor, dayMinor, dayRecipients, hourEndsAt, dayEndsAt } = row;
-  const count = recipients.length;
+  const count = countRecipients(message);
   const sums = [
     ['spendPerHour', row.spendPerHourMinor, hourMinor, costMinor, hourEndsAt],
     ['spendPerDay', row.spendPerDayMinor, dayMinor, costMinor, dayEndsAt],
@@ -192,11 +193,16 @@ export function countIn(message: Counted, rows: readonly OpenLimit[]): void {
   for (const row of rows) {
     row.hourMinor += spendOf(message);
     row.dayMinor += spendOf(message);
-    row.dayRecipients += message.recipients.length;
+    row.dayRecipients += countRecipients(message);
     for (const address of row.perNumberPerHour === null ? [] : numbersOf(message)) {
       row.numbers.set(address, (row.numbers.get(address) ?? 0) + 1);
     }
   }
+}
+
+/** Returns how many people a message is for: its recipients and, for email, the copies (cc, bcc) (R371). */
+export function countRecipients({ channel, payload, recipients }: Counted): number {
+  return recipients.length + (channel === 'email' ? copiesOf(payload).length : 0);
 }
 
 /** Returns the phone numbers of a message. Empty on channels without numbers. */

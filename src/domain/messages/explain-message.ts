@@ -27,6 +27,7 @@ export const MESSAGE_CAUSES = [
   'rejected',
   'review_rejected',
   'recipient_gone',
+  'recipient_suppressed',
   'undeliverable',
   'possibly_sent',
 ] as const;
@@ -165,6 +166,7 @@ function failureOf({ error, sentAt, refundDueAt }: Recipient): MessageCause {
     case 'canceled':
     case 'expired':
     case 'recipient_gone':
+    case 'recipient_suppressed':
       return error.code;
     case 'review_rejected':
       return 'review_rejected';
@@ -207,6 +209,8 @@ function textOf(cause: MessageCause, message: Message, own: readonly Recipient[]
       return 'It was held as possible SMS pumping, and a person rejected it. It was not charged.';
     case 'recipient_gone':
       return 'The device was removed before the message could leave, so it was refunded.';
+    case 'recipient_suppressed':
+      return 'The recipient was suppressed, as by a STOP, while the message waited. It did not leave, and was refunded.';
     case 'undeliverable':
       return `The ${provider} accepted it and reported later that it could not be delivered. It was charged.${reason}`;
     case 'possibly_sent':
@@ -279,6 +283,8 @@ function adviceFor(
       return [];
     case 'recipient_gone':
       return [check('Register the device again, then send to it.')];
+    case 'recipient_suppressed':
+      return [];
     case 'undeliverable':
       return [check('Check that the address is right and in use.'), SEND_AGAIN];
     case 'possibly_sent':

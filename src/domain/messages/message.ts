@@ -141,6 +141,8 @@ export type OutgoingMessage = Pick<
   | 'from'
   | 'content'
   | 'payload'
+  | 'apiKeyId'
+  | 'userId'
   | 'createdAt'
   | 'scheduledFor'
   | 'expiresAt'

@@ -5,7 +5,7 @@ import metadata from 'libphonenumber-js/max/metadata';
 const SATELLITE = ['870', '881', '882', '883', '979'];
 /** Calling code of international numbers whose costs the recipient shares. The library has no type for them. */
 const INTERNATIONAL_SHARED_COST = '808';
-/** Calling code of Uganda. Its numbers are not checked, because any nine digits are accepted (R34). */
+/** Calling code of Uganda. Its numbers always have nine digits (R34), so that a range is matched exactly. */
 const UGANDA = '256';
 
 export type RestrictedRange = 'premium-rate' | 'shared-cost' | 'satellite';
@@ -39,12 +39,12 @@ const ranges = new Map<string, Ranges>();
 export function restrictedRange(number: string): RestrictedRange | undefined {
   for (let length = 1; length <= 3; length++) {
     const callingCode = number.slice(1, 1 + length);
-    if (callingCode === UGANDA) return undefined;
     if (SATELLITE.includes(callingCode)) return 'satellite';
     if (callingCode === INTERNATIONAL_SHARED_COST) return 'shared-cost';
     if (countries[callingCode] === undefined) continue;
     const national = number.slice(1 + length);
     const { premium, sharedCost } = rangesOf(callingCode);
+    if (callingCode === UGANDA) return premium?.whole.test(national) ? 'premium-rate' : undefined;
     if (begins(premium, national)) return kindOf('premium-rate', premium, number, national);
     if (begins(sharedCost, national)) return kindOf('shared-cost', sharedCost, number, national);
     return undefined;

@@ -77,20 +77,31 @@ export function leaveOut(
   purpose: Purpose,
   suppressed: readonly SuppressedAddress[],
 ): PricedMessage & { readonly suppressedSkipped: number } {
-  const gone = new Set(
-    suppressed
-      .filter(({ scope }) => scope === 'all' || purpose === 'marketing')
-      .map(({ address }) => address),
-  );
-  const stays = (address: string) => !gone.has(address.toLowerCase());
+  const stays = allowedBy(suppressed, purpose);
   const recipients = priced.recipients.filter(({ address }) => stays(address));
   const suppressedSkipped = priced.recipients.length - recipients.length;
   const payload = priced.payload && withoutCopies(priced.payload, stays);
   return { ...priced, payload, recipients, suppressedSkipped };
 }
 
+/** Returns the function that says whether a message of this purpose may go to an address. */
+export function allowedBy(
+  suppressed: readonly SuppressedAddress[],
+  purpose: Purpose,
+): (address: string) => boolean {
+  const gone = new Set(
+    suppressed
+      .filter(({ scope }) => scope === 'all' || purpose === 'marketing')
+      .map(({ address }) => address),
+  );
+  return (address) => !gone.has(address.toLowerCase());
+}
+
 /** Returns the payload of an email without its suppressed copies (cc, bcc). */
-function withoutCopies(payload: Readonly<Record<string, unknown>>, stays: (address: string) => boolean) {
+export function withoutCopies(
+  payload: Readonly<Record<string, unknown>>,
+  stays: (address: string) => boolean,
+) {
   const kept = ['cc', 'bcc'].flatMap((name) => {
     const addresses = payload[name];
     return Array.isArray(addresses) ? [[name, addresses.filter((each) => stays(String(each)))]] : [];
@@ -100,9 +111,15 @@ function withoutCopies(payload: Readonly<Record<string, unknown>>, stays: (addre
 
 /** Returns all addresses of a priced message, cc and bcc included, in lower case as suppressions store them. */
 export function addressesOf({ recipients, payload }: PricedMessage): readonly string[] {
-  const copies = ['cc', 'bcc'].flatMap((name) => {
+  return [...recipients.map(({ address }) => address), ...copiesOf(payload)].map((address) =>
+    address.toLowerCase(),
+  );
+}
+
+/** Returns the addresses of the copies (cc, bcc) of an email. */
+export function copiesOf(payload: Readonly<Record<string, unknown>> | null): readonly string[] {
+  return ['cc', 'bcc'].flatMap((name) => {
     const addresses = payload?.[name];
     return Array.isArray(addresses) ? addresses.map(String) : [];
   });
-  return [...recipients.map(({ address }) => address), ...copies].map((address) => address.toLowerCase());
 }

@@ -10,7 +10,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { ApiKeyCaller } from '../../domain/caller.ts';
 import type { DomainError } from '../../domain/errors.ts';
-import { CHANNELS, MESSAGE_STATUSES } from '../../domain/messages/message.ts';
+import { CHANNELS, MESSAGE_STATUSES, PURPOSES } from '../../domain/messages/message.ts';
 import { callRoute, type RouteCall, type RouteCallContext } from './call-route.ts';
 import { readErrorPage, readGuides } from './guides.ts';
 
@@ -38,7 +38,13 @@ const scheduledFor = z.string().optional().describe('ISO 8601 time with an offse
 const recipients = z
   .string()
   .describe('One number, or several separated by commas. E.164, or a Ugandan number.');
-const sending = { scheduledFor, idempotencyKey, production };
+const purpose = z
+  .enum(PURPOSES)
+  .optional()
+  .describe(
+    'What the message is for. Default: transactional. Say marketing for offers: opt-outs, quiet hours and senders depend on it.',
+  );
+const sending = { purpose, scheduledFor, idempotencyKey, production };
 
 /** The tools that send messages: title and input schema for each channel. */
 const SENDS = {
@@ -118,7 +124,7 @@ function createServer(options: McpOptions): McpServer {
     {
       title: 'Quote an SMS',
       description: 'What an SMS would cost, its units and segments, and invalid numbers. Sends nothing.',
-      inputSchema: { to: recipients, message: z.string() },
+      inputSchema: { to: recipients, message: z.string(), from: z.string().optional(), purpose },
       annotations: { readOnlyHint: true },
     },
     (body) => answered(call({ method: 'post', path: '/developers/sms/quote', body }) as Promise<object>),

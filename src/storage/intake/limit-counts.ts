@@ -1,4 +1,4 @@
-import { numbersOf, type OpenLimit } from '../../domain/limits/send-limits.ts';
+import { countRecipients, numbersOf, type OpenLimit } from '../../domain/limits/send-limits.ts';
 import { type PreparedMessage, spendOf } from '../../domain/messages/message.ts';
 import { DAY, HOUR, LIMIT_USE_COLUMNS, type LimitUseRow, mapLimitUse } from '../postgres/limit-rows.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
@@ -53,7 +53,7 @@ export function countMessages(sql: Sql, batch: readonly PreparedMessage[]): void
       const share = shares.get(id) ?? { cost: 0, recipients: 0, numbers: new Map<string, number>() };
       shares.set(id, share);
       share.cost += spendOf(message);
-      share.recipients += message.recipients.length;
+      share.recipients += countRecipients(message);
       for (const address of countsNumbers ? numbersOf(message) : []) {
         share.numbers.set(address, (share.numbers.get(address) ?? 0) + 1);
       }

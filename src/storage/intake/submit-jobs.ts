@@ -61,7 +61,7 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
 /** Returns the message in the form in which a worker would read it from the database. */
 function outgoing(message: PreparedMessage, recipients: readonly OutgoingRecipient[]): Outgoing {
   const { id, accountId, channel, purpose, from, content, payload } = message;
-  const { createdAt, scheduledFor, expiresAt } = message;
+  const { apiKeyId, userId, createdAt, scheduledFor, expiresAt } = message;
   return {
     message: {
       id,
@@ -71,6 +71,8 @@ function outgoing(message: PreparedMessage, recipients: readonly OutgoingRecipie
       from,
       content,
       payload,
+      apiKeyId,
+      userId,
       createdAt,
       scheduledFor,
       expiresAt,

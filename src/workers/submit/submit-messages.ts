@@ -10,6 +10,7 @@ import type { Provider, Submission, SubmitOutcome } from '../../domain/ports/pro
 import type { Routing } from '../../domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
+import type { LateSuppressions } from '../../domain/suppressions/late-suppressions.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';
 import { QuietSignals } from './quiet-signals.ts';
@@ -39,6 +40,14 @@ const RECIPIENT_REMOVED: SubmitOutcome = {
   kind: 'rejected',
   code: 'recipient_gone',
   reason: 'It was removed before the message could leave.',
+};
+const SUPPRESSED: ProviderAnswer = {
+  provider: 'none',
+  outcome: {
+    kind: 'rejected',
+    code: 'recipient_suppressed',
+    reason: 'The recipient was suppressed, as by a STOP, after the message was accepted. It did not leave.',
+  },
 };
 
 interface ProviderAnswer {
@@ -76,6 +85,7 @@ export class SubmitMessages {
   readonly #outcomes: SubmitOutcomes;
   readonly #clock: Clock;
   readonly #quietHours: QuietHours;
+  readonly #suppressions: Pick<LateSuppressions, 'check'>;
 
   constructor(
     stores: Pick<Stores, 'messages' | 'devices'>,
@@ -85,6 +95,7 @@ export class SubmitMessages {
     clock: Clock,
     optOutTokens: OptOutTokens,
     quietHours: QuietHours,
+    suppressions: Pick<LateSuppressions, 'check'>,
   ) {
     this.#stores = stores;
     this.#directory = directoryOf(stores, optOutTokens);
@@ -93,16 +104,21 @@ export class SubmitMessages {
     this.#outcomes = outcomes;
     this.#clock = clock;
     this.#quietHours = quietHours;
+    this.#suppressions = suppressions;
   }
 
   /** Resolves when the outcome of every recipient is stored. Throws `JobInterrupted` if `signal` aborts before that. */
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const recipients = await this.#claim(job);
+    const allowed = await this.#suppressions.check(recipients, this.#clock.now());
     const openJob = { held: job, unrecorded: recipients.length };
     using quiet = new QuietSignals(this.#quietHours, this.#clock, signal);
     let unanswered = recipients.length;
     const submit = async (each: ClaimedRecipient) => {
-      const answer = await this.#tryProviders(job, each.message, each.recipient, signal, quiet);
+      const message = allowed(each);
+      const answer = message
+        ? await this.#tryProviders(job, message, each.recipient, signal, quiet)
+        : SUPPRESSED;
       unanswered -= 1;
       await this.#record(job, each, answer, openJob, signal);
     };

@@ -78,6 +78,8 @@ export type MessageCause =
   | 'QUEUED'
   /** The device was removed before the message could leave. */
   | 'RECIPIENT_GONE'
+  /** The recipient was suppressed, as by a STOP, while the message waited. */
+  | 'RECIPIENT_SUPPRESSED'
   /** The provider rejected it. */
   | 'REJECTED'
   /** Attempts found no provider that accepted it; it is tried again. */
