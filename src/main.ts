@@ -14,6 +14,8 @@ import { isUnreachable } from './storage/postgres/faults.ts';
  * the next start.
  */
 const DRAIN_MS = 30_000;
+/** Time in ms for which requests over open connections are still answered after a signal (R521). */
+const GRACE_MS = 1_000;
 /** Time limit in ms for closing connections and PostgreSQL. It also applies if a signal arrives during the start. */
 const CLOSE_MS = 10_000;
 
@@ -103,7 +105,7 @@ class Server {
   async #close(): Promise<void> {
     const gateway = this.#gateway;
     this.#gateway = undefined;
-    await Promise.all([this.#http?.close(DRAIN_MS), this.#workers?.stop(DRAIN_MS)]);
+    await Promise.all([this.#http?.close(DRAIN_MS, GRACE_MS), this.#workers?.stop(DRAIN_MS)]);
     await this.#probes?.close();
     await gateway?.close();
   }

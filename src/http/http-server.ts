@@ -26,6 +26,7 @@ import { createExplorer } from '../rest/pages/explorer.ts';
 import { createOptOutRouter } from '../rest/pages/opt-out.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
 import { type PresentRequest, withinRequest } from '../runtime/request-scope.ts';
+import { closeGently } from './gentle-close.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createProbes } from './probes.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
@@ -136,10 +137,10 @@ export interface HttpServer {
   /** The URL that clients use. */
   readonly url: string;
   /**
-   * Accepts no new requests. Resolves when the requests in progress are answered. After `timeoutMs` milliseconds their
-   * connections are closed.
+   * Accepts no new connections. Resolves when the requests in progress are answered. Connections without a request are
+   * closed after `graceMs` milliseconds (R521), and all others after `timeoutMs`.
    */
-  close(timeoutMs: number): Promise<void>;
+  close(timeoutMs: number, graceMs?: number): Promise<void>;
 }
 
 /**
@@ -193,6 +194,7 @@ export async function startHttpServer(
     },
   );
   const responses = lastResponses(server);
+  const closing = closeGently(server);
   answerOddRequests(server, rest, responses);
   const stalledReaders = dropStalledReaders(
     server,
@@ -208,21 +210,12 @@ export async function startHttpServer(
   gateway.servedAt(url);
   return {
     url,
-    close: (timeoutMs) =>
-      new Promise((resolve) => {
-        graphql.drain();
-        stalledReaders.closing();
-        // A kept-alive connection stays open until its peer closes it. So close idle connections repeatedly until none
-        // is left.
-        const idle = setInterval(() => server.closeIdleConnections(), 100);
-        const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
-        server.close(() => {
-          clearInterval(idle);
-          clearTimeout(deadline);
-          void graphql.stop().then(resolve, resolve);
-        });
-        server.closeIdleConnections();
-      }),
+    async close(timeoutMs, graceMs = 0) {
+      graphql.drain();
+      stalledReaders.closing();
+      await closing.close(graceMs, timeoutMs);
+      await graphql.stop();
+    },
   };
 }
 
