@@ -77,6 +77,7 @@ import { PgChanges } from './storage/postgres/pg-changes.ts';
 import { PgListener } from './storage/postgres/pg-listener.ts';
 import { PgLiveFeed } from './storage/postgres/pg-live.ts';
 import { poolUse } from './storage/postgres/pool-use.ts';
+import { PgPrimaryWatch } from './storage/postgres/primary-watch.ts';
 import { createReadPool } from './storage/postgres/read-pool.ts';
 import { Replica } from './storage/postgres/replica.ts';
 import { PgRolledBackTransactions } from './storage/postgres/rolled-back.ts';
@@ -313,7 +314,8 @@ async function wire(
   const ids = createIds(clock);
   const migration = await migrateDatabase(knex, connection, logger, onLockWait);
 
-  const listener = new PgListener(connection, logger);
+  const primary = new PgPrimaryWatch();
+  const listener = new PgListener(connection, logger, primary);
   opened.defer(() => listener.stop());
   await listener.start();
   const changes = new PgChanges(listener);
@@ -335,7 +337,11 @@ async function wire(
   const reads = createReadPool(connection, logger, knex);
   opened.defer(() => reads.destroy());
   const replicaConnection = replicaOf(config);
-  const replica = replicaConnection && new Replica({ connection: replicaConnection, primary: reads, logger });
+  const replica =
+    replicaConnection &&
+    new Replica({ connection: replicaConnection, primary: reads, watch: primary, logger });
+  // Without a replica there is nothing to read while the primary is away.
+  const watch = replica ? primary : undefined;
   if (replica) opened.defer(() => replica.close());
   const stores = createStores(
     new Sql(knex, { reads }),
@@ -378,7 +384,15 @@ async function wire(
   const points = new PgPointBudget(sql);
   opened.defer(() => points.close());
   const defaults = config.rateLimits;
-  const budgets = new Budgets({ rateLimiter, points, defaults, accounts: stores.accounts, createCache });
+  const budgets = new Budgets({
+    rateLimiter,
+    points,
+    defaults,
+    accounts: stores.accounts,
+    createCache,
+    clock,
+    primary: watch,
+  });
   let servedUrl = baseUrlOf(config);
   const mailer = createMailer(config, routing);
   if (mailer.isConfigured && config.publicUrl === undefined)
@@ -471,7 +485,7 @@ async function wire(
     isFault: (error) => databaseFault(error) !== undefined,
   });
   const security = new SecurityWatch(deps, logger);
-  const sessions = new Sessions({ ...deps, security });
+  const sessions = new Sessions({ ...deps, security, primary: watch });
   const singleSignOn = new SingleSignOnSignIn({ ...deps, security, publicUrl: () => servedUrl }, sessions);
   const singleSignOnDomains = new SingleSignOnDomains(deps);
   const outcomes = new SubmitOutcomes(

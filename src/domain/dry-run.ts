@@ -87,5 +87,5 @@ function tookTooLong(maxMs: number) {
 
 /** A cache that never keeps a value: a value that was read in this transaction must not reach other requests. */
 function uncached<Value>(_kind: unknown, load: (id: string) => Promise<Value>): Cache<Value> {
-  return { get: load, renew: load };
+  return { get: load, renew: load, recall: () => undefined, forget: () => undefined };
 }

@@ -285,6 +285,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
    */
   async function stream(results: ResultStream, context: GraphqlContext, body: unknown): Promise<void> {
     if (isSubscription(body) || isLiveQuery(body)) {
+      throwIf(refusalOfRemembered(context));
       refuseLongSubscription(body);
       await streams.serve(results, context, body);
     } else {
@@ -328,6 +329,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     context: GraphqlContext,
   ): Promise<void> {
     const session = sessionOf(context);
+    throwIf(refusalOfRemembered(context));
     const { searchParams } = new URL(request.originalUrl, 'http://gateway');
     const token = request.get(SHARED_TOKEN) ?? searchParams.get('token') ?? '';
     const refuse = (why: 'unknown' | 'taken', what: string) =>
@@ -548,6 +550,8 @@ function guard({
               extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
             });
           }
+          const refused = operation.operation === 'query' ? undefined : refusalOfRemembered(contextValue);
+          if (refused) throw withStatus(refused);
           if (!allowIntrospection && !contextValue.auth.session) refuseIntrospection(schema, document);
           const { bill } = contextValue;
           checkLimits(schema, document, operation, request.variables ?? {}, bill);
@@ -574,7 +578,7 @@ function guard({
           response.http.status = 503;
           response.http.headers.set('Retry-After', String(outage.retryAfterSeconds));
         },
-        async willSendResponse({ request, response, contextValue: { dryRun, bill } }) {
+        async willSendResponse({ request, response, contextValue: { dryRun, bill, reads } }) {
           await dryRun.end();
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
@@ -583,12 +587,24 @@ function guard({
           if (cannotRun && response.http.status === 400 && namesOnlyJson(request.http?.headers.get('accept')))
             response.http.status = 200;
           if (dryRun.isOpen) result.extensions = { ...result.extensions, dryRun: true };
+          if (reads.isStale) result.extensions = { ...result.extensions, stale: true };
           if (result.errors) result.errors = result.errors.slice(0, ERRORS_MAX);
           result.extensions = { ...result.extensions, cost: bill.settle(budgets) };
         },
       };
     },
   };
+}
+
+/** Returns the refusal of everything but queries, for a session that was accepted without the primary (R520). */
+function refusalOfRemembered({ auth }: GraphqlContext): DomainError | undefined {
+  if (!auth.session?.isRemembered) return undefined;
+  const message = 'The database takes no changes at the moment: only queries are answered. Try again.';
+  return serviceUnavailable(message, 1, 'database_unreachable');
+}
+
+function throwIf(refused: DomainError | undefined): void {
+  if (refused) throw refused;
 }
 
 /** Adds an HTTP status to a domain error that refuses a whole operation. */
@@ -635,8 +651,9 @@ async function contextOf(
   }
   // Set the cookie again if the session was extended. Otherwise the browser would drop it 12 hours after the sign-in.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
+  reads.withoutPrimary = session?.isRemembered === true;
   const device = hasCookie ? deviceOf(request, options.isSecure) : undefined;
-  if (session && isCookie && device === undefined) {
+  if (session && !session.isRemembered && isCookie && device === undefined) {
     const made = await options.sessions.newDevice(session);
     if (made !== undefined) response.append('Set-Cookie', deviceCookie(made, options.isSecure));
   }

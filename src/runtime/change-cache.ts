@@ -61,6 +61,18 @@ export class ChangeCache<Kind, Value> {
     return this.renew(id);
   }
 
+  /**
+   * Returns the value that was loaded last, even while announcements may be lost. Undefined if there is none, or a
+   * change of it was announced after that.
+   */
+  recall(id: string): Promise<Value> | undefined {
+    return this.#entries.get(id)?.value;
+  }
+
+  forget(id: string): void {
+    this.#entries.delete(id);
+  }
+
   /** Loads the value again and replaces the cached one. */
   async renew(id: string): Promise<Value> {
     const generation = this.#generation;

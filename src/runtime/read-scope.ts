@@ -10,6 +10,10 @@ export class ReadScope {
   isReading: boolean;
   /** True for a subscription, whose reads follow changes and go on for as long as it is open. */
   readonly isSubscription: boolean;
+  /** True if only a replica may serve the reads, because the caller was recognised without the primary (R520). */
+  withoutPrimary = false;
+  /** True after a replica has served a read without the primary: the answer may lack the newest changes. */
+  isStale = false;
 
   constructor(signal: AbortSignal, { isSubscription = false } = {}) {
     this.signal = signal;

@@ -15,6 +15,7 @@ import {
   query,
   quickstartOf,
   type ServerProcess,
+  type StartedDirectory,
   startedDirectory,
   startServer,
   type Workplace,
@@ -37,13 +38,15 @@ const SECRET = [
   ...['webhooks', 'audit_entries', 'audit_head', 'provider_health', 'rate_limits', 'query_points'],
 ];
 const CONTACTS = '{ contacts(first: 100) { totalCount nodes { phone } } }';
+/** Looks for keys and people too. */
+const EVERYTHING = '{ search(text: "Alice") { __typename } }';
 const LISTS = [
   CONTACTS,
   '{ contacts(first: 5, search: "alice") { nodes { id } } }',
   '{ messages(first: 10) { totalCount edges { node { id status recipients { to status } } } } }',
   '{ messages(first: 10, filter: {search: "Hello", status: DELIVERED}) { totalCount edges { node { id } } } }',
   '{ recipients(first: 10) { totalCount edges { node { to status } } } }',
-  '{ search(text: "Alice") { __typename } }',
+  EVERYTHING,
   `{ usage(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z", interval: DAY, groupBy: [CHANNEL]) { messages } }`,
 ];
 const MONEY_AND_AUTHENTICATION = [
@@ -64,6 +67,7 @@ const [main, reads] = [{} as ServerConnection, {} as ServerConnection];
 let mainProxy: DatabaseProxy;
 let proxy: DatabaseProxy;
 const servers: ServerProcess[] = [];
+let started: StartedDirectory;
 let urls: string[];
 let token: string;
 let key: string;
@@ -74,7 +78,8 @@ const at = ({ connection }: TestPostgres): ServerConnection => ({ ...connection,
 
 beforeAll(async () => {
   workplace = await buildWorkplace();
-  const { dataDir, stdout } = await startedDirectory(workplace);
+  started = await startedDirectory(workplace);
+  const { dataDir, stdout } = started;
   replicas = await startReplicas({ isSynchronous: false, cluster: join(dataDir, 'postgres') });
   const columns = (await onPrimary(
     `SELECT attname AS name FROM pg_attribute
@@ -282,6 +287,92 @@ describe('a replica', () => {
     isLive = false;
     await Promise.all(readers);
     await proxy.restore();
+    await isBack();
+  });
+
+  it('serves lists to sessions that were in use while there is no primary, and nothing else (R520)', async () => {
+    const own = quickstartOf(started.stdout);
+    const [ended, unused] = [await signIn({ url: urls[0]! }, own), await signIn({ url: urls[1]! }, own)];
+    const made = await ask(
+      'mutation ($at: String!) { createAccessToken(input: {name: "t", permissions: ["contact.list"], expiresAt: $at}) { token } }',
+      { variables: { at: new Date(Date.now() + 3_600_000).toISOString() } },
+    );
+    const accessToken: string = made.createAccessToken.token;
+    const asked = (text: string, by = token) => askGraphql({ url: urls[0]! }, text, { token: by });
+    const isRefused = async (answer: ReturnType<typeof asked>) => {
+      const { status, headers, body } = await answer;
+      expect([status, headers.get('Retry-After')]).toEqual([503, '1']);
+      expect(body.errors.map((error: { extensions: { code: string } }) => error.extensions.code)).toContain(
+        'SERVICE_UNAVAILABLE',
+      );
+      return body;
+    };
+    await isBack();
+    for (const one of [token, ended, accessToken]) await asked(CONTACTS, one);
+    // Another process ends this session. This process must not remember it.
+    await askGraphql({ url: urls[1]! }, 'mutation { signOut }', { token: ended });
+    await eventually(async () =>
+      (await asked('{ viewer { email } }', ended)).text.includes('UNAUTHENTICATED'),
+    );
+    const phone = await addContact();
+    await mainProxy.cut();
+    try {
+      const stale = await eventually(async () => {
+        const answer = await asked(CONTACTS);
+        return answer.body.extensions?.stale === true ? answer : undefined;
+      });
+      expect(stale.status).toBe(200);
+      for (const text of LISTS.filter((list) => list !== EVERYTHING)) {
+        const { status, body } = await asked(text);
+        const { errors, extensions } = body;
+        expect([text, status, errors, extensions]).toEqual([text, 200, undefined, { stale: true }]);
+      }
+      // What was written before is seen.
+      const { body } = await asked(CONTACTS);
+      expect(body.data.contacts.nodes.map((node: { phone: string }) => node.phone)).toContain(phone);
+      for (const text of [...MONEY_AND_AUTHENTICATION, EVERYTHING]) await isRefused(asked(text));
+      await isRefused(asked('mutation { signOut }'));
+      for (const other of [ended, unused, accessToken]) await isRefused(asked(CONTACTS, other));
+      const sent = await fetch(`${urls[0]}/api/v1/developers/sms`, {
+        method: 'POST',
+        headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ to: '+256700123456', message: 'Hello' }),
+      });
+      expect(sent.status).toBe(503);
+      const streamed = await fetch(`${urls[0]}/graphql/stream`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ query: 'subscription { auditUpdates { __typename } }' }),
+      });
+      expect(streamed.status).toBe(503);
+    } finally {
+      await mainProxy.restore();
+    }
+    // Nothing was restarted: the same session changes things again.
+    await eventually(async () => (await asked('{ viewer { email } }')).status === 200);
+    await isBack();
+    expect((await asked(CONTACTS)).body.extensions).toBeUndefined();
+  });
+
+  it('that is behind what the primary had serves nothing while there is no primary (R520)', async () => {
+    await isBack();
+    await onStandby('SELECT pg_wal_replay_pause()');
+    const before = (await onStandby('SELECT pg_last_wal_replay_lsn() AS lsn')) as { lsn: string }[];
+    await addContact();
+    // The primary tells its position while it is there.
+    await sleep(2_000);
+    await mainProxy.cut();
+    try {
+      await eventually(async () => {
+        const { status } = await askGraphql({ url: urls[0]! }, CONTACTS, { token });
+        return status === 503 && timesLogged('cannot listen for database notifications') > 1;
+      });
+      expect(await onStandby('SELECT pg_last_wal_replay_lsn() AS lsn')).toEqual(before);
+      await onStandby('SELECT pg_wal_replay_resume()');
+      await eventually(async () => (await askGraphql({ url: urls[0]! }, CONTACTS, { token })).status === 200);
+    } finally {
+      await mainProxy.restore();
+    }
     await isBack();
   });
 

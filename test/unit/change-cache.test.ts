@@ -36,6 +36,19 @@ describe('ChangeCache', () => {
     expect(await cache.get('a')).toBe('new');
   });
 
+  it('recalls what it loaded last, until a change of it is announced, and forgets on demand', async () => {
+    const { changes, announce } = fakeChanges(false);
+    const cache = new ChangeCache('session', changes, async (id) => id);
+    for (const id of ['a', 'b', 'c']) await cache.get(id);
+    const recalled = () => Promise.all(['a', 'b', 'c'].map((id) => cache.recall(id)));
+    expect(await recalled()).toEqual(['a', 'b', 'c']);
+    announce('a');
+    cache.forget('b');
+    expect(await recalled()).toEqual([undefined, undefined, 'c']);
+    announce(undefined);
+    expect(await recalled()).toEqual([undefined, undefined, undefined]);
+  });
+
   it('evicts the least recently used value above its capacity', async () => {
     const { changes } = fakeChanges();
     const loaded: string[] = [];

@@ -7,6 +7,7 @@ import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import { DomainError } from '../errors.ts';
 import type { AccountStore } from '../ports/account-stores.ts';
 import type { Cache, CreateCache } from '../ports/changes.ts';
+import type { PrimaryWatch } from '../ports/primary.ts';
 import type {
   PointBudget,
   PointVerdict,
@@ -14,7 +15,9 @@ import type {
   RateLimits,
   RateVerdict,
 } from '../ports/rate-limiter.ts';
+import type { Clock } from '../ports/system.ts';
 import type { Plan } from './account.ts';
+import { LocalCounts } from './local-counts.ts';
 
 /** Limits for accounts without a plan (the RATE_LIMIT_* variables). */
 export interface DefaultLimits extends RateLimits {
@@ -73,14 +76,23 @@ export class Budgets {
   readonly #points: PointBudget;
   readonly #defaults: DefaultLimits;
   readonly #plans: Cache<Plan | null>;
+  readonly #clock: Clock;
+  readonly #primary: PrimaryWatch | undefined;
+  readonly #requestsHere = new LocalCounts();
+  readonly #pointsHere = new LocalCounts();
 
+  /** With `primary`, this process counts alone while there is no primary (R520). */
   constructor(parts: {
     readonly rateLimiter: RateLimiter;
     readonly points: PointBudget;
     readonly defaults: DefaultLimits;
     readonly accounts: Pick<AccountStore, 'find'>;
     readonly createCache: CreateCache;
+    readonly clock: Clock;
+    readonly primary?: PrimaryWatch | undefined;
   }) {
+    this.#clock = parts.clock;
+    this.#primary = parts.primary;
     this.#limiter = parts.rateLimiter;
     this.#points = parts.points;
     this.#defaults = parts.defaults;
@@ -96,8 +108,17 @@ export class Budgets {
 
   /** Counts a request of a signed-in person. Operators have the default budget. */
   async countRequest({ tokenHash, caller }: CountedSession): Promise<void> {
-    const perMinute = await this.requestsPerMinute(caller);
-    await this.#take(bucketOfSession({ tokenHash }), { perMinute, perSecond: 0 }, 'requests');
+    const bucket = bucketOfSession({ tokenHash });
+    const counted = await this.#unlessAway(async () => {
+      const perMinute = await this.requestsPerMinute(caller);
+      await this.#take(bucket, { perMinute, perSecond: 0 }, 'requests');
+    });
+    if (counted) return;
+    const perMinute = this.#defaults.sessionPerMinute;
+    const verdict = this.#requestsHere.take(bucket, perMinute, 1, this.#clock.now());
+    if (verdict.isAllowed) return;
+    const message = `More than ${perMinute} requests in 60 seconds. Try again in ${verdict.retryAfterSeconds} s.`;
+    throw new DomainError('rate_limit_exceeded', message, undefined, verdict.retryAfterSeconds);
   }
 
   /**
@@ -128,8 +149,10 @@ export class Budgets {
    * Takes the estimated points of a query, all or none (R280). Returns a verdict with `isAllowed` false if they do not
    * fit. It does not throw.
    */
-  takePoints(payer: Payer, points: number): Promise<PointVerdict> {
-    return this.#points.take(bucketOf(payer), this.pointsPerMinute, points);
+  async takePoints(payer: Payer, points: number): Promise<PointVerdict> {
+    const [bucket, perMinute] = [bucketOf(payer), this.pointsPerMinute];
+    const taken = await this.#unlessAway(() => this.#points.take(bucket, perMinute, points));
+    return taken ? taken.result : this.#pointsHere.take(bucket, perMinute, points, this.#clock.now());
   }
 
   /** Gives back points of `takePoints` that the query did not use. A negative number takes more points. */
@@ -143,6 +166,10 @@ export class Budgets {
     const wait = points > budget ? 'Ask for less at once.' : `Try again in ${retryAfterSeconds} s.`;
     const message = `The query costs ${points} points; ${remaining} of ${budget} a minute are left. ${wait}`;
     return new DomainError('rate_limit_exceeded', message, undefined, retryAfterSeconds);
+  }
+
+  async #unlessAway<T>(work: () => Promise<T>): Promise<{ readonly result: T } | undefined> {
+    return this.#primary ? this.#primary.unlessAway(work) : { result: await work() };
   }
 
   async #take(bucket: string, limits: RateLimits, what: string): Promise<void> {

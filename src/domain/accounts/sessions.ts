@@ -29,6 +29,7 @@ import { openChallenge, takeOpenChallenge, takePasskey } from '../people/take-pa
 import type { Cache } from '../ports/changes.ts';
 import type { PasskeyJson } from '../ports/passkeys.ts';
 import type { SessionRow } from '../ports/people-stores.ts';
+import type { PrimaryWatch } from '../ports/primary.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, type Forgiven, SignInAttempts } from './sign-in-attempts.ts';
@@ -44,6 +45,13 @@ const VERIFIED_MS = 10 * 60_000;
  * change that was not announced takes effect within a minute.
  */
 const EXTEND_EVERY_MS = 60_000;
+/** The same where sessions may be remembered, in ms. So a session in use is remembered for at least 40 s. */
+const READ_EVERY_MS = 20_000;
+/**
+ * How long after its last read from the primary a session is accepted while there is no primary, in ms (R520). In that
+ * time a session that was ended elsewhere could still read.
+ */
+const REMEMBERED_MS = 60_000;
 /** Number of passwords that may wait for a check in one process. */
 const CHECKS_WAITING_MAX = 200;
 const USER_AGENT_MAX_LENGTH = 300;
@@ -100,6 +108,8 @@ export interface Session {
   readonly expiresAt: Date;
   readonly isExtended: boolean;
   readonly isToken: boolean;
+  /** True if it was accepted without the primary. It may then only read, and only from a replica (R520). */
+  readonly isRemembered?: boolean;
 }
 
 type SessionDependencies = Pick<
@@ -117,6 +127,8 @@ type SessionDependencies = Pick<
   | 'countries'
 > & {
   readonly security: SecurityWatch;
+  /** If set, sessions are remembered while there is no primary (R520). */
+  readonly primary?: PrimaryWatch | undefined;
   readonly settings: {
     readonly secondFactorPolicy: SecondFactorPolicy;
     /** If true, a person with a one-time password may only change that password (ONE_TIME_PASSWORDS). */
@@ -559,13 +571,16 @@ export class Sessions {
 
   /**
    * Returns the session or the access token that `token` belongs to. A session is extended. Undefined if the token is
-   * unknown or has ended.
+   * unknown or has ended. Throws `service_unavailable` if there is no primary and the session is not remembered.
    */
   async find(token: string): Promise<Session | undefined> {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(token);
     const now = clock.now();
-    const known = await this.#lookUp(cacheKey(tokenHash, token.startsWith(ACCESS_TOKEN_PREFIX)), now);
+    const key = cacheKey(tokenHash, token.startsWith(ACCESS_TOKEN_PREFIX));
+    const found = await this.#unlessAway(() => this.#lookUp(key, now));
+    if (!found) return this.#remembered(key, tokenHash, now);
+    const known = found.result;
     if (!known || known.expiresAt <= now) return undefined;
     const caller = this.#callerAt(known, now);
     const { isToken, expiresAt } = known;
@@ -577,7 +592,8 @@ export class Sessions {
     const full = new Date(Math.min(now.getTime() + SESSION_MS, known.endsAt.getTime()));
     const isExtended = !isToken && full.getTime() - expiresAt.getTime() >= EXTEND_EVERY_MS;
     if (!isExtended) return { tokenHash, caller, expiresAt, isExtended, isToken };
-    await stores.sessions.extend(tokenHash, full, now);
+    const extended = await this.#unlessAway(() => stores.sessions.extend(tokenHash, full, now));
+    if (!extended) return this.#remembered(key, tokenHash, now);
     known.expiresAt = full;
     return { tokenHash, caller, expiresAt: full, isExtended, isToken };
   }
@@ -585,12 +601,40 @@ export class Sessions {
   async #lookUp(key: string, now: Date): Promise<CachedSession | undefined> {
     try {
       const known = await this.#cache.get(key);
-      const isFresh = now.getTime() - known.readAt.getTime() < EXTEND_EVERY_MS;
+      const mostMs = this.#deps.primary ? READ_EVERY_MS : EXTEND_EVERY_MS;
+      const isFresh = now.getTime() - known.readAt.getTime() < mostMs;
       return isFresh ? known : await this.#cache.renew(key);
     } catch (error) {
-      if (error instanceof SessionNotFound) return undefined;
-      throw error;
+      if (!(error instanceof SessionNotFound)) throw error;
+      // Otherwise a session that has ended could be remembered.
+      this.#cache.forget(key);
+      return undefined;
     }
+  }
+
+  async #unlessAway<T>(work: () => Promise<T>): Promise<{ readonly result: T } | undefined> {
+    const { primary } = this.#deps;
+    return primary ? primary.unlessAway(work) : { result: await work() };
+  }
+
+  /**
+   * Returns a session, but no access token, that this process read from the primary within the last minute (R520). A
+   * change of it that was announced has removed it. It needs a step-up for everything that may need one.
+   */
+  async #remembered(key: string, tokenHash: Buffer, now: Date): Promise<Session> {
+    const known = await this.#cache.recall(key);
+    const isKnown =
+      known !== undefined &&
+      !known.isToken &&
+      now.getTime() - known.readAt.getTime() < REMEMBERED_MS &&
+      known.expiresAt > now;
+    if (!isKnown) {
+      const message = 'The database cannot be reached at the moment, so nobody can be recognised. Try again.';
+      throw serviceUnavailable(message, 1, 'database_unreachable');
+    }
+    const caller = { ...known.caller, needsStepUp: true };
+    const { expiresAt } = known;
+    return { tokenHash, caller, expiresAt, isExtended: false, isToken: false, isRemembered: true };
   }
 
   async #read(tokenHash: Buffer, isToken: boolean): Promise<CachedSession> {

@@ -23,6 +23,13 @@ export interface Cache<Value> {
   get(id: string): Promise<Value>;
   /** Loads the value even if it is cached, and caches it. */
   renew(id: string): Promise<Value>;
+  /**
+   * Returns the value that was loaded last, even if changes of it may have been missed since. Undefined if there is
+   * none, or if a change of it was announced.
+   */
+  recall(id: string): Promise<Value> | undefined;
+  /** Removes the value from the cache. */
+  forget(id: string): void;
 }
 
 export type CreateCache = <Value>(kind: ChangeKind, load: (id: string) => Promise<Value>) => Cache<Value>;

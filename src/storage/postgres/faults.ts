@@ -54,6 +54,14 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /**
+ * True if an error of a new connection means that no primary can be reached. A server that has no connection or no memory
+ * free is the primary all the same.
+ */
+export function isWithoutPrimary(error: unknown): boolean {
+  return isUnreachable(error) && !codeOf(error).startsWith('53');
+}
+
+/**
  * Translates an error of the database for callers. Returns `service_unavailable` if PostgreSQL cannot serve now and the
  * request can be retried (R3). Returns `outcome_unknown` if the change may have been committed. Returns undefined for
  * any other error. A statement in a failed transaction (25P02) is such an error: a bug of the gateway, which must be

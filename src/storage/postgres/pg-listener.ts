@@ -3,6 +3,8 @@ import type { Logger } from '../../domain/ports/logger.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 import { configOf, type DatabaseConnection } from './connection.ts';
 import { DatabaseServers } from './database-servers.ts';
+import { isWithoutPrimary } from './faults.ts';
+import { PgPrimaryWatch } from './primary-watch.ts';
 import { setSession } from './session-settings.ts';
 
 const RECONNECT_MS = 500;
@@ -12,6 +14,8 @@ const CONNECT_MS = 5_000;
  * intervals. So a cache is stale for less than a second (R9).
  */
 const CHECK_MS = 400;
+/** Fails on a standby. */
+const CHECK = `SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint AS position`;
 
 interface Subscription {
   readonly channel: string;
@@ -26,13 +30,16 @@ interface Subscription {
 export class PgListener {
   readonly #connection: DatabaseConnection;
   readonly #servers: DatabaseServers | undefined;
+  readonly #primary: PgPrimaryWatch;
   readonly #outage: OutageLog;
   readonly #subscriptions = new Set<Subscription>();
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = true;
 
-  constructor(connection: DatabaseConnection, logger: Logger) {
+  /** Tells `primary` whether the primary answers. */
+  constructor(connection: DatabaseConnection, logger: Logger, primary = new PgPrimaryWatch()) {
+    this.#primary = primary;
     this.#connection = connection;
     this.#servers = connection instanceof DatabaseServers ? connection : undefined;
     this.#servers?.onMove(() => this.#lost());
@@ -91,12 +98,14 @@ export class PgListener {
       }
       if (this.#isStopped) return void client.end();
       this.#client = client;
+      this.#primary.answered();
       this.#outage.worked();
       for (const subscription of this.#subscriptions) subscription.onReconnect();
       this.#checkLater(client);
     } catch (error) {
       client?.end().catch(() => undefined);
       this.#servers?.doubt();
+      if (isWithoutPrimary(error)) this.#primary.lost();
       this.#outage.failed(error);
       this.#retry();
     }
@@ -134,9 +143,11 @@ export class PgListener {
     // socket then. `setImmediate` runs after the socket was read.
     const deadline = setTimeout(() => setImmediate(giveUp), CHECK_MS).unref();
     try {
-      await client.query('SELECT 1');
+      const { rows } = await client.query<{ position: number }>(CHECK);
       isAnswered = true;
-      if (this.#client === client) this.#checkLater(client);
+      if (this.#client !== client) return;
+      this.#primary.answered(rows[0]?.position);
+      this.#checkLater(client);
     } catch {
       this.#lost(client);
     } finally {

@@ -10,6 +10,7 @@ import { outsideReadScopes, presentQuery, type ReadScope } from '../../runtime/r
 import type { DatabaseConnection } from './connection.ts';
 import { isUnreachable } from './faults.ts';
 import { Pipeline } from './pipeline.ts';
+import type { PgPrimaryWatch } from './primary-watch.ts';
 import { createReadPool, READ_POOL_SIZE } from './read-pool.ts';
 import { createKnex, type ReplicaReads, replaceConnections, Sql, statement } from './sql.ts';
 import { isUnanswered } from './unanswered.ts';
@@ -57,7 +58,8 @@ const CONFIRM = statement('replica-confirm', `SELECT pg_logical_emit_message(tru
 interface Position {
   /** The end of what was on the primary's disk. */
   readonly position: number;
-  readonly timeline: string;
+  /** Undefined while there is no primary: a standby then follows none. */
+  readonly timeline: string | undefined;
   /** True if the primary has synchronous standbys. */
   readonly isSynchronous: boolean;
 }
@@ -90,20 +92,25 @@ export interface ReplicaOptions {
   readonly connection: DatabaseConnection;
   /** The pool of the primary for reads of dashboards. */
   readonly primary: Knex;
+  readonly watch: PgPrimaryWatch;
   readonly logger: Logger;
 }
 
 /**
  * A standby that serves lists, searches and usage of queries of GraphQL. Every read of a query sees all that was
  * answered before the query began, by any process: it waits until the replica has replayed it (R421). A replica that
- * cannot serve is left out, and tried again every 5 seconds (R422).
+ * cannot serve is left out, and tried again every 5 seconds (R422). While there is no primary, a read sees what the
+ * primary had when it answered this process last (R520).
  */
 export class Replica implements ReplicaReads {
   readonly #reads: Knex;
   /** One connection, which cancels reads and finds out whether the replica can serve again. */
   readonly #other: Knex;
   readonly #primary: Sql;
+  readonly #watch: PgPrimaryWatch;
   readonly #logger: Logger;
+  /** The identity of the primary's database. Undefined before the first attempt to use the replica. */
+  #identity: string | undefined;
   /** Where the primary was after the query began. Undefined if the server is no primary. */
   readonly #positions = new WeakMap<ReadScope, Promise<Position | undefined>>();
   readonly #turns = new Set<Turn>();
@@ -115,9 +122,10 @@ export class Replica implements ReplicaReads {
   /** Numbers of reads of this process that the replica and the primary have served. */
   readonly served = { replica: 0, primary: 0 };
 
-  constructor({ connection, primary, logger }: ReplicaOptions) {
+  constructor({ connection, primary, watch, logger }: ReplicaOptions) {
     const limits = { connectTimeoutMs: BEGIN_MS, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
     this.#logger = logger;
+    this.#watch = watch;
     this.#primary = new Sql(primary);
     this.#other = createKnex(connection, logger, {
       ...limits,
@@ -157,7 +165,10 @@ export class Replica implements ReplicaReads {
   }
 
   async #serve<T>(query: ReadScope, read: (connection: pg.Client) => Promise<T>) {
-    const wanted = await this.#positionAt(query);
+    const asked = query.withoutPrimary
+      ? undefined
+      : await this.#watch.unlessAway(() => this.#positionAt(query));
+    const wanted = asked ? asked.result : this.#lastPosition();
     if (!wanted || !this.#isInService) return undefined;
     let result: T;
     try {
@@ -170,8 +181,16 @@ export class Replica implements ReplicaReads {
       return undefined;
     }
     // The replica may have replayed commits that no synchronous standby has. They would be lost with the primary.
-    if (wanted.isSynchronous) await this.#primary.query(CONFIRM, []);
+    const confirm = () => this.#primary.query(CONFIRM, []);
+    const isConfirmed = !wanted.isSynchronous || (await this.#watch.unlessAway(confirm)) !== undefined;
+    if (!asked || !isConfirmed) query.isStale = true;
     return { result };
+  }
+
+  /** Returns where the primary was when it answered last. Undefined if it has not answered yet. */
+  #lastPosition(): Position | undefined {
+    const { position } = this.#watch;
+    return position === undefined ? undefined : { position, timeline: undefined, isSynchronous: false };
   }
 
   /** Asks the primary once for each query. All that was answered before the query is before this position. */
@@ -259,13 +278,18 @@ export class Replica implements ReplicaReads {
 
   /** Uses the replica if it can serve. Returns false if it cannot. Rejects if the primary does not answer. */
   async #try(): Promise<boolean> {
-    const wanted = await this.#position();
-    const [own] = await this.#primary.query<{ identity: string }>(IDENTITY, []);
-    if (!wanted || !own) return false;
+    const asked = await this.#watch.unlessAway(async () => {
+      const [own] = await this.#primary.query<{ identity: string }>(IDENTITY, []);
+      this.#identity = own?.identity;
+      return this.#position();
+    });
+    const wanted = asked ? asked.result : this.#lastPosition();
+    const identity = this.#identity;
+    if (!wanted || identity === undefined) return false;
     try {
       await onConnection(this.#other, async (connection) => {
         const [found] = await Pipeline.of(connection).add<{ identity: string }>({ ...IDENTITY, values: [] });
-        if (found?.identity !== own.identity)
+        if (found?.identity !== identity)
           throw new OutOfService('The server of DATABASE_READ_URL has another database than DATABASE_URL');
         await hasReplayed(connection, wanted);
       });
@@ -307,9 +331,10 @@ async function hasReplayed(connection: pg.Client, wanted: Position): Promise<voi
     if (receiver !== null && timeline === null)
       throw new OutOfService('The user of DATABASE_READ_URL needs the role pg_read_all_stats');
     // Only the same history has the same positions. After a promotion, a standby may still follow the former primary.
-    if (timeline === wanted.timeline && replayed >= wanted.position) return;
+    const isSame = wanted.timeline === undefined || timeline === wanted.timeline;
+    if (isSame && replayed >= wanted.position) return;
     if (performance.now() >= end) {
-      throw timeline === wanted.timeline
+      throw isSame
         ? new Behind(`The replica is ${wanted.position - replayed} bytes of the log behind the primary`)
         : new OutOfService('The replica does not follow the primary');
     }

@@ -1,7 +1,7 @@
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
-import { presentReader } from '../../runtime/read-scope.ts';
+import { presentQuery, presentReader } from '../../runtime/read-scope.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { DatabaseConnection } from './connection.ts';
 import { DatabaseServers, primaryMoved } from './database-servers.ts';
@@ -198,6 +198,12 @@ export interface ReplicaReads {
   read<T>(read: (connection: pg.Client) => Promise<T>): Promise<{ readonly result: T } | undefined>;
 }
 
+/** Thrown if a read needs the primary, but its caller was recognised without it (R520). */
+class PrimaryNotAsked extends Error {
+  /** The same code as if there was no primary. */
+  readonly code = '57P03';
+}
+
 interface SqlOptions {
   /** The connection of a transaction, or of a replica. */
   readonly connection?: pg.Client;
@@ -235,7 +241,9 @@ export class Sql {
 
   /** The pool for the present statement. */
   get #knex(): Knex {
-    return this.#reads && presentReader() ? this.#reads : this.#main;
+    if (!this.#reads || !presentReader()) return this.#main;
+    if (presentQuery()?.withoutPrimary) throw new PrimaryNotAsked('Only a replica may serve this request');
+    return this.#reads;
   }
 
   /** Starts a query with Knex's query builder. Inside a transaction, it runs in that transaction. */
