@@ -291,15 +291,16 @@ export class AnalyticsResolver {
       fillGaps: fillGaps ?? false,
       comparesWithPrevious: compareWith === 'previous_period',
     });
-    const { currency } = await run(operations.accounts.find, {});
     const countsMessages = !groups.some((group) => RECIPIENT_GROUPS.includes(group));
-    const numbers = (figures: AnalyticsFigures) => numbersOf(figures, currency, countsMessages);
-    return buckets.map((bucket) => ({
-      ...bucket,
-      figures: numbers(bucket),
-      previous: bucket.previous && numbers(bucket.previous),
-      filter: filterOf(bucket, groups, environment ?? null),
-    }));
+    return buckets.map((bucket) => {
+      const numbers = (figures: AnalyticsFigures) => numbersOf(figures, bucket.currency, countsMessages);
+      return {
+        ...bucket,
+        figures: numbers(bucket),
+        previous: bucket.previous && numbers(bucket.previous),
+        filter: filterOf(bucket, groups, environment ?? null),
+      };
+    });
   }
 
   @FieldResolver(() => AnalyticsTimesType, {

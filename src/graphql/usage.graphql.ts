@@ -2,7 +2,7 @@ import { Ctx, Float, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type { Channel, MessageStatus } from '../domain/messages/message.ts';
 import { fromMinor } from '../domain/money/money.ts';
-import type { UsageGroup, UsageInterval, UsageRow } from '../domain/usage/usage.ts';
+import type { PricedUsageRow, UsageGroup, UsageInterval } from '../domain/usage/usage.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import type { GraphqlContext } from './context.ts';
 import type { FieldCost } from './cost.ts';
@@ -16,8 +16,6 @@ import {
 import { Money, moneyOf } from './money.graphql.ts';
 import { Currency, DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Query } from './typed.ts';
-
-type ShownUsage = UsageRow & { readonly currency: string };
 
 const HOUR_MS = 3_600_000;
 /**
@@ -82,27 +80,26 @@ export class UsageResolver {
       description: 'Only this environment. Default: both.',
     })
     environment?: Environment | null,
-  ): Promise<ShownUsage[]> {
+  ): Promise<PricedUsageRow[]> {
     const query = { from, to, interval, groupBy: groupBy ?? [], environment: environment ?? undefined };
     const rows = await run(operations.usage.query, query);
-    const { currency } = await run(operations.accounts.find, {});
-    return rows.map((row) => ({ ...row, currency }));
+    return [...rows];
   }
 
   @FieldResolver(() => Float, {
     description: 'Their cost at acceptance. Refunds are in the ledger.',
   })
-  cost(@Root() row: ShownUsage): number {
+  cost(@Root() row: PricedUsageRow): number {
     return fromMinor(row.costMinor, row.currency);
   }
 
   @FieldResolver(() => Money, { description: 'The same cost, exact.' })
-  costMoney(@Root() row: ShownUsage): Money {
+  costMoney(@Root() row: PricedUsageRow): Money {
     return moneyOf(row.costMinor, row.currency);
   }
 
   @FieldResolver(() => ApiKeyType, { nullable: true, description: 'The key, if grouped by API_KEY.' })
-  apiKey(@Root() row: ShownUsage, @Ctx() { loaders }: GraphqlContext) {
+  apiKey(@Root() row: PricedUsageRow, @Ctx() { loaders }: GraphqlContext) {
     return row.apiKeyId === null ? null : loaders.apiKey.load(row.apiKeyId);
   }
 }

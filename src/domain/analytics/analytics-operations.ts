@@ -71,6 +71,8 @@ export interface AnalyticsBucket extends AnalyticsFigures, AnalyticsValues {
   /** The counted part of the interval. `to` is not included. */
   readonly from: Date;
   readonly to: Date;
+  /** The currency of the costs. */
+  readonly currency: string;
   /** Number of the last ledger entry that the figures contain. Null if some later changes are not counted yet. */
   readonly ledgerSeq: number | null;
   readonly previous: AnalyticsFigures | null;
@@ -163,6 +165,7 @@ export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
         const groups = new Map(rows.map((row) => valuesOf(row)).map((values) => [keyOf(values), values]));
         if (input.fillGaps && groups.size === 0 && groupBy.length === 0)
           groups.set(keyOf(NO_VALUES), NO_VALUES);
+        const currency = await stores.usage.currencyOf(accountId);
         const buckets: AnalyticsBucket[] = [];
         for (const [index, interval] of intervals.entries()) {
           for (const [group, values] of groups) {
@@ -176,6 +179,7 @@ export function analyticsOperations({ stores }: Pick<Dependencies, 'stores'>) {
               to,
               ...values,
               ...(figures ?? NO_FIGURES),
+              currency,
               ledgerSeq,
               previous: input.comparesWithPrevious ? (before ?? NO_FIGURES) : null,
               times: hasTimes ? () => timesOf(`${index} ${group}`) : undefined,

@@ -93,6 +93,8 @@ export interface PlanStore {
 export interface UsageStore {
   /** Returns hourly counts in order of time: all hours that begin before `to` and end after `from`. */
   query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** Returns the account's currency, which never changes. A replica may serve it, unlike the rest of the account. */
+  currencyOf(accountId: string): Promise<string>;
   /**
    * Batches of messages record changes (deltas). Adds the deltas that are not counted yet to the hourly counts. While
    * it does so, queries count each change exactly once.

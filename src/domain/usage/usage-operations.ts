@@ -2,7 +2,7 @@ import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import type { UsageInterval, UsageQuery, UsageRow } from './usage.ts';
+import type { PricedUsageRow, UsageInterval, UsageQuery } from './usage.ts';
 
 const DAY_MS = 24 * 3_600_000;
 /** Longest time span of a query in ms, by interval. It keeps the answer small. */
@@ -19,7 +19,7 @@ export function usageOperations({ stores }: Pick<Dependencies, 'stores'>) {
     query: operation(
       'usage.query',
       { roles: ACCOUNT_ROLES },
-      async (caller, input: UsageQuery): Promise<readonly UsageRow[]> => {
+      async (caller, input: UsageQuery): Promise<readonly PricedUsageRow[]> => {
         const spanMs = input.to.getTime() - input.from.getTime();
         if (spanMs <= 0) throw validationError([{ path: 'to', message: 'must be later than from' }]);
         if (spanMs > LONGEST_MS[input.interval]) {
@@ -27,7 +27,12 @@ export function usageOperations({ stores }: Pick<Dependencies, 'stores'>) {
           const message = `must be at most ${days} days after from where the interval is ${input.interval.toUpperCase()}`;
           throw validationError([{ path: 'to', message }]);
         }
-        return stores.usage.query(accountIdOf(caller), input);
+        const accountId = accountIdOf(caller);
+        const [rows, currency] = await Promise.all([
+          stores.usage.query(accountId, input),
+          stores.usage.currencyOf(accountId),
+        ]);
+        return rows.map((row) => ({ ...row, currency }));
       },
     ),
   };

@@ -20,6 +20,11 @@ export interface UsageRow {
   readonly costMinor: number;
 }
 
+/** A row with the currency of its cost. */
+export interface PricedUsageRow extends UsageRow {
+  readonly currency: string;
+}
+
 export interface UsageQuery {
   readonly from: Date;
   readonly to: Date;

@@ -1,3 +1,4 @@
+import { notFound } from '../../domain/errors.ts';
 import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
 import type { UsageStore } from '../../domain/ports/account-stores.ts';
 import type { UsageQuery, UsageRow } from '../../domain/usage/usage.ts';
@@ -57,6 +58,7 @@ const FOLD_DELIVERIES = statement(
    ${IS_BEHIND}`,
 );
 // Deliveries are deleted after a month. Their counts become zero then, and the rows must be deleted, too.
+const CURRENCY = statement('usage-currency', 'SELECT currency FROM accounts WHERE id = $1');
 const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
 
 /** Reads the counts of messages by hour and day, and folds the deltas of messages and deliveries into them. */
@@ -95,6 +97,12 @@ export class PgUsageStore implements UsageStore {
       messages: row.messages,
       costMinor: row.cost_minor,
     }));
+  }
+
+  async currencyOf(accountId: string): Promise<string> {
+    const [row] = await this.#sql.queryOnDisk<{ currency: string }>(CURRENCY, [accountId]);
+    if (!row) throw notFound('account');
+    return row.currency;
   }
 
   async fold(): Promise<void> {
