@@ -36,7 +36,7 @@ describe('the LISTEN connection', () => {
       ...given: unknown[]
     ) {
       const answer = query.apply(this, given);
-      if (given[0] === 'SELECT 1') {
+      if (String(given[0]).includes('pg_current_wal_flush_lsn')) {
         checks += 1;
         // Block this process so long that the answer arrives during the block and the timeout has passed after it.
         if (checks < 3)
