@@ -42,8 +42,22 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(TABLES);
 }
 
+/**
+ * Throws if suppressions are stored under a hash. Without its key, nobody can tell whose suppression a hash is, so that
+ * people who said STOP would get messages again.
+ */
+export async function refuseToForget(knex: Knex, more: '' | `AND ${string}` = ''): Promise<void> {
+  const hashed = `address LIKE 'erased:%' ${more}`;
+  const { rows } = await knex.raw(`SELECT count(*)::int AS count FROM suppressions WHERE ${hashed}`);
+  const count: number = rows[0].count;
+  if (count === 0) return;
+  throw new Error(
+    `${count} suppressions of erased people would be forgotten, and these people would get messages again. ` +
+      `To accept that, run this first: DELETE FROM suppressions WHERE ${hashed.trim()}`,
+  );
+}
+
 export async function down(knex: Knex): Promise<void> {
-  // Without the key, nobody can tell whose suppression a hash is.
-  await knex.raw("DELETE FROM suppressions WHERE address LIKE 'erased:%'");
+  await refuseToForget(knex);
   await knex.raw('DROP TABLE erasure_messages, erasures, address_hash_key');
 }

@@ -20,6 +20,14 @@ CREATE UNIQUE INDEX access_tokens_pkey ON access_tokens USING btree (id);
 CREATE UNIQUE INDEX access_tokens_token_hash_key ON access_tokens USING btree (token_hash);
 CREATE INDEX access_tokens_user ON access_tokens USING btree (user_id);
 
+CREATE TABLE account_hash_keys (
+  account_id uuid NOT NULL,
+  sealed text NOT NULL,
+  CONSTRAINT account_hash_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT account_hash_keys_pkey PRIMARY KEY (account_id)
+);
+CREATE UNIQUE INDEX account_hash_keys_pkey ON account_hash_keys USING btree (account_id);
+
 CREATE TABLE account_move_jobs (
   id uuid NOT NULL,
   account_id uuid NOT NULL,

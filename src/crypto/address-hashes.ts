@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
-import type { AddressHashes } from '../domain/ports/address-hashes.ts';
+import type { AddressHash, AddressHashes } from '../domain/ports/address-hashes.ts';
 import type { ErasureStore } from '../domain/ports/erasure-store.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
@@ -8,9 +8,11 @@ import { sealedUnder } from './secret-box.ts';
 const KEY_BYTES = 32;
 /** 132 bits: two addresses of an account never share a hash. */
 const HASH_LENGTH = 22;
+/** Number of accounts whose keys stay in memory. */
+const MAX_KEYS = 1_000;
 
 interface Parts {
-  readonly store: Pick<ErasureStore, 'hashKey' | 'addHashKey' | 'replaceHashKey'>;
+  readonly store: Pick<ErasureStore, 'hashKey' | 'hashKeys' | 'addHashKey' | 'replaceHashKey' | 'erasing'>;
   readonly secrets: SecretBox;
   readonly lostMasterKeys: readonly string[];
   readonly logger: Pick<Logger, 'warn'>;
@@ -19,60 +21,80 @@ interface Parts {
 /**
  * Hashes addresses with HMAC-SHA-256. The key is random, so that it stays the same when the master key is rotated, and
  * is stored sealed with the master key. Without it, the hash of a phone number would be found by trying all numbers.
+ *
+ * The database has one key. An account that came from another cell has brought the key of that cell, and keeps it.
  */
 export class KeyedAddressHashes implements AddressHashes {
   readonly #parts: Parts;
-  #key: KeyObject | undefined;
+  /** By account. An account never gets another key while a process runs. */
+  readonly #keys = new Map<string, KeyObject>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
   /**
-   * Runs when the process starts. Seals an existing key anew if the master key was rotated. If its master key is declared
-   * lost, makes a new key: suppressions of erased people are not recognised any more then.
+   * Runs when the process starts. Seals existing keys anew if the master key was rotated. Replaces a key whose master key
+   * is declared lost: suppressions of erased people are not recognised any more then.
    */
   async start(): Promise<void> {
     const { store, secrets, lostMasterKeys, logger } = this.#parts;
-    const sealed = await store.hashKey();
-    if (sealed === undefined) return;
-    const sealedWith = sealedUnder(sealed);
-    if (lostMasterKeys.includes(sealedWith)) {
-      logger.warn(
-        { masterKey: sealedWith },
-        'the key of address hashes is lost with its master key: suppressions of erased people no longer hold',
-      );
-      await store.replaceHashKey(sealed, secrets.seal(newKey()));
-    } else if (sealedWith !== sealedUnder(secrets.seal(''))) {
-      const key = this.#open(sealed);
-      if (key !== undefined) await store.replaceHashKey(sealed, secrets.seal(key));
+    for (const sealed of await store.hashKeys()) {
+      const sealedWith = sealedUnder(sealed);
+      if (lostMasterKeys.includes(sealedWith)) {
+        logger.warn(
+          { masterKey: sealedWith },
+          'the key of address hashes is lost with its master key: suppressions of erased people no longer hold',
+        );
+        await store.replaceHashKey(sealed, secrets.seal(newKey()));
+      } else if (sealedWith !== sealedUnder(secrets.seal(''))) {
+        const key = this.#open(sealed);
+        if (key !== undefined) await store.replaceHashKey(sealed, secrets.seal(key));
+      }
     }
   }
 
-  async load(): Promise<void> {
+  async of(accountId: string): Promise<AddressHash> {
     const { store, secrets } = this.#parts;
-    if (await this.#read()) return;
+    const known = await this.known(accountId);
+    if (known) return known;
     await store.addHashKey(secrets.seal(newKey()));
-    if (!(await this.#read())) throw new Error('the key of address hashes was not stored');
+    const added = await this.known(accountId);
+    if (!added) throw new Error('the key of address hashes was not stored');
+    return added;
   }
 
-  of(accountId: string, address: string): string {
-    if (!this.#key) throw new Error('the key of address hashes is not loaded');
-    const hash = createHmac('sha256', this.#key).update(`${accountId} ${address}`);
-    return hash.digest('base64url').slice(0, HASH_LENGTH);
+  async known(accountId: string): Promise<AddressHash | undefined> {
+    const key = await this.#read(accountId);
+    return key && hashWith(key, accountId);
   }
 
-  async known(accountId: string, address: string): Promise<string | undefined> {
-    return (await this.#read()) ? this.of(accountId, address) : undefined;
+  async ofErasing(): Promise<ReadonlyMap<string, AddressHash>> {
+    // Most accounts have the same key.
+    const keys = new Map<string, KeyObject>();
+    const found = new Map<string, AddressHash>();
+    for (const { accountId, sealed } of await this.#parts.store.erasing()) {
+      const key = keys.get(sealed) ?? this.#unseal(sealed);
+      keys.set(sealed, key);
+      found.set(accountId, hashWith(key, accountId));
+    }
+    return found;
   }
 
-  /** Reads the key once. Returns false if there is none. Throws if its master key is missing. */
-  async #read(): Promise<boolean> {
-    if (this.#key) return true;
-    const sealed = await this.#parts.store.hashKey();
-    if (sealed === undefined) return false;
-    this.#key = createSecretKey(Buffer.from(this.#parts.secrets.open(sealed), 'base64'));
-    return true;
+  /** Reads the key of an account once. Undefined if there is none. Throws if its master key is missing. */
+  async #read(accountId: string): Promise<KeyObject | undefined> {
+    const known = this.#keys.get(accountId);
+    if (known) return known;
+    const sealed = await this.#parts.store.hashKey(accountId);
+    if (sealed === undefined) return undefined;
+    const key = this.#unseal(sealed);
+    if (this.#keys.size >= MAX_KEYS) this.#keys.clear();
+    this.#keys.set(accountId, key);
+    return key;
+  }
+
+  #unseal(sealed: string): KeyObject {
+    return createSecretKey(Buffer.from(this.#parts.secrets.open(sealed), 'base64'));
   }
 
   /** Returns the key. Undefined if its master key is missing, of which `checkMasterKey` warns. */
@@ -83,6 +105,13 @@ export class KeyedAddressHashes implements AddressHashes {
       return undefined;
     }
   }
+}
+
+function hashWith(key: KeyObject, accountId: string): AddressHash {
+  return (address) => {
+    const hash = createHmac('sha256', key).update(`${accountId} ${address}`);
+    return hash.digest('base64url').slice(0, HASH_LENGTH);
+  };
 }
 
 const newKey = () => randomBytes(KEY_BYTES).toString('base64');

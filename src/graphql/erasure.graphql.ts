@@ -104,7 +104,8 @@ class ErasureType {
 })
 class RecipientExportType {
   @Field(() => JsonObject, {
-    description: 'Messages in every part; contacts, devices, suppressions and inbound messages in the first.',
+    description:
+      'Messages in every part, with their events, webhook deliveries, reports and request. In the first also contacts, devices, suppressions, inbound messages, numbers, cells of imports and earlier erasures.',
   })
   recipient!: Readonly<Record<string, unknown>>;
 

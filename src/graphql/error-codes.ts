@@ -66,7 +66,7 @@ export const ERROR_CODE_DESCRIPTIONS: Readonly<Record<GraphqlErrorCode, string>>
   contact_exists: 'Another contact has the phone or the externalId. `details.id` names it.',
   message_not_cancelable: 'A part of the message has left already.',
   recipient_has_pending_messages:
-    'Messages to the person have not left yet. `details.pending` is their number.',
+    'Messages to the person have not left yet. `details.pending` is their number, and `details.messageIds` names the first 100.',
   webhook_limit: 'The account has as many webhooks as it may have.',
   key_ended: 'The API key was revoked, rotated or has expired.',
   delivery_already_queued: 'The attempt of the delivery is still to come or under way.',

@@ -137,7 +137,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   recipient_has_pending_messages: {
     status: 409,
     shape: 'B',
-    when: 'Messages to the person have not left yet; `details.pending` is their number.',
+    when: 'Messages to the person have not left yet; `details.pending` is their number, and `details.messageIds` names the first 100.',
   },
   webhook_limit: {
     status: 409,

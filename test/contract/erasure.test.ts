@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -334,6 +335,133 @@ describe('erasure of a person', () => {
     expect(JSON.stringify(entries)).not.toContain(number);
   });
 
+  it('names the messages that have not left, so that they can be canceled (R490)', async () => {
+    const number = '+256700000910';
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    const ids: string[] = [];
+    for (const to of [number, `${number},${BEN}`]) {
+      const body = { to, message: 'Later', scheduledFor: later };
+      ids.push((await call('POST', '/developers/sms', body)).body.id);
+    }
+    const refused = await erase(number);
+    expect(refused.body.error.details).toEqual({ pending: 2, messageIds: ids });
+    for (const id of refused.body.error.details.messageIds)
+      expect((await call('DELETE', `/developers/messages/${id}`)).status).toBe(200);
+    const receipt = await done((await erase(number)).body.erasure.id);
+    expect(receipt.erased).toMatchObject({ messages: 2, texts: 1, recipients: 2 });
+  });
+
+  it('takes START of an erased person to the account that has the STOP, and STOP to those that erased the number (R496)', async () => {
+    const number = '+256700000911';
+    const say = (text: string) => {
+      const answered = Promise.withResolvers<number>();
+      const fields = { source_addr_ton: 1, source_addr: number.slice(1), destination_addr: 'SERVICE' };
+      smsc.send('deliver_sm', { ...fields, short_message: Buffer.from(text) }, ({ command_status: status }) =>
+        answered.resolve(status),
+      );
+      return answered.promise;
+    };
+    const outcome = async (key = account.key) => {
+      const { status, body } = await call('POST', '/developers/sms', { to: number, message: 'Hello' }, key);
+      return status === 200 ? 'sent' : body.error.code;
+    };
+    await sms(number, 'From a stranger', {}, stranger.key);
+    await sms(number, 'From us');
+    expect(await say('STOP')).toBe(0);
+    await eventually(async () => (await outcome()) === 'all_recipients_suppressed');
+    for (const key of [account.key, stranger.key]) {
+      await eventually(async () => (await erase(number, key)).status === 202);
+      await eventually(async () => {
+        const { data } = (await call('GET', '/developers/erasures', undefined, key)).body;
+        return data.every(({ doneAt }: { doneAt: string | null }) => doneAt !== null);
+      });
+    }
+    expect(await tablesWith(number.slice(1))).toEqual([]);
+    expect(await outcome()).toBe('all_recipients_suppressed');
+    expect(await say('START')).toBe(0);
+    // A STOP that comes now names no account, because both were erased: it is for both.
+    await using sql = await openSql(gateway.database);
+    const suppressed = () =>
+      sql.query('SELECT account_id FROM suppressions WHERE address IN ($1, $2)', [number, BEN]);
+    expect(await suppressed()).toEqual([]);
+    expect(await say('STOP')).toBe(0);
+    expect((await suppressed()).map((row) => row.account_id).toSorted()).toEqual(
+      [account.accountId, stranger.accountId].toSorted(),
+    );
+    for (const key of [account.key, stranger.key])
+      expect(await outcome(key)).toBe('all_recipients_suppressed');
+  });
+
+  it('erases what an import brings that is running when the person is erased (R491)', async () => {
+    const number = '+256700000912';
+    const rows = Array.from({ length: 3_000 }, (_, at) => `+25671${String(1_000_000 + at)},,Nobody ${at}`);
+    const csv = ['phone,email,name', ...rows, '0700000912,,Eve Nakato', '0700000912,bad,Eve Nakato'].join(
+      '\n',
+    );
+    const importing = 'mutation ($csv: String!) { importContacts(csv: $csv) { id } }';
+    const started = await graphql(gateway, importing, { token, variables: { csv } });
+    expect(started.body.errors).toBeUndefined();
+    const receipt = await done((await erase(number)).body.erasure.id);
+    expect(receipt.erased.contacts).toBe(1);
+    for (const text of [number.slice(1), '0700000912', 'Nakato']) {
+      expect([text, await tablesWith(text)]).toEqual([text, []]);
+    }
+    const contacts = (await call('GET', '/developers/contacts?limit=1')).body.pagination.total;
+    expect(contacts).toBeGreaterThanOrEqual(3_000);
+  });
+
+  it('waits for a webhook delivery that is retried, and a later copy of it names nobody (R491)', async () => {
+    let isUp = false;
+    const flaky = await startWebhookReceiver(() => (isUp ? 200 : 503));
+    try {
+      const number = '+256700000913';
+      const hook = await call('POST', '/developers/webhooks', { url: flaky.url, events: ['sms.sent'] });
+      await sms(number, 'To Fay Achieng');
+      await eventually(() => flaky.received.length > 0);
+      const begun = await erase(number);
+      expect(begun.status).toBe(202);
+      // The delivery is open, so the event must stay as it is.
+      await using sql = await openSql(gateway.database);
+      await eventually(async () => {
+        const [row] = await sql.query('SELECT retry_at > created_at AS waits FROM erasures WHERE id = $1', [
+          begun.body.erasure.id,
+        ]);
+        return row.waits;
+      });
+      isUp = true;
+      await done(begun.body.erasure.id);
+      const last = flaky.received.at(-1);
+      expect(last?.body.data.to).toBe(number);
+      const list = await call('GET', `/developers/webhooks/${hook.body.webhook.id}/deliveries`);
+      const [delivery] = list.body.data;
+      expect(delivery).toMatchObject({ status: 'success', responseBody: null });
+      const path = `/developers/webhooks/${hook.body.webhook.id}/deliveries/${delivery.id}/retry`;
+      const before = flaky.received.length;
+      expect((await call('POST', path)).status).toBe(200);
+      await eventually(() => flaky.received.length > before);
+      expect(flaky.received.at(-1)?.body.data).toMatchObject({ to: 'erased', message: '' });
+      expect(await tablesWith('Achieng')).toEqual([]);
+    } finally {
+      await flaky.stop();
+    }
+  });
+
+  it('does not bring the message back when a delivery report comes after the erasure (R491)', async () => {
+    const number = '+256700000914';
+    const id = await sms(number, 'To Gil');
+    const { sid } = await message(id);
+    await done((await erase(number)).body.erasure.id);
+    const eventsOf = async () => (await call('GET', '/developers/events?limit=100')).body.data;
+    const events = await eventsOf();
+    smsc.report(sid, number.slice(1), 'SERVICE', { form: 'text' });
+    await using sql = await openSql(gateway.database);
+    await eventually(
+      async () => (await sql.query('SELECT 1 FROM unmatched_reports WHERE sid = $1', [sid])).length > 0,
+    );
+    expect(await message(id)).toMatchObject({ to: ['erased'], status: 'sent', sid: null });
+    expect(await eventsOf()).toEqual(events);
+  });
+
   it('needs FULL_ACCESS, or an owner or administrator who stepped up (R494)', async () => {
     const { key } = await gateway.createKey(account.accountId, {
       scopes: ['MANAGE_CONTACTS', 'READ_MESSAGES'],
@@ -367,5 +495,86 @@ describe('erasure of a person', () => {
     expect(await faultsOf(at('carol@', '?reason=x&kind=email'))).toMatchObject([{ path: 'address' }]);
     expect(await faultsOf(at(ANN, '?reason=%20'))).toMatchObject([{ path: 'reason' }]);
     expect((await call('DELETE', at(ANN))).status).toBe(400);
+  });
+});
+
+describe('erasure and the pumping watch', () => {
+  it('erases a held message after its review, and the number is not counted again (R394, R396, R491)', async () => {
+    await using gateway = await startTestGateway({ PUMPING_WATCH: 'on' });
+    await using sql = await openSql(gateway.database);
+    const account = await gateway.createAccount();
+    const { key } = account;
+    const token = await signIn(gateway, account);
+    const numbers = Array.from({ length: 16 }, (_, at) => `+256771234${String(100 + at)}`);
+    const sent = [];
+    for (const to of numbers)
+      sent.push(await gateway.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } }));
+    const held = sent.at(-1)?.body;
+    expect(held).toMatchObject({ status: 'pending', statusReason: 'held_for_review' });
+    const [number] = held.to;
+    const path = `/developers/recipients/${encodeURIComponent(number)}?reason=letter`;
+    const refused = await gateway.call('DELETE', path, { key });
+    expect(refused.body.error).toMatchObject({ details: { pending: 1, messageIds: [held.id] } });
+    const review = 'mutation { reviewHeld(block: "+256771234", decision: REJECT) { messages } }';
+    expect((await graphql(gateway, review, { token })).body.errors).toBeUndefined();
+    const begun = await gateway.call('DELETE', path, { key });
+    expect(begun.status).toBe(202);
+    const { id } = begun.body.erasure;
+    const erasure = async () =>
+      (await gateway.call('GET', `/developers/erasures/${id}`, { key })).body.erasure;
+    await eventually(async () => (await erasure()).erased.messages === 1);
+    expect(await sql.query('SELECT block FROM held_reviews WHERE message_id = $1', [held.id])).toEqual([
+      { block: '' },
+    ]);
+    await eventually(async () => (await erasure()).doneAt !== null);
+    // The process remembers the number, and asks the database about its block again (R396).
+    await gateway.call('POST', '/developers/sms', { key, body: { to: '+256771234999', message: 'Hello' } });
+    const counted = await sql.query("SELECT ending FROM pumping_numbers WHERE block = '+256771234'");
+    expect(counted.map(({ ending }) => ending)).not.toContain(number.slice(-3));
+    expect(counted.length).toBeGreaterThan(0);
+  });
+});
+
+describe('hashed suppressions and the master key', () => {
+  const [OLD, NEW] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
+  const number = '+256700000951';
+
+  it('hold after a rotation, also without the former key, and end with a key that is declared lost (R492)', async () => {
+    await using first = await startTestGateway({ MASTER_KEY: OLD });
+    const { key } = await first.createAccount();
+    const suppression = { channel: 'sms', address: number, scope: 'all' };
+    expect((await first.call('POST', '/developers/suppressions', { key, body: suppression })).status).toBe(
+      201,
+    );
+    const path = `/developers/recipients/${encodeURIComponent(number)}?reason=letter`;
+    const { body } = await first.call('DELETE', path, { key });
+    const receipt = () => first.call('GET', `/developers/erasures/${body.erasure.id}`, { key });
+    await eventually(async () => (await receipt()).body.erasure.doneAt !== null);
+    const outcome = async (at: TestGateway) => {
+      const message = { to: number, message: 'Hello' };
+      const sent = await at.call('POST', '/developers/sms', { key, body: message });
+      return sent.status === 200 ? 'sent' : sent.body.error.code;
+    };
+    const started = (variables: Record<string, string>) => startTestGateway(variables, first.database);
+    {
+      await using rotated = await started({ MASTER_KEY: NEW, MASTER_KEY_PREVIOUS: OLD });
+      expect(await outcome(rotated)).toBe('all_recipients_suppressed');
+    }
+    {
+      await using later = await started({ MASTER_KEY: NEW });
+      expect(await outcome(later)).toBe('all_recipients_suppressed');
+      // The hash of an address stays the same.
+      const again = await later.call('DELETE', path, { key });
+      expect(again.body.erasure.addressHash).toBe(body.erasure.addressHash);
+    }
+    const lost = createHash('sha256')
+      .update('master-key-id')
+      .update(Buffer.from(NEW, 'base64'))
+      .digest('hex');
+    await using after = await started({
+      MASTER_KEY: Buffer.alloc(32, 9).toString('base64'),
+      MASTER_KEY_LOST: lost.slice(0, 8),
+    });
+    expect(await outcome(after)).toBe('sent');
   });
 });

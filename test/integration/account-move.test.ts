@@ -225,6 +225,69 @@ describe('ids that carriers gave to messages, which have no key', () => {
   });
 });
 
+describe('a move of an account with erased people', () => {
+  const MUTED = '+256700000921';
+  const UNDER_WAY = '+256700000922';
+  const suppress = (at: TestGateway, key: string, address: string) =>
+    at.call('POST', '/developers/suppressions', { key, body: { channel: 'sms', address, scope: 'all' } });
+  const erase = async (at: TestGateway, key: string, address: string) => {
+    const path = `/developers/recipients/${encodeURIComponent(address)}?reason=letter`;
+    const { status, body } = await at.call('DELETE', path, { key });
+    expect(status).toBe(202);
+    return body.erasure as { id: string; addressHash: string };
+  };
+  const receipt = async (at: TestGateway, key: string, id: string) =>
+    (await at.call('GET', `/developers/erasures/${id}`, { key })).body.erasure;
+  const done = (at: TestGateway, key: string, id: string) =>
+    eventually(async () => (await receipt(at, key, id)).doneAt !== null);
+
+  it('leaves them alone in the other cell, which has a key of its own, and there and back again (R492, R504)', async () => {
+    const moving = await pair.a.createAccount();
+    const local = await pair.b.createAccount();
+    const { key } = moving;
+    for (const address of [MUTED, UNDER_WAY]) expect((await suppress(pair.a, key, address)).status).toBe(201);
+    const erased = await erase(pair.a, key, MUTED);
+    await done(pair.a, key, erased.id);
+    // The other cell has erased somebody, too, so its database has another key.
+    await suppress(pair.b, local.key, MUTED);
+    await done(pair.b, local.key, (await erase(pair.b, local.key, MUTED)).id);
+    // This erasure is postponed, so that the account moves before it is done.
+    const contact = { phone: UNDER_WAY, name: 'Moved' };
+    await pair.a.call('POST', '/developers/contacts', { key, body: contact });
+    const open = await erase(pair.a, key, UNDER_WAY);
+    await a.query("UPDATE erasures SET retry_at = now() + interval '1 hour' WHERE done_at IS NULL");
+
+    await pair.move(moving.accountId, 'a to b');
+    await b.query('UPDATE erasures SET retry_at = now() WHERE done_at IS NULL');
+    await done(pair.b, key, open.id);
+    expect((await receipt(pair.b, key, erased.id)).addressHash).toBe(erased.addressHash);
+    expect(
+      await b.query('SELECT 1 FROM suppressions WHERE address = ANY ($1)', [[MUTED, UNDER_WAY]]),
+    ).toEqual([]);
+    for (const at of [pair.b, pair.a]) {
+      if (at === pair.a) await pair.move(moving.accountId, 'b to a');
+      for (const to of [MUTED, UNDER_WAY]) {
+        const refused = await send(at, moving, { to });
+        expect([refused.status, refused.body.error?.code]).toEqual([400, 'all_recipients_suppressed']);
+      }
+      // Another erasure of the same person has the same hash.
+      const again = await erase(at, key, MUTED);
+      expect(again.addressHash).toBe(erased.addressHash);
+      await done(at, key, again.id);
+    }
+    const refused = await send(pair.b, local, { to: MUTED });
+    expect(refused.body.error?.code).toBe('all_recipients_suppressed');
+    // Whom the person allows to write again is found by the address.
+    const listed = await pair.a.call('GET', `/developers/suppressions?address=${encodeURIComponent(MUTED)}`, {
+      key,
+    });
+    expect(
+      (await pair.a.call('DELETE', `/developers/suppressions/${listed.body.data[0].id}`, { key })).status,
+    ).toBe(200);
+    expect((await send(pair.a, moving, { to: MUTED })).status).toBe(200);
+  });
+});
+
 describe('a move that is killed (R505)', () => {
   it.each(['copying', 'copied', 'closed', 'frozen', 'moved', 'done'] as const)(
     'at %s, and run again, loses and doubles nothing',

@@ -188,6 +188,34 @@ describe('a migration whose table is in use', () => {
   });
 });
 
+describe('suppressions of erased people', () => {
+  it('are not forgotten by a migration down: it refuses with their number, and says how to accept that (R492)', async () => {
+    database = await createTestDatabase();
+    await withKnex(database.connection, async (knex) => {
+      const account = { id: randomUUID(), name: 'a', email: 'a@example.com', currency: 'UGX' };
+      await knex('accounts').insert({ ...account, created_at: new Date() });
+      await knex('account_hash_keys').insert({ account_id: account.id, sealed: 'v1.k.x' });
+      const suppression = { account_id: account.id, created_at: new Date(), environment: 'production' };
+      const kind = { channel: 'sms', scope: 'all', source: 'stop' };
+      for (const address of ['erased:one', 'erased:two', '+256700123456'])
+        await knex('suppressions').insert({ ...suppression, ...kind, id: randomUUID(), address });
+      for (const name of ['0221_account_hash_keys', '0220_erasures']) {
+        const { down } = migrations.find((each) => each.name === name) ?? {};
+        await expect(down?.(knex)).rejects.toThrow(/^2 suppressions of erased people would be forgotten/);
+      }
+      const fault = await rollbackAll(knex).then(
+        () => '',
+        (error: Error) => error.message,
+      );
+      const [, accepted = ''] = /run this first: (DELETE FROM .*)$/.exec(fault) ?? [];
+      await knex.raw(accepted);
+      expect(await knex('suppressions').pluck('address')).toEqual(['+256700123456']);
+      await rollbackAll(knex);
+      expect((await knex.raw(LEFT_OVER)).rows).toEqual([]);
+    });
+  });
+});
+
 /** Changes the schema of the baseline back to that of the last migration before the baseline. */
 async function goBackBeforeBaseline(knex: Knex): Promise<void> {
   for (const { down } of migrations.slice(1).reverse()) await down(knex);

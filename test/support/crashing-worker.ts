@@ -9,6 +9,7 @@ import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
 import { QueueWorker } from '../../src/queue/queue-worker.ts';
 import { PgContactStore } from '../../src/storage/stores/contact.store.ts';
 import { PgDeliveryStore } from '../../src/storage/stores/delivery.store.ts';
+import { PgErasureStore } from '../../src/storage/stores/erasure.store.ts';
 import { DeliverWebhooks } from '../../src/workers/webhooks/deliver.ts';
 import { silentLogger } from './database.ts';
 
@@ -53,6 +54,15 @@ const STEPS: Readonly<Record<string, () => void>> = {
       await saveAll.call(this, changes);
       batches += 1;
       if (batches === 3) await reached();
+    };
+  },
+  'third batch of messages erased, not committed'() {
+    const eraseMessages = PgErasureStore.prototype.eraseMessages;
+    let batches = 0;
+    PgErasureStore.prototype.eraseMessages = async function (this: PgErasureStore, erasures) {
+      batches += 1;
+      const reports = await eraseMessages.call(this, erasures);
+      return batches === 3 ? reached() : reports;
     };
   },
 };

@@ -817,7 +817,7 @@ interface components {
             readonly queued: number;
         };
         readonly RecipientExport: {
-            /** @description Messages in every part; contacts, devices, suppressions and inbound messages in the first. */
+            /** @description Messages in every part, with their events, webhook deliveries, reports and request. In the first also contacts, devices, suppressions, inbound messages, numbers, cells of imports and earlier erasures. */
             readonly recipient: {
                 readonly [key: string]: unknown;
             };

@@ -2,7 +2,8 @@
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import type { InboundText } from '../ports/provider.ts';
-import { replyWord } from '../suppressions/reply-words.ts';
+import { accountsThatErased } from '../suppressions/erased-recipients.ts';
+import { type ReplyWord, replyWord } from '../suppressions/reply-words.ts';
 import { ANSWERS, takeReply } from '../suppressions/take-reply.ts';
 import { storable } from '../text.ts';
 import { parseMsisdn } from './msisdn.ts';
@@ -32,7 +33,10 @@ export function inboundSmsOperations(deps: Dependencies, context: SendContext) {
         const sender = parseMsisdn(message.sender);
         if (replyWord(text) === undefined || sender === undefined) return;
         const to = message.to.replace(/^\+/, '');
-        const accountId = await stores.inbound.smsOwner(sender, to);
+        const owner = await stores.inbound.smsOwner(sender, to);
+        const accountIds =
+          owner === undefined ? await accountsThatErased(deps, channel, sender, text) : [owner];
+        const [accountId, ...others] = accountIds;
         if (accountId === undefined) return;
         const sid = message.sid === undefined ? id : sanitizeSid(message.sid);
         // A carrier that repeats a text gives its id again. The owner and the time of the first arrival then count.
@@ -53,16 +57,19 @@ export function inboundSmsOperations(deps: Dependencies, context: SendContext) {
         const owned = stored.get(sid);
         if (!owned?.accountId) return;
         const from = SENDER.test(to) ? to : context.defaultSenderId;
-        await takeReply(deps, context, {
+        const reply = {
           accountId: owned.accountId,
           channel,
           sender,
           content: text,
           id: owned.id,
           sentAt: owned.sentAt,
-          answer: (word) => ({ from, content: ANSWERS[word], payload: null }),
+          answer: (word: ReplyWord) => ({ from, content: ANSWERS[word], payload: null }),
           routeKey: routing.routeThrough(provider),
-        });
+        };
+        await takeReply(deps, context, reply);
+        for (const other of others)
+          await takeReply(deps, context, { ...reply, accountId: other, isConfirmed: false });
       },
     ),
   };

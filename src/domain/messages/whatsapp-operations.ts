@@ -4,6 +4,7 @@ import { checkAll, DomainError, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp.ts';
+import { accountsThatErased } from '../suppressions/erased-recipients.ts';
 import type { ReplyWord } from '../suppressions/reply-words.ts';
 import { ANSWERS, takeReply } from '../suppressions/take-reply.ts';
 import { truncate } from '../text.ts';
@@ -121,8 +122,16 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         // All accounts share the gateway's number, so the message does not name its account. It belongs to the account
         // that wrote last to its sender (R205).
         const owners = await stores.inbound.lastWriters(messages.map(({ sender }) => sender));
+        const erasing = new Map<string, readonly string[]>();
+        for (const { sender, sid, content } of messages) {
+          if (owners.has(sender)) continue;
+          erasing.set(sid, await accountsThatErased(deps, channel, sender, content));
+        }
         const stored = await stores.inbound.add(
-          messages.map((message) => ({ ...message, accountId: owners.get(message.sender) ?? null })),
+          messages.map((message) => ({
+            ...message,
+            accountId: owners.get(message.sender) ?? erasing.get(message.sid)?.[0] ?? null,
+          })),
         );
         await deps.takeReports(provider, reports);
         for (const { sender, sid, content } of messages) {
@@ -130,7 +139,10 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
           if (!known?.accountId) continue;
           const { id, accountId, sentAt } = known;
           const answer = (word: ReplyWord) => whatsAppAnswer(context, word);
-          await takeReply(deps, context, { id, accountId, channel, sender, content, sentAt, answer });
+          const reply = { id, accountId, channel, sender, content, sentAt, answer };
+          await takeReply(deps, context, reply);
+          for (const other of erasing.get(sid)?.slice(1) ?? [])
+            await takeReply(deps, context, { ...reply, accountId: other, isConfirmed: false });
         }
       },
     ),

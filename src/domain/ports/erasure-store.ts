@@ -44,14 +44,6 @@ export interface StoredAnswer {
   readonly body: string;
 }
 
-/** Received from the person. */
-export interface PersonalInbound {
-  readonly id: string;
-  readonly channel: string;
-  readonly sentAt: Date;
-  readonly content: string | null;
-}
-
 /**
  * Stores erasures, and reads and erases the rows of one person. Each call of the worker changes few rows, and skips
  * locked ones, so that sends, reports and deliveries do not wait for it.
@@ -69,8 +61,8 @@ export interface ErasureStore {
   page(visibility: Visibility, request: PageRequest): Promise<Page<Erasure>>;
   slice(visibility: Visibility, range: KeyRange): Promise<readonly Erasure[]>;
   count(visibility: Visibility): Promise<number>;
-  /** Returns the ids of up to `limit` erasures that are to be advanced. */
-  due(now: Date, limit: number): Promise<readonly string[]>;
+  /** Returns up to `limit` erasures that are to be advanced. Those of an account that moves to another cell wait. */
+  due(now: Date, limit: number): Promise<readonly Pick<Erasure, 'id' | 'accountId'>[]>;
   /** Locks an erasure until the transaction ends. Undefined if it is done, or another process has it locked. */
   claim(id: string): Promise<ErasureWork | undefined>;
   /** Stores step, mark and counts. */
@@ -79,8 +71,11 @@ export interface ErasureStore {
   /** Ends an erasure and deletes the addresses in it. */
   finish(id: string, at: Date, auditSequence: number): Promise<void>;
 
-  /** Returns the number of pending messages to the person that an index finds. */
-  countPending(scope: PersonScope): Promise<number>;
+  /** Returns the number of pending messages to the person that an index finds, and the ids of up to `limit` of them. */
+  pending(
+    scope: PersonScope,
+    limit: number,
+  ): Promise<{ readonly count: number; readonly ids: readonly string[] }>;
   /** Returns ids of messages after `afterId`, in order, that an index finds by the addresses. */
   messagesAfter(scope: PersonScope, afterId: string, limit: number): Promise<readonly string[]>;
   /**
@@ -137,15 +132,19 @@ export interface ErasureStore {
   /** Returns the number of unfinished imports that were started before `until`. */
   countUnfinishedImports(scope: PersonScope): Promise<number>;
 
-  /** Returns messages from the person, oldest first. */
-  inboundOf(accountId: string, phones: readonly string[], limit: number): Promise<readonly PersonalInbound[]>;
   /** Returns messages of the account with those recipients and copies, without locking them. */
   readMessages(accountId: string, ids: readonly string[]): Promise<readonly PersonalMessage[]>;
 
-  /** Returns the sealed key of address hashes. */
-  hashKey(): Promise<string | undefined>;
-  /** Stores the first sealed key. Does nothing if there is one. */
+  /** Returns the sealed key of an account's address hashes: its own, or that of the database. */
+  hashKey(accountId: string): Promise<string | undefined>;
+  /** Returns the accounts that have erased somebody in production, with the sealed keys of their hashes. */
+  erasing(): Promise<readonly { readonly accountId: string; readonly sealed: string }[]>;
+  /** Returns the accounts among these that erased a phone number with their hash in production. */
+  whoErased(hashes: ReadonlyMap<string, string>): Promise<readonly string[]>;
+  /** Returns all sealed keys, each once. */
+  hashKeys(): Promise<readonly string[]>;
+  /** Stores the first sealed key of the database. Does nothing if there is one. */
   addHashKey(sealed: string): Promise<void>;
-  /** Replaces the sealed key, if it still equals `before`. */
+  /** Replaces a sealed key wherever it is stored. */
   replaceHashKey(before: string, sealed: string): Promise<void>;
 }

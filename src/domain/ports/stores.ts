@@ -38,6 +38,7 @@ import type {
   SignInFailureStore,
   UserStore,
 } from './people-stores.ts';
+import type { PersonStore } from './person-store.ts';
 import type { PlatformStore } from './platform-store.ts';
 import type { ReportStore } from './report-stores.ts';
 import type { RequestStore } from './request-store.ts';
@@ -71,6 +72,7 @@ export interface Stores {
   readonly senders: SenderStore;
   readonly suppressions: SuppressionStore;
   readonly erasures: ErasureStore;
+  readonly persons: PersonStore;
   readonly objects: ObjectStore;
   readonly requests: RequestStore;
   readonly messages: MessageStore;

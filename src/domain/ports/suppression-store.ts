@@ -51,6 +51,12 @@ export interface SuppressionStore {
   ): Promise<readonly Suppression[]>;
   count(owner: AccountEnvironment, filter: SuppressionFilter): Promise<number>;
   remove(accountId: string, id: string): Promise<void>;
+  /** Returns the accounts that keep a STOP of a recipient in production under `prefix` and the account's hash. */
+  stoppedUnder(
+    channel: SuppressedChannel,
+    prefix: string,
+    hashes: ReadonlyMap<string, string>,
+  ): Promise<readonly string[]>;
   /** Lets one transaction at a time follow replies of this recipient, until it ends. */
   lockReplies(owner: AccountEnvironment, channel: SuppressedChannel, address: string): Promise<void>;
   /**

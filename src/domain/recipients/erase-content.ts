@@ -28,12 +28,12 @@ export function theirs(targets: readonly TargetAddress[]): IsTheirs {
   return (text) => exact.has(text) || (emails.size > 0 && emails.has(text.toLowerCase()));
 }
 
-/** Replaces each text that is one of the person's addresses, at any depth. */
-function withoutAddresses<T>(value: T, isTheirs: IsTheirs): T {
-  if (typeof value === 'string') return (isTheirs(value) ? ERASED : value) as T;
-  if (Array.isArray(value)) return value.map((item) => withoutAddresses(item, isTheirs)) as T;
+/** Replaces each text that is one of these addresses, at any depth. */
+export function withoutAddresses<T>(value: T, isOne: IsTheirs, instead: string = ERASED): T {
+  if (typeof value === 'string') return (isOne(value) ? instead : value) as T;
+  if (Array.isArray(value)) return value.map((item) => withoutAddresses(item, isOne, instead)) as T;
   if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).map(([name, item]) => [name, withoutAddresses(item, isTheirs)]);
+  const members = Object.entries(value).map(([name, item]) => [name, withoutAddresses(item, isOne, instead)]);
   return Object.fromEntries(members) as T;
 }
 

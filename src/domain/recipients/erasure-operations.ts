@@ -22,6 +22,9 @@ import { type AddressKind, checkPersonalAddress } from './personal-address.ts';
 const READ = { scopes: ['FULL_ACCESS'], roles: ['OWNER', 'ADMIN'] } as const;
 const DANGEROUS = { ...READ, stepUp: true } as const;
 
+/** Number of pending messages that an error names. More are named when these are canceled. */
+const LISTED_PENDING = 100;
+
 export interface PersonInput {
   readonly address: string;
   /** Default: email for a text with an @, otherwise phone. */
@@ -50,15 +53,14 @@ export function erasureOperations(deps: Dependencies) {
         });
         const owner = rowsOf(caller);
         const { accountId, environment } = owner;
-        await addressHashes.load();
-        const addressHash = addressHashes.of(accountId, given.address);
+        const addressHash = (await addressHashes.of(accountId))(given.address);
         const targets = await findPerson(stores, accountId, environment, given);
         return uow.run(async (tx) => {
           const open = await tx.erasures.findOpen(accountId, environment, addressHash);
           if (open) return open;
           const createdAt = clock.now();
-          const pending = await tx.erasures.countPending({ ...owner, targets, until: createdAt });
-          if (pending > 0) throw hasPending(pending);
+          const pending = await tx.erasures.pending({ ...owner, targets, until: createdAt }, LISTED_PENDING);
+          if (pending.count > 0) throw hasPending(pending);
           const id = ids.uuid();
           const entry = await recordChange(tx, deps, caller, {
             accountId,
@@ -156,11 +158,17 @@ function checkReason(text: string): string {
   throw validationError([{ path: 'reason', message }]);
 }
 
-function hasPending(pending: number): DomainError {
-  const what = pending === 1 ? 'One message to this person has' : `${pending} messages to this person have`;
+function hasPending({
+  count,
+  ids,
+}: {
+  readonly count: number;
+  readonly ids: readonly string[];
+}): DomainError {
+  const what = count === 1 ? 'One message to this person has' : `${count} messages to this person have`;
   return new DomainError(
     'recipient_has_pending_messages',
-    `${what} not left yet. Cancel scheduled messages with DELETE /developers/messages/:id, or wait, then try again.`,
-    { pending },
+    `${what} not left yet. Cancel those of details.messageIds with DELETE /developers/messages/:id, or wait, then try again.`,
+    { pending: count, messageIds: ids },
   );
 }

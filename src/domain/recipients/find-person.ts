@@ -4,10 +4,11 @@ import type { Contact } from '../contacts/contact.ts';
 import { deviceAddress } from '../devices/device.ts';
 import type { ContactNames } from '../ports/contact-stores.ts';
 import type { Stores } from '../ports/stores.ts';
+import { FIRST_UUID } from '../uuid.ts';
 import { addressesOfKind, type PersonalAddress, type TargetAddress } from './personal-address.ts';
 
-/** Largest number of devices of a user whose messages are found by their id. */
-const MOST_DEVICES = 1_000;
+/** Number of devices that one statement reads. */
+const DEVICES = 1_000;
 
 /** Returns the environments of an erasure or export. */
 export function environmentsOf(environment: Environment | null): readonly Environment[] {
@@ -29,7 +30,7 @@ export function contactNames(targets: readonly TargetAddress[]): ContactNames {
  * If several contacts share the address, nobody knows whose the other addresses are.
  */
 export async function findPerson(
-  { contacts, devices }: Pick<Stores, 'contacts' | 'devices'>,
+  { contacts, persons }: Pick<Stores, 'contacts' | 'persons'>,
   accountId: string,
   environment: Environment | null,
   given: PersonalAddress,
@@ -48,12 +49,12 @@ export async function findPerson(
     const sharing = await contacts.findNamed(owner, { phones: [], externalIds: [], emails: [email] });
     if (distinct(sharing).length === 1) add({ kind: 'email', address: email.toLowerCase() });
   }
-  const users = addressesOfKind([...found.values()], 'user');
-  for (const each of users.length === 0 ? [] : environmentsOf(environment)) {
-    const owner = { accountId, environment: each };
-    for (const device of await devices.targets(owner, users, [], MOST_DEVICES)) {
-      add({ kind: 'device', address: deviceAddress(device) });
-    }
+  const scope = { accountId, environment, targets: [...found.values()], until: new Date(0) };
+  let afterId: string | undefined = FIRST_UUID;
+  while (afterId !== undefined && addressesOfKind(scope.targets, 'user').length > 0) {
+    const page = await persons.devicesAfter(scope, afterId, DEVICES);
+    for (const device of page) add({ kind: 'device', address: deviceAddress(device) });
+    afterId = page.length === DEVICES ? page.at(-1)?.id : undefined;
   }
   return [...found.values()];
 }

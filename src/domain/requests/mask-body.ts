@@ -104,14 +104,18 @@ export function withoutSecrets(text: string): string {
   return text.replace(SECRETS, MASK);
 }
 
-/** Returns a path without its query. A part is shown if it is a word of the API or an id. */
+/**
+ * Returns a path without its query. A part is shown if it is a word of the API or an id. A part after `recipients` is the
+ * address of a person, also if it looks like a word: the id of a user may.
+ */
 export function maskedPath(target: string): string {
   const [path = ''] = target.slice(0, 512).split(/[?#]/, 1);
   return path
     .split('/')
-    .map((part) =>
-      /^[A-Za-z][A-Za-z._-]{0,39}$|^v1$|^[0-9a-f]{16}$|^$/.test(part) || isUuid(part) ? part : MASK,
-    )
+    .map((part, index, parts) => {
+      const isWord = /^[A-Za-z][A-Za-z._-]{0,39}$|^v1$|^[0-9a-f]{16}$|^$/.test(part) || isUuid(part);
+      return isWord && parts[index - 1] !== 'recipients' ? part : MASK;
+    })
     .join('/');
 }
 

@@ -10,8 +10,8 @@ export async function storedForms(
   accountId: string,
   address: string,
 ): Promise<readonly string[]> {
-  const hash = await hashes.known(accountId, address);
-  return hash === undefined ? [address] : [address, HASHED_PREFIX + hash];
+  const hash = await hashes.known(accountId);
+  return hash ? [address, HASHED_PREFIX + hash(address)] : [address];
 }
 
 /**
@@ -27,11 +27,8 @@ export async function findSuppressed(
   addresses: readonly string[],
 ): Promise<readonly SuppressedAddress[]> {
   if (kind === 'plain') return store.among(owner, channel, addresses);
-  const byHash = new Map<string, string>();
-  for (const address of addresses) {
-    const hash = await hashes.known(owner.accountId, address);
-    if (hash !== undefined) byHash.set(HASHED_PREFIX + hash, address);
-  }
+  const hash = await hashes.known(owner.accountId);
+  const byHash = new Map(hash ? addresses.map((address) => [HASHED_PREFIX + hash(address), address]) : []);
   const found = await store.among(owner, channel, [...addresses, ...byHash.keys()]);
   return found.map(({ address, scope }) => ({ address: byHash.get(address) ?? address, scope }));
 }

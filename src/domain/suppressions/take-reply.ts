@@ -32,6 +32,8 @@ export interface Reply {
   readonly answer: (word: ReplyWord) => Answer;
   /** The route of the confirmation. Default: the route of the sender's number. */
   readonly routeKey?: string;
+  /** False if another account confirms it (R496). */
+  readonly isConfirmed?: boolean;
 }
 
 /**
@@ -42,7 +44,8 @@ export interface Reply {
 export async function takeReply(deps: Dependencies, context: SendContext, reply: Reply): Promise<void> {
   const word = replyWord(reply.content);
   if (word === undefined || (word !== 'help' && !(await follow(deps, reply, word)))) return;
-  if (deps.clock.now().getTime() - reply.sentAt.getTime() < ANSWERED_MS) await confirm(context, reply, word);
+  const isRecent = deps.clock.now().getTime() - reply.sentAt.getTime() < ANSWERED_MS;
+  if (isRecent && reply.isConfirmed !== false) await confirm(context, reply, word);
 }
 
 /** Suppresses the sender, or takes that back. Returns false if a later reply of the sender counts. */

@@ -77,7 +77,7 @@ export const recipientRoutes: readonly Route[] = [
       recipient: z
         .record(z.string(), z.unknown())
         .describe(
-          'Messages in every part; contacts, devices, suppressions and inbound messages in the first.',
+          'Messages in every part, with their events, webhook deliveries, reports and request. In the first also contacts, devices, suppressions, inbound messages, numbers, cells of imports and earlier erasures.',
         ),
       nextAfter: z.string().nullable().describe('Where the next part begins. Null in the last part.'),
     }),

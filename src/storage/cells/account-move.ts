@@ -283,6 +283,7 @@ class AccountMove {
       await this.#drain(until);
       await raiseFence(this.#from, this.#id);
       await this.#drain(until);
+      await this.#keepHashKey();
       await this.#record('frozen');
       await this.#copyLate(moveId);
     }
@@ -308,6 +309,15 @@ class AccountMove {
         );
       await sleep(DRAIN_PAUSE_MS);
     }
+  }
+
+  /** Makes the key of this cell the account's own, so that it recognises erased people in the other cell (R492). */
+  async #keepHashKey(): Promise<void> {
+    await this.#from.query(
+      `INSERT INTO account_hash_keys (account_id, sealed) SELECT $1, sealed FROM address_hash_key
+       ON CONFLICT DO NOTHING`,
+      [this.#id],
+    );
   }
 
   async #hasArrived(moveId: string): Promise<boolean> {

@@ -75,6 +75,8 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   { name: 'devices', when: 'late', fence: true },
   { name: 'senders', when: 'late', fence: true },
   { name: 'suppressions', when: 'late', fence: true },
+  // A key that is sealed anew stays the same key.
+  { name: 'account_hash_keys', when: 'late', fence: { except: ['sealed'] } },
   { name: 'erasures', when: 'late', fence: true },
   { name: 'erasure_messages', owner: ofErasure, when: 'late', fence: true },
   { name: 'inbound_messages', when: 'late', fence: true },
@@ -104,8 +106,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
 /** Tables that a move leaves alone, each with the reason. */
 export const UNMOVED_TABLES: Readonly<Record<string, string>> = {
   account_moves: 'is about moves',
-  address_hash_key:
-    'belongs to the cell: without it, suppressions of erased people are not recognised in the other cell (R492)',
+  address_hash_key: 'belongs to the cell: before it leaves, the account gets it as its own (R492)',
   account_move_jobs: 'holds the jobs of a move, which go into job_leases of the other cell',
   api_request_days: 'counts of the whole cell',
   audit_entries: 'one hash chain for the whole cell: the entries of an account stay where they were written',

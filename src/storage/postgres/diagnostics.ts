@@ -24,6 +24,8 @@ const SEALED_SAMPLES = statement(
      SELECT to_database_sealed FROM account_moves WHERE to_database_sealed IS NOT NULL
      UNION ALL
      SELECT sealed FROM address_hash_key
+     UNION ALL
+     SELECT sealed FROM account_hash_keys
    ) AS secrets`,
 );
 

@@ -25,6 +25,7 @@ import { PgMailLinkStore } from '../stores/mail-link.store.ts';
 import { PgMessageListStore, PgMessageStore } from '../stores/message.store.ts';
 import { PgObjectStore } from '../stores/object.store.ts';
 import { PgOperatorResetStore } from '../stores/operator-reset.store.ts';
+import { PgPersonStore } from '../stores/person.store.ts';
 import { PgPlanStore } from '../stores/plan.store.ts';
 import { PgPlatformStore } from '../stores/platform.store.ts';
 import { PgPriceStore } from '../stores/price.store.ts';
@@ -83,6 +84,7 @@ export function createStores(sql: Sql, heads: AuditHeads, lists = sql): Stores {
     senders: new PgSenderStore(sql),
     suppressions: new PgSuppressionStore(sql),
     erasures: new PgErasureStore(sql),
+    persons: new PgPersonStore(sql),
     objects: new PgObjectStore(sql),
     requests: new PgRequestStore(sql),
     messages: new PgMessageStore(sql),

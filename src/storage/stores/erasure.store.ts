@@ -4,7 +4,6 @@ import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
 import type {
   ErasureStore,
   MessageErasure,
-  PersonalInbound,
   PersonalMessage,
   PersonScope,
   StoredAnswer,
@@ -30,7 +29,7 @@ import { type Sql, statement } from '../postgres/sql.ts';
 import { whereVisible } from './account-rows.ts';
 import { storedBody } from './event.store.ts';
 
-interface ErasureRow {
+export interface ErasureRow {
   id: string;
   account_id: string;
   created_at: Date;
@@ -50,7 +49,7 @@ interface WorkRow extends ErasureRow {
   mark: ErasureMark | null;
 }
 
-const COLUMNS = [
+export const ERASURE_COLUMNS = [
   'id',
   'account_id',
   'created_at',
@@ -65,7 +64,7 @@ const COLUMNS = [
   'counts',
 ] as const;
 
-function mapRow(row: ErasureRow): Erasure {
+export function erasureOf(row: ErasureRow): Erasure {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -90,16 +89,17 @@ const INSERT = statement(
 );
 const FIND_OPEN = statement(
   'erasure-find-open',
-  `SELECT ${COLUMNS.join(', ')} FROM erasures
+  `SELECT ${ERASURE_COLUMNS.join(', ')} FROM erasures
    WHERE account_id = $1 AND environment IS NOT DISTINCT FROM $2 AND address_hash = $3 AND done_at IS NULL LIMIT 1`,
 );
 const DUE = statement(
   'erasure-due',
-  'SELECT id FROM erasures WHERE done_at IS NULL AND retry_at <= $1 ORDER BY retry_at LIMIT $2',
+  `SELECT e.id, e.account_id FROM erasures e JOIN accounts a ON a.id = e.account_id
+   WHERE e.done_at IS NULL AND e.retry_at <= $1 AND a.moving IS NULL ORDER BY e.retry_at LIMIT $2`,
 );
 const CLAIM = statement(
   'erasure-claim',
-  `SELECT ${COLUMNS.join(', ')}, step, targets, mark FROM erasures
+  `SELECT ${ERASURE_COLUMNS.join(', ')}, step, targets, mark FROM erasures
    WHERE id = $1 AND done_at IS NULL FOR UPDATE SKIP LOCKED`,
 );
 const SAVE = statement('erasure-save', 'UPDATE erasures SET step = $2, mark = $3, counts = $4 WHERE id = $1');
@@ -118,9 +118,9 @@ const PUSHED_TO_THEM = `unnest($3::text[]) AS named (id)
    JOIN messages m ON (coalesce(m.payload -> 'userIds', '[]') || coalesce(m.payload -> 'deviceIds', '[]'))
        @> to_jsonb(named.id) AND m.account_id = $1 AND m.channel = 'push'`;
 const IN_SCOPE = '($4::text IS NULL OR m.environment = $4) AND m.created_at <= $5';
-const COUNT_PENDING = statement(
-  'erasure-count-pending',
-  `SELECT count(*) AS count FROM (
+const PENDING = statement(
+  'erasure-pending',
+  `SELECT count(*) AS count, coalesce((array_agg(id ORDER BY id))[1:$6], '{}') AS ids FROM (
      SELECT m.id FROM recipients r JOIN messages m ON m.id = r.message_id
      WHERE ${TO_THEM} AND r.status = 'pending' AND ${IN_SCOPE}
      UNION
@@ -199,9 +199,13 @@ const ERASE_RECIPIENTS = statement(
    )
    SELECT count(*) AS count FROM reported`,
 );
+// A block is a number without its last three digits (R392).
 const ERASE_MESSAGES = statement(
   'erasure-messages-erase',
-  `UPDATE messages m SET payload = n.payload, content = CASE WHEN n.is_whole THEN '' ELSE m.content END,
+  `WITH reviewed AS (
+     UPDATE held_reviews SET block = '' WHERE message_id = ANY ($1::uuid[]) AND decided_at IS NOT NULL
+   )
+   UPDATE messages m SET payload = n.payload, content = CASE WHEN n.is_whole THEN '' ELSE m.content END,
      bulk = CASE WHEN n.is_whole THEN NULL ELSE m.bulk END
    FROM unnest($1::uuid[], $2::jsonb[], $3::boolean[]) AS n (id, payload, is_whole)
    WHERE m.id = n.id`,
@@ -251,11 +255,6 @@ const REMOVE_INBOUND = statement(
      SELECT id FROM inbound_messages WHERE sender = ANY ($2::text[]) AND account_id = $1 LIMIT $3 FOR UPDATE SKIP LOCKED))
    RETURNING 1`,
 );
-const INBOUND_OF = statement(
-  'erasure-inbound-of',
-  `SELECT id, channel, sent_at, content FROM inbound_messages WHERE sender = ANY ($2::text[]) AND account_id = $1
-   ORDER BY sent_at LIMIT $3`,
-);
 const REMOVE_DEVICES = statement(
   'erasure-remove-devices',
   `DELETE FROM devices WHERE id = ANY (ARRAY(
@@ -293,16 +292,20 @@ const FORGET_NUMBERS = statement(
    )
    SELECT (SELECT count(*) FROM gone) AS forgotten, (SELECT count(*) FROM own WHERE hour >= $3) AS left`,
 );
-// Cells are compared by their last nine digits, because they are as the file had them.
-const ERASE_IMPORT_FAULTS = statement(
-  'erasure-import-faults',
-  `WITH own AS (
+/**
+ * Common table expressions: `own` are the cells of an account's imports, `lines` the rows among them that name the person.
+ * Cells are compared by their last nine digits, because they are as the file had them.
+ */
+export const LINES_OF_PERSON = `own AS (
      SELECT f.* FROM contact_imports i JOIN contact_import_faults f ON f.import_id = i.id
      WHERE i.account_id = $1 AND ($2::text IS NULL OR i.environment = $2) AND f.value IS NOT NULL
    ), lines AS (
      SELECT DISTINCT import_id, line FROM own
      WHERE lower(btrim(value)) = ANY ($3::text[]) OR right(regexp_replace(value, '[^0-9]', '', 'g'), 9) = ANY ($4::text[])
-   )
+   )`;
+const ERASE_IMPORT_FAULTS = statement(
+  'erasure-import-faults',
+  `WITH ${LINES_OF_PERSON}
    UPDATE contact_import_faults f SET value = NULL FROM lines l
    WHERE f.import_id = l.import_id AND f.line = l.line AND f.value IS NOT NULL RETURNING 1`,
 );
@@ -317,14 +320,38 @@ const UNFINISHED_IMPORTS = statement(
   `SELECT count(*) AS count FROM contact_imports
    WHERE account_id = $1 AND ($2::text IS NULL OR environment = $2) AND finished_at IS NULL AND created_at <= $3`,
 );
-const HASH_KEY = statement('address-hash-key', 'SELECT sealed FROM address_hash_key');
+const HASH_KEY = statement(
+  'address-hash-key',
+  `SELECT sealed FROM (
+     SELECT 1 AS place, sealed FROM account_hash_keys WHERE account_id = $1
+     UNION ALL SELECT 2, sealed FROM address_hash_key) k ORDER BY place LIMIT 1`,
+);
+const ERASING = statement(
+  'erasure-erasing',
+  `SELECT e.account_id, coalesce(k.sealed, (SELECT sealed FROM address_hash_key)) AS sealed
+   FROM (SELECT DISTINCT account_id FROM erasures WHERE environment IS DISTINCT FROM 'sandbox') e
+   JOIN accounts a ON a.id = e.account_id AND a.moving IS NULL
+   LEFT JOIN account_hash_keys k ON k.account_id = e.account_id
+   WHERE k.sealed IS NOT NULL OR EXISTS (SELECT FROM address_hash_key)`,
+);
+const WHO_ERASED = statement(
+  'erasure-who-erased',
+  `SELECT DISTINCT e.account_id FROM erasures e
+   JOIN unnest($1::uuid[], $2::text[]) AS n (account_id, hash) ON e.account_id = n.account_id AND e.address_hash = n.hash
+   WHERE e.kind = 'phone' AND e.environment IS DISTINCT FROM 'sandbox'`,
+);
+const HASH_KEYS = statement(
+  'address-hash-keys',
+  'SELECT sealed FROM address_hash_key UNION SELECT sealed FROM account_hash_keys',
+);
 const ADD_HASH_KEY = statement(
   'address-hash-key-add',
   'INSERT INTO address_hash_key (sealed) VALUES ($1) ON CONFLICT DO NOTHING',
 );
 const REPLACE_HASH_KEY = statement(
   'address-hash-key-replace',
-  'UPDATE address_hash_key SET sealed = $2 WHERE sealed = $1',
+  `WITH brought AS (UPDATE account_hash_keys SET sealed = $2 WHERE sealed = $1)
+   UPDATE address_hash_key SET sealed = $2 WHERE sealed = $1`,
 );
 
 /** Length of the end by which numbers in imported files are compared. A Ugandan number has nine national digits. */
@@ -371,42 +398,43 @@ export class PgErasureStore implements ErasureStore {
   async find(visibility: Visibility, id: string): Promise<Erasure | undefined> {
     const row: ErasureRow | undefined = await this.#visible(visibility)
       .where({ id })
-      .first(...COLUMNS);
-    return row && mapRow(row);
+      .first(...ERASURE_COLUMNS);
+    return row && erasureOf(row);
   }
 
   async findOpen(accountId: string, environment: Environment | null, addressHash: string) {
     const [row] = await this.#sql.query<ErasureRow>(FIND_OPEN, [accountId, environment, addressHash]);
-    return row && mapRow(row);
+    return row && erasureOf(row);
   }
 
   async page(visibility: Visibility, { page, limit }: PageRequest): Promise<Page<Erasure>> {
     const rows: ErasureRow[] = await this.#visible(visibility)
-      .select(...COLUMNS)
+      .select(...ERASURE_COLUMNS)
       .orderBy('id', 'desc')
       .limit(limit)
       .offset((page - 1) * limit);
-    return { rows: rows.map(mapRow), total: await this.count(visibility) };
+    return { rows: rows.map(erasureOf), total: await this.count(visibility) };
   }
 
   async slice(visibility: Visibility, { limit, after }: KeyRange): Promise<readonly Erasure[]> {
     const matching = this.#visible(visibility).orderBy('id', 'desc').limit(limit);
     if (after !== undefined) matching.where('id', '<', after);
-    const rows: ErasureRow[] = await matching.select(...COLUMNS);
-    return rows.map(mapRow);
+    const rows: ErasureRow[] = await matching.select(...ERASURE_COLUMNS);
+    return rows.map(erasureOf);
   }
 
   count(visibility: Visibility): Promise<number> {
     return this.#sql.count(this.#visible(visibility));
   }
 
-  async due(now: Date, limit: number): Promise<readonly string[]> {
-    return (await this.#sql.query<{ id: string }>(DUE, [now, limit])).map(({ id }) => id);
+  async due(now: Date, limit: number) {
+    const rows = await this.#sql.query<Pick<ErasureRow, 'id' | 'account_id'>>(DUE, [now, limit]);
+    return rows.map(({ id, account_id: accountId }) => ({ id, accountId }));
   }
 
   async claim(id: string): Promise<ErasureWork | undefined> {
     const [row] = await this.#sql.query<WorkRow>(CLAIM, [id]);
-    return row && { ...mapRow(row), step: row.step, mark: row.mark, targets: row.targets ?? [] };
+    return row && { ...erasureOf(row), step: row.step, mark: row.mark, targets: row.targets ?? [] };
   }
 
   async save({
@@ -426,9 +454,10 @@ export class PgErasureStore implements ErasureStore {
     await this.#sql.execute(FINISH, [id, at, auditSequence]);
   }
 
-  async countPending(scope: PersonScope): Promise<number> {
-    const [row] = await this.#sql.query<Counted>(COUNT_PENDING, exactValues(scope));
-    return row?.count ?? 0;
+  async pending(scope: PersonScope, limit: number) {
+    const values = [...exactValues(scope), limit];
+    const [row] = await this.#sql.query<Counted & { ids: string[] }>(PENDING, values);
+    return row ?? { count: 0, ids: [] };
   }
 
   async messagesAfter(scope: PersonScope, afterId: string, limit: number): Promise<readonly string[]> {
@@ -521,16 +550,6 @@ export class PgErasureStore implements ErasureStore {
     return (await this.#sql.query(REMOVE_INBOUND, [accountId, phones, limit])).length;
   }
 
-  async inboundOf(accountId: string, phones: readonly string[], limit: number) {
-    const rows = await this.#sql.query<{
-      id: string;
-      channel: string;
-      sent_at: Date;
-      content: string | null;
-    }>(INBOUND_OF, [accountId, phones, limit]);
-    return rows.map(({ sent_at: sentAt, ...row }): PersonalInbound => ({ ...row, sentAt }));
-  }
-
   async removeDevices({ accountId, environment, targets }: PersonScope, limit: number): Promise<number> {
     const values = [accountId, addressesOfKind(targets, 'user'), environment, limit];
     return (await this.#sql.query(REMOVE_DEVICES, values)).length;
@@ -553,10 +572,8 @@ export class PgErasureStore implements ErasureStore {
     return { forgotten: row?.forgotten ?? 0, left: row?.left ?? 0 };
   }
 
-  async eraseImportFaults({ accountId, environment, targets }: PersonScope): Promise<number> {
-    const texts = addressesOfKind(targets, 'email', 'user').map((text) => text.toLowerCase());
-    const ends = addressesOfKind(targets, 'phone').map((phone) => phone.slice(-COMPARED_DIGITS));
-    return (await this.#sql.query(ERASE_IMPORT_FAULTS, [accountId, environment, texts, ends])).length;
+  async eraseImportFaults(scope: PersonScope): Promise<number> {
+    return (await this.#sql.query(ERASE_IMPORT_FAULTS, importCells(scope))).length;
   }
 
   async eraseRequestBodies({ accountId, environment, until }: PersonScope, limit: number): Promise<number> {
@@ -569,9 +586,23 @@ export class PgErasureStore implements ErasureStore {
     return row?.count ?? 0;
   }
 
-  async hashKey(): Promise<string | undefined> {
-    const [row] = await this.#sql.query<{ sealed: string }>(HASH_KEY, []);
+  async hashKey(accountId: string): Promise<string | undefined> {
+    const [row] = await this.#sql.query<{ sealed: string }>(HASH_KEY, [accountId]);
     return row?.sealed;
+  }
+
+  async erasing() {
+    const rows = await this.#sql.query<{ account_id: string; sealed: string }>(ERASING, []);
+    return rows.map(({ account_id: accountId, sealed }) => ({ accountId, sealed }));
+  }
+
+  async whoErased(hashes: ReadonlyMap<string, string>): Promise<readonly string[]> {
+    const values = [[...hashes.keys()], [...hashes.values()]];
+    return (await this.#sql.query<{ account_id: string }>(WHO_ERASED, values)).map((row) => row.account_id);
+  }
+
+  async hashKeys(): Promise<readonly string[]> {
+    return (await this.#sql.query<{ sealed: string }>(HASH_KEYS, [])).map(({ sealed }) => sealed);
   }
 
   async addHashKey(sealed: string): Promise<void> {
@@ -613,4 +644,11 @@ function exactValues({ accountId, targets, environment, until }: PersonScope): r
     address.slice(address.indexOf(':') + 1),
   );
   return [accountId, to, [...addressesOfKind(targets, 'user'), ...devices], environment, until];
+}
+
+/** Returns the values of `LINES_OF_PERSON`. */
+export function importCells({ accountId, environment, targets }: PersonScope): readonly unknown[] {
+  const texts = addressesOfKind(targets, 'email', 'user').map((text) => text.toLowerCase());
+  const ends = addressesOfKind(targets, 'phone').map((phone) => phone.slice(-COMPARED_DIGITS));
+  return [accountId, environment, texts, ends];
 }

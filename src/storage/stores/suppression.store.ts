@@ -125,6 +125,12 @@ const LOCK_REPLIES = statement(
   'suppressions-lock-replies',
   'SELECT pg_advisory_xact_lock(7350180, hashtext($1))',
 );
+const STOPPED_UNDER = statement(
+  'suppressions-stopped-under',
+  `SELECT s.account_id FROM unnest($3::uuid[], $4::text[]) AS n (account_id, hash)
+   JOIN suppressions s ON s.account_id = n.account_id AND s.environment = 'production' AND s.channel = $1
+     AND s.address = $2 || n.hash AND s.source = 'stop'`,
+);
 const LIFT_STOP = statement(
   'suppressions-lift-stop',
   `WITH stopped AS (
@@ -195,6 +201,17 @@ export class PgSuppressionStore implements SuppressionStore {
       changed += (await this.#sql.query(ADD_ALL, arraysOf(part))).length;
     }
     return changed;
+  }
+
+  async stoppedUnder(
+    channel: SuppressedChannel,
+    prefix: string,
+    hashes: ReadonlyMap<string, string>,
+  ): Promise<readonly string[]> {
+    const values = [channel, prefix, [...hashes.keys()], [...hashes.values()]];
+    return (await this.#sql.query<{ account_id: string }>(STOPPED_UNDER, values)).map(
+      (row) => row.account_id,
+    );
   }
 
   async find(visibility: Visibility, id: string): Promise<Suppression | undefined> {

@@ -1,7 +1,7 @@
 import { recordChange } from '../../domain/audit/record-change.ts';
 import type { SystemCaller } from '../../domain/caller.ts';
 import type { Contact } from '../../domain/contacts/contact.ts';
-import type { AddressHashes } from '../../domain/ports/address-hashes.ts';
+import type { AddressHash, AddressHashes } from '../../domain/ports/address-hashes.ts';
 import type { PersonalMessage, PersonScope } from '../../domain/ports/erasure-store.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
@@ -68,26 +68,25 @@ export class EraseRecipients {
   async run(): Promise<void> {
     let open = await this.#stores.erasures.due(this.#system.clock.now(), AT_ONCE);
     if (open.length === 0) return;
-    await this.#hashes.load();
     await this.#stores.analytics.fold();
     let left = BATCHES;
     while (open.length > 0 && left > 0) {
-      const busy: string[] = [];
-      for (const id of open.slice(0, left)) {
+      const busy: (typeof open)[number][] = [];
+      for (const erasure of open.slice(0, left)) {
         left -= 1;
-        if (await this.#advance(id)) busy.push(id);
+        if (await this.#advance(erasure.id, await this.#hashes.of(erasure.accountId))) busy.push(erasure);
       }
       open = busy;
     }
   }
 
   /** Runs one transaction of an erasure. Returns true if it has more to do now. */
-  #advance(id: string): Promise<boolean> {
+  #advance(id: string, hash: AddressHash): Promise<boolean> {
     return this.#uow.run(async (tx) => {
       const work = await tx.erasures.claim(id);
       if (!work) return false;
       const scope = { ...work, until: work.createdAt };
-      const advance = await this.#step(tx, work, scope);
+      const advance = await this.#step(tx, work, scope, hash);
       if (!advance) return false;
       const { step, mark, erased = {}, isWaiting = false } = advance;
       await tx.erasures.save({ id, step, mark, erased: addCounts(work.erased, erased) });
@@ -97,7 +96,12 @@ export class EraseRecipients {
   }
 
   /** Returns undefined if the erasure is done. */
-  async #step(tx: Tx, work: ErasureWork, scope: PersonScope): Promise<Advance | undefined> {
+  async #step(
+    tx: Tx,
+    work: ErasureWork,
+    scope: PersonScope,
+    hash: AddressHash,
+  ): Promise<Advance | undefined> {
     const { id, mark, targets, accountId } = work;
     switch (work.step) {
       case 'collect': {
@@ -129,7 +133,7 @@ export class EraseRecipients {
         const erased = await eraseSettled(tx, id, listed, theirs(targets));
         const last = listed.at(-1);
         if (listed.length === BATCH && last) return { step: 'erase', mark: { afterId: last.id }, erased };
-        return this.#finish(tx, work, scope, erased);
+        return this.#finish(tx, work, scope, hash, erased);
       }
     }
   }
@@ -139,13 +143,14 @@ export class EraseRecipients {
     tx: Tx,
     work: ErasureWork,
     scope: PersonScope,
+    hash: AddressHash,
     ofMessages: Partial<ErasedCounts>,
   ): Promise<Advance | undefined> {
     const { id, accountId, targets, environment } = work;
     const { clock } = this.#system;
     const phones = environment === 'sandbox' ? [] : addressesOfKind(targets, 'phone');
     const addresses = addressesOfKind(targets, 'phone', 'email');
-    const hashes = new Map(addresses.map((address) => [address, this.#hashes.of(accountId, address)]));
+    const hashes = new Map(addresses.map((address) => [address, hash(address)]));
     const hour = new Date(Math.floor(clock.now().getTime() / HOUR_MS) * HOUR_MS);
     await tx.erasures.forgetReplies(accountId, phones);
     const suppressions = await tx.erasures.hashSuppressions(scope, hashes);
