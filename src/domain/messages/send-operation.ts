@@ -170,8 +170,8 @@ export function createSendContext(deps: Dependencies): SendContext {
       try {
         return await accept(block === undefined ? prepared : heldForReview(prepared, block));
       } catch (error) {
-        // After another error it may be accepted.
-        if (error instanceof DomainError) await takeBack();
+        // After another error it may have been accepted.
+        if (error instanceof DomainError && error.code !== 'outcome_unknown') await takeBack();
         throw error;
       }
     },
