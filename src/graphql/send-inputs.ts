@@ -37,7 +37,8 @@ export class SendSmsInput extends SendInput {
   to!: string;
 
   @InputField(() => String, {
-    description: 'Text, at most 1000 characters. In MARKETING, `{{optOut}}` is the link of each recipient.',
+    description:
+      'Text, at most 1000 characters. In MARKETING, `{{optOut}}` is the link of each recipient; without it, the text gets a last line with it.',
   })
   message!: string;
 

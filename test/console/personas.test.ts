@@ -75,7 +75,10 @@ describe('what people come to the console for', () => {
     await page.getByRole('heading', { name: `SMS to ${REFUSED} and 1 more` }).waitFor();
     const [again] = (await gateway.call('GET', '/developers/sms/history', { key: account.key })).body.data;
     const sent = await gateway.call('GET', `/developers/messages/${again.id}`, { key: account.key });
-    expect(sent.body).toMatchObject({ content: 'Your parcel is here', purpose: 'marketing' });
+    expect(sent.body).toMatchObject({
+      content: expect.stringMatching(/^Your parcel is here\nStop: /),
+      purpose: 'marketing',
+    });
     expect(faults).toEqual([]);
   });
 

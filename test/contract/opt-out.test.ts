@@ -164,8 +164,45 @@ describe('the way out of marketing messages', () => {
     const send = `mutation { sendSms(input: { to: "${newNumber()}", message: "{{optOut}}", purpose: OTP }) { id } }`;
     expect(codesOf(await graphql(gateway, send, { token }))).toEqual(['BAD_USER_INPUT']);
     const plain = newNumber();
-    expect((await offer(plain, { message: 'No link' })).status).toBe(200);
+    expect((await offer(plain, { message: 'No link', purpose: 'otp' })).body.content).toBe('No link');
     await eventually(() => textsTo(plain)[0] === 'No link');
+  });
+
+  it('is added to a marketing SMS without one, and counts like a text of the sender (R531)', async () => {
+    const to = newNumber();
+    const added = `\nStop: ${gateway.url}/o/${BLANK}`;
+    const room = 160 - added.length;
+    for (const [length, units] of [
+      [room, 1],
+      [room + 1, 2],
+    ] as const) {
+      const message = 'x'.repeat(length);
+      const request = { to, message, purpose: 'marketing' };
+      const quote = await call('POST', '/developers/sms/quote', request);
+      expect(quote.body).toMatchObject({ smsCount: units, cost: 30 * units });
+      const sent = await call('POST', '/developers/sms', request);
+      expect(sent.body).toMatchObject({
+        content: message + added,
+        cost: 30 * units,
+        metadata: { smsCount: units, messageLength: length + added.length },
+      });
+    }
+    const [text] = await eventually(() => (textsTo(to).length === 2 ? textsTo(to) : undefined));
+    expect(text).toMatch(/^x+\nStop: https?:\/\/\S+\/o\/[A-Za-z0-9_-]{22}$/);
+    expect((await open(LINK.exec(text ?? '')?.[0] ?? '', 'POST', '')).status).toBe(200);
+    expect(await suppressed(to)).toMatchObject([{ scope: 'marketing', source: 'link' }]);
+    const long = await offer(newNumber(), { message: 'x'.repeat(1_000) });
+    expect([long.status, long.body.error.code]).toEqual([400, 'message_too_long']);
+    expect(long.body.error.message).toContain(`${added.length} of them for the opt-out link`);
+    expect((await offer(newNumber(), { message: '' })).body.error.code).toBe('validation_error');
+    const other = newNumber();
+    const token = await signIn(gateway, account);
+    const document = `mutation { sendSms(input: { to: "${other}", message: "Hi", purpose: MARKETING }) { content } }`;
+    const byGraphQl = await graphql(gateway, document, { token });
+    expect(byGraphQl.body.data.sendSms.content).toBe(`Hi${added}`);
+    for (const purpose of [undefined, 'transactional', 'otp']) {
+      expect((await offer(newNumber(), { message: 'As it is', purpose })).body.content).toBe('As it is');
+    }
   });
 
   it('needs PUBLIC_URL in production, before any charge (R440)', async () => {
@@ -194,7 +231,8 @@ describe('the way out of marketing messages', () => {
       expect(refused.body.error.message).toContain('PUBLIC_URL');
     }
     expect(await balance()).toBe(before);
-    expect((await post('/developers/sms', { ...sms, message: 'No link' })).status).toBe(200);
+    expect((await post('/developers/sms', { ...sms, message: 'No link' })).status).toBe(503);
+    expect((await post('/developers/sms', { ...sms, message: 'x', purpose: 'otp' })).status).toBe(200);
   });
 
   it('opens a page that asks once, without JavaScript, and changes nothing (R441)', async () => {
@@ -362,6 +400,33 @@ describe('the way out of marketing messages', () => {
       const own = await mailTo(await send({ to, text: 'x', headers }), to);
       expect(own.header('List-Unsubscribe')).toBe(headers['List-Unsubscribe']);
       expect(own.header('List-Unsubscribe-Post')).toBeUndefined();
+    });
+
+    it('is the own one of each copy, so that a click stops nobody else (R532)', async () => {
+      const to = 'fay@example.com';
+      const copies = { cc: ['gus@example.com'], bcc: ['hal@example.com'] };
+      const sent = await send({ to, ...copies, text: 'Stop: {{optOut}}' });
+      const got = async (address: string) =>
+        mails.waitFor((mail) => mail.to.includes(address) && mail.raw.includes(sent.id));
+      const fay = await got(to);
+      const gus = await got('gus@example.com');
+      const hal = await got('hal@example.com');
+      expect([fay, gus, hal].map((mail) => mail.to.length)).toEqual([1, 1, 1]);
+      const links = [fay, gus, hal].map(linkIn);
+      expect(new Set(links).size).toBe(3);
+      for (const [index, mail] of [fay, gus, hal].entries()) {
+        expect(mail.header('To')).toContain(to);
+        expect(mail.header('Cc')).toContain('gus@example.com');
+        expect(mail.raw).not.toContain('hal@example.com');
+        expect(textOfMail(mail)).toContain(links[index]);
+      }
+      expect((await open(links[2] ?? '', 'POST', '')).status).toBe(200);
+      expect(await suppressed('hal@example.com')).toMatchObject([{ source: 'link' }]);
+      expect(await suppressed(to)).toEqual([]);
+      // Copies of other mails leave in one transaction, as before.
+      const receipt = await send({ to, ...copies, text: 'Receipt', purpose: undefined });
+      const one = await mails.waitFor((mail) => mail.to.includes(to) && mail.raw.includes(receipt.id));
+      expect(one.to).toEqual([to, 'gus@example.com', 'hal@example.com']);
     });
 
     it('stays in a mail that is sent again with the headers that the API shows (R440, R442)', async () => {

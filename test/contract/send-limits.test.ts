@@ -264,6 +264,28 @@ describe('send limits', () => {
     expect(actions[0].after).toMatchObject({ spendPerHour: null, allowedPrefixes: ['25677'] });
   });
 
+  it('of an account are lowered over REST by a production key with FULL_ACCESS (R372)', async () => {
+    const account = await gateway.createAccount();
+    const put = (body: object, key = account.key) => gateway.call('PUT', '/account/limits', { key, body });
+    const set = await put({ spendPerDay: 500, allowedPrefixes: ['256'] });
+    expect([set.status, set.body.limits]).toEqual([
+      200,
+      expect.objectContaining({ of: 'account', keyId: null, spendPerDay: 500, allowedPrefixes: ['256'] }),
+    ]);
+    for (const raised of [{ spendPerDay: 501 }, { spendPerDay: null }, { openedPrefixes: ['881'] }]) {
+      expect((await put(raised)).status).toBe(403);
+    }
+    expect((await put({ spendPerDay: 400 }, account.sandboxKey)).status).toBe(403);
+    const narrow = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS', 'MANAGE_CONTACTS'] });
+    expect((await put({ spendPerDay: 400 }, narrow.key)).status).toBe(403);
+    expect((await put({ spendPerDay: -1 })).body.error.code).toBe('validation_error');
+    expect((await send(account.key, '+254712345678')).status).toBe(400);
+    await limitAccount(account, { spendPerDay: null });
+    expect((await put({ spendPerDay: 30 })).status).toBe(200);
+    expect((await send(account.key)).status).toBe(200);
+    expect((await send(account.key)).status).toBe(402);
+  });
+
   it('take effect in every process with the next request (R372, R9)', async () => {
     const account = await gateway.createAccount();
     expect((await send(account.key, '+254712345678', other)).status).toBe(200);

@@ -174,6 +174,11 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         { page: 1, limit: 10 },
       );
       expect(rows).toHaveLength(2);
+      // Marketing gets a way out, unless its text has one (R531).
+      const offer = async (body: string) =>
+        (await send({ to, type: 'text', text: { body }, purpose: 'marketing' })).body.content;
+      expect(await offer('Mangoes')).toBe('Mangoes\nReply STOP to get no more offers.');
+      expect(await offer('Mangoes. STOP ends this.')).toBe('Mangoes. STOP ends this.');
     });
 
     it('is closed in the sandbox, whatever arrived in production (R200)', async () => {

@@ -158,6 +158,8 @@ describe('the TypeScript SDK', () => {
     expect(limits).toMatchObject({ of: 'key', keyId, spendPerDay: 500, spendPerHour: null });
     const applied = await clientOf(made.key).account.limits();
     expect(applied.limits).toEqual([limits]);
+    const ofAccount = await gateway.account.setLimits({ recipientsPerDay: 100_000 });
+    expect(ofAccount.limits).toMatchObject({ of: 'account', keyId: null, recipientsPerDay: 100_000 });
     const rotated = await gateway.keys.rotate(keyId);
     expect(rotated.apiKey).toMatchObject({ name: 'store' });
     const revoked = await gateway.keys.revoke(rotated.apiKey.keyId, { descendants: 'true' });

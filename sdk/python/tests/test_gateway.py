@@ -222,6 +222,8 @@ class Operations(unittest.TestCase):
         limits = gateway.keys.set_limits(key_id, spend_per_day=500, allowed_prefixes=["256"])["limits"]
         self.assertEqual((limits["keyId"], limits["spendPerDay"]), (key_id, 500))
         self.assertEqual(client(made["key"]).account.limits()["limits"], [limits])
+        of_account = gateway.account.set_limits(recipients_per_day=100_000)["limits"]
+        self.assertEqual((of_account["of"], of_account["recipientsPerDay"]), ("account", 100_000))
         rotated = gateway.keys.rotate(key_id, overlap_seconds=0)
         revoked = gateway.keys.revoke(rotated["apiKey"]["keyId"], descendants="true")
         self.assertIsNotNone(revoked["apiKey"]["revokedAt"])

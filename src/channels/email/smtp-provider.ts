@@ -5,7 +5,7 @@
  * The Message-ID is made from message id and position. So a mail that is sent again because the answer was lost has the
  * same id. **Copies** (cc, bcc) are sent in the same transaction. If a server accepts copies but defers `to`, this
  * process does not send those copies again. Deferred copies wait in memory and are retried after the same delays as
- * other mails.
+ * other mails. Copies of marketing are mails of their own, because each has its own opt-out link.
  */
 import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
@@ -145,7 +145,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if ('kind' in mail) return mail;
     const taken = this.#acceptedCopies.of(mail.messageId);
     const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
-    const failures = await this.#transmit(mail, submission, [to, ...copies]);
+    const failures = await this.#transmitAll(mail, submission, [to, ...copies]);
     const outcome = failures.get(to);
     if (outcome?.kind === 'unavailable') {
       this.#acceptedCopies.add(
@@ -180,6 +180,28 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       const why = error instanceof Error ? error.message : String(error);
       return { kind: 'rejected', code: 'invalid_mail', reason: `the mail cannot be written: ${why}` };
     }
+  }
+
+  /** Sends the mail to all recipients: in one transaction, or, with `copyTo`, each copy in its own. */
+  async #transmitAll(
+    mail: Mail,
+    submission: EmailSubmission,
+    recipients: readonly string[],
+  ): Promise<ReadonlyMap<string, Failure>> {
+    const { copyTo, to } = submission;
+    if (!copyTo) return this.#transmit(mail, submission, recipients);
+    const failures = new Map<string, Failure>();
+    for (const address of recipients) {
+      const own = address === to ? mail : await this.#compose(copyTo(address));
+      const failure = 'kind' in own ? own : (await this.#transmit(own, submission, [address])).get(address);
+      if (!failure) continue;
+      failures.set(address, failure);
+      // The server may be away. Its copies wait with the mail, instead of a timeout for each.
+      if (address === to && failure.kind === 'unavailable') {
+        return new Map(recipients.map((each) => [each, failure]));
+      }
+    }
+    return failures;
   }
 
   /** Sends the mail in one transaction. Resolves with the recipients that were not accepted, and why. Never rejects. */
@@ -256,7 +278,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     try {
       const mail = await this.#compose(submission);
       if (!('kind' in mail)) {
-        this.#settleCopies(submission, copies, await this.#transmit(mail, submission, copies), attempt);
+        this.#settleCopies(submission, copies, await this.#transmitAll(mail, submission, copies), attempt);
       } else if (mail.kind === 'unavailable') this.#retryLater(submission, copies, attempt);
     } finally {
       this.#connections.release();

@@ -125,18 +125,28 @@ export function sendLimitOperations(deps: Dependencies) {
         }),
     ),
 
-    /** Sets the limits of an account (R372). Its owners and administrators may only lower them. */
+    /**
+     * Sets the limits of an account (R372). Its owners, administrators and keys with FULL_ACCESS may only lower them. A
+     * sandbox key may not, because the limits are about production.
+     */
     setOfAccount: operation(
       'account.setLimits',
-      { roles: ['OWNER', 'ADMIN'], operator: true, stepUp: true },
+      { scopes: [], roles: ['OWNER', 'ADMIN'], operator: true, stepUp: true },
       async (
         caller,
-        { accountId: named, ...input }: AccountLimitsInput & { readonly accountId: string },
+        { accountId: named, ...input }: AccountLimitsInput & { readonly accountId?: string | undefined },
       ): Promise<ShownLimits> => {
+        if (caller.kind === 'api-key' && caller.environment === 'sandbox') {
+          throw forbidden('A sandbox key cannot change the limits of production. Use a production key.');
+        }
         const accountId = namedAccountId(caller, named);
         const currency = await currencyOf(accountId);
         const patch = checkLimits(input, currency);
-        const target = { accountId, keyId: null, mayRaise: caller.kind !== 'member' };
+        const target = {
+          accountId,
+          keyId: null,
+          mayRaise: caller.kind !== 'member' && caller.kind !== 'api-key',
+        };
         return uow.run((tx) => change(tx, caller, target, patch, currency));
       },
     ),

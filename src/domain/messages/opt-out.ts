@@ -1,5 +1,5 @@
 /**
- * The way out of marketing messages (R440). The sender writes `{{optOut}}`. An accepted message has a **blank link** in
+ * The way out of marketing messages (R440, R531). The sender writes `{{optOut}}`, or the gateway adds a way out. An accepted message has a **blank link** in
  * its place, which is as long as the link in an SMS, so that length and price are right. The submission puts the
  * recipient's token into the blank link.
  */
@@ -13,6 +13,10 @@ const PLACE = '{{optOut}}';
 /** Takes the place of a token. A token of an SMS has as many characters, and none is equal to it. */
 const BLANK_TOKEN = 'own-link-per-recipient';
 const BLANK = OPT_OUT_PATH + BLANK_TOKEN;
+/** What a marketing SMS without a link ends with. */
+const ADDED_TO_SMS = `\nStop: ${PLACE}`;
+/** What a marketing text on WhatsApp ends with, where every reply reaches the gateway. */
+const ADDED_TO_WHATSAPP = '\nReply STOP to get no more offers.';
 const UNSUBSCRIBE = /^list-unsubscribe(-post)?$/i;
 
 /** What decides about the links of a message. */
@@ -29,6 +33,17 @@ export interface OptOutTerms {
 export function linkFault(text: string, { purpose }: OptOutTerms): string | undefined {
   if (purpose === 'marketing' || !(text.includes(PLACE) || text.includes(BLANK))) return undefined;
   return `${PLACE} is for messages of the purpose marketing`;
+}
+
+/** Returns the text of an SMS with `{{optOut}}` at its end, if it is marketing without a link (R531). */
+export function withWayOut(text: string, { purpose }: OptOutTerms): string {
+  const hasLink = text.includes(PLACE) || text.includes(BLANK);
+  return purpose === 'marketing' && text !== '' && !hasLink ? text + ADDED_TO_SMS : text;
+}
+
+/** Returns the text of a WhatsApp message with a way out at its end, if it is marketing that names none (R531). */
+export function withReplyWayOut(text: string, purpose: Purpose | undefined): string {
+  return purpose === 'marketing' && text !== '' && !/\bSTOP\b/.test(text) ? text + ADDED_TO_WHATSAPP : text;
 }
 
 /** Returns the text with blank links. Throws `service_unavailable` if the gateway has no PUBLIC_URL. */

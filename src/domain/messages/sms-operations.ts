@@ -7,7 +7,7 @@ import { operation } from '../operation.ts';
 import { truncate } from '../text.ts';
 import type { PricedMessage } from './message.ts';
 import { parseRecipients } from './msisdn.ts';
-import { linkFault, withBlankLinks } from './opt-out.ts';
+import { linkFault, withBlankLinks, withWayOut } from './opt-out.ts';
 import {
   checkSchedule,
   prepareMessage,
@@ -180,21 +180,27 @@ export function priceSms(
   };
 }
 
-/** Returns the text with blank links in the place of `{{optOut}}` (R440). */
+/** Returns the text with a way out, and with blank links in the place of `{{optOut}}` (R440, R531). */
 function checkText({ message: given, purpose }: SmsRequest, publicUrl: string | undefined): string {
   const terms = { purpose, publicUrl };
   const fault = linkFault(given, terms);
   if (fault !== undefined) throw validationError([{ path: 'message', message: fault }]);
-  const message = withBlankLinks(given, terms);
+  const message = withBlankLinks(withWayOut(given, terms), terms);
   if (message.length === 0) throw validationError([{ path: 'message', message: 'must not be empty' }]);
   if (message.length > SMS_MAX_LENGTH) {
     throw new DomainError(
       'message_too_long',
-      `The message has ${message.length} characters; at most ${SMS_MAX_LENGTH} are allowed.`,
+      `The message has ${message.length} characters${addedTo(given, message)}; at most ${SMS_MAX_LENGTH} are allowed.`,
       { field: 'message', length: message.length, maximum: SMS_MAX_LENGTH },
     );
   }
   return message;
+}
+
+/** Says how many characters the way out took, if the text is too long only with it. */
+function addedTo(given: string, message: string): string {
+  if (given.length > SMS_MAX_LENGTH) return '';
+  return `, ${message.length - given.length} of them for the opt-out link of marketing`;
 }
 
 function checkSenderId(from: string | undefined, defaultSenderId: string): string {

@@ -10,6 +10,7 @@ import { ANSWERS, takeReply } from '../suppressions/take-reply.ts';
 import { truncate } from '../text.ts';
 import type { PricedMessage } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
+import { withReplyWayOut } from './opt-out.ts';
 import {
   checkSchedule,
   holdOf,
@@ -31,6 +32,17 @@ export interface WhatsAppRequest extends WhatsAppContentInput, SendRequest {
 
 const channel = 'whatsapp' as const;
 
+/**
+ * Returns the request with a way out in a marketing text (R531). A template is sent as the platform approved it, and has
+ * its own; a caption belongs to a conversation of the last 24 hours, in which texts say it.
+ */
+function withWayOut(request: WhatsAppRequest): WhatsAppRequest {
+  const { type, text, purpose } = request;
+  return type === 'text' && text
+    ? { ...request, text: { ...text, body: withReplyWayOut(text.body, purpose) } }
+    : request;
+}
+
 /** Returns the steps that send a WhatsApp message. */
 export function whatsAppSend(
   { stores, clock, transport }: Pick<Dependencies, 'stores' | 'clock' | 'transport'>,
@@ -44,7 +56,7 @@ export function whatsAppSend(
   async function price(request: WhatsAppRequest, owner: AccountEnvironment): Promise<PricedMessage> {
     const now = clock.now();
     const { content, scheduledFor, to } = checkAll({
-      content: () => checkWhatsAppContent(request),
+      content: () => checkWhatsAppContent(withWayOut(request)),
       scheduledFor: () => checkSchedule(request.scheduledFor, now),
       to: () => oneNumber(request.to),
     });

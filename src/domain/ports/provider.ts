@@ -55,6 +55,11 @@ export interface EmailSubmission extends Submission {
   readonly headers: Readonly<Record<string, string>>;
   /** The domain that the mail is signed for. Undefined: DKIM_DOMAIN. */
   readonly dkimDomain?: string | undefined;
+  /**
+   * Returns the same mail as a copy to `address`, with the opt-out link of that person. Undefined: all copies are the
+   * mail itself, and leave in its transaction.
+   */
+  readonly copyTo?: ((address: string) => EmailSubmission) | undefined;
 }
 
 /**

@@ -30,6 +30,18 @@ export const sendLimits = z
     }),
   })
   .meta({ id: 'SendLimits' });
+/** The limits that a request may change, for a key and for an account. */
+export const limitChanges = {
+  spendPerHour: z.number().nullable().optional().describe('In the currency of the account.'),
+  spendPerDay: z.number().nullable().optional().describe('In the currency of the account.'),
+  recipientsPerDay: z.int().nullable().optional(),
+  perNumberPerHour: z.int().nullable().optional().describe('Messages to one phone number.'),
+  allowedPrefixes: z
+    .array(z.string())
+    .nullable()
+    .optional()
+    .describe('Leading digits of phone numbers, without `+`: 1 to 100 prefixes.'),
+};
 export const limitsResource = (limits: ShownLimits) => ({
   ...limits,
   allowedPrefixes: limits.allowedPrefixes && [...limits.allowedPrefixes],
@@ -66,6 +78,28 @@ export const accountRoutes: readonly Route[] = [
     async handle({ caller, operations }) {
       const limits = await operations.sendLimits.list.run(caller, {});
       return { body: { limits: limits.map(limitsResource) } };
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/account/limits',
+    summary: 'Lower the send limits of the account, with effect from the next request',
+    tag: 'Account',
+    operation: (operations) => operations.sendLimits.setOfAccount,
+    body: z.object({
+      ...limitChanges,
+      openedPrefixes: z
+        .array(z.string())
+        .optional()
+        .describe(
+          'Leading digits of premium-rate, shared-cost and satellite numbers: a part of what is opened.',
+        ),
+    }),
+    response: z.object({ limits: sendLimits }),
+    examples: { day: { body: { spendPerDay: 300000, allowedPrefixes: ['256', '254'] } } },
+    async handle({ caller, operations, body }) {
+      const limits = await operations.sendLimits.setOfAccount.run(caller, body);
+      return { body: { limits: limitsResource(limits) } };
     },
   }),
 ];

@@ -9,7 +9,7 @@ import {
 import { ENVIRONMENTS, SCOPES } from '../../domain/caller.ts';
 import { type AnswerPart, defineRoute, type Route } from '../define-route.ts';
 import { envelope, isoTime, pageQuery, paginated } from '../schemas.ts';
-import { limitsResource, sendLimits } from './account.routes.ts';
+import { limitChanges, limitsResource, sendLimits } from './account.routes.ts';
 
 const TAG = 'API keys';
 /**
@@ -175,17 +175,7 @@ export const keyRoutes: readonly Route[] = [
     tag: TAG,
     operation: (operations) => operations.sendLimits.setOfKey,
     params: keyParams,
-    body: z.object({
-      spendPerHour: z.number().nullable().optional().describe('In the currency of the account.'),
-      spendPerDay: z.number().nullable().optional().describe('In the currency of the account.'),
-      recipientsPerDay: z.int().nullable().optional(),
-      perNumberPerHour: z.int().nullable().optional().describe('Messages to one phone number.'),
-      allowedPrefixes: z
-        .array(z.string())
-        .nullable()
-        .optional()
-        .describe('Leading digits of phone numbers, without `+`: 1 to 100 prefixes.'),
-    }),
+    body: z.object(limitChanges),
     response: z.object({ limits: sendLimits }),
     examples: {
       shop: {

@@ -50,7 +50,7 @@ const smsToSend = z.object({
   message: z
     .string()
     .describe(
-      'The text, 1 to 1000 UTF-16 code units. In `marketing`, `{{optOut}}` is the link of each recipient.',
+      'The text, 1 to 1000 UTF-16 code units. In `marketing`, `{{optOut}}` is the link of each recipient; without it, the text gets a last line with the link.',
     ),
   from: z
     .string()

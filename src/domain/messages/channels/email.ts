@@ -6,7 +6,10 @@ import { failureData, messageEvent } from '../message-events.ts';
 import { linkWriter } from '../opt-out.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** Email (R23): each recipient gets a mail. Only the mail of the first recipient has the cc and bcc copies. */
+/**
+ * Email (R23): each recipient gets a mail. Only the mail of the first recipient has the cc and bcc copies. In marketing,
+ * each copy has its own opt-out link: a click in the mail of another would stop the mails of the wrong person (R532).
+ */
 export const emailRules: ChannelRules = {
   hasNoReports: true,
 
@@ -24,8 +27,7 @@ export const emailRules: ChannelRules = {
   submission(message, recipient, attempt, directory): EmailSubmission {
     const { subject, replyTo, cc, bcc, headers, dkimDomain } = emailPayload(message);
     const isFirst = recipient.position === 0;
-    const linked = linkWriter(message, recipient.address, directory.optOutTokens);
-    return {
+    const mail = {
       messageId: message.id,
       position: recipient.position,
       to: recipient.address,
@@ -33,16 +35,26 @@ export const emailRules: ChannelRules = {
       attempt,
       expiresAt: message.expiresAt,
       subject,
-      body: async () => {
-        const bulk = (await directory.bulk(message.id)) as EmailBody | undefined;
-        const { text, html, attachments } = bulk ?? { text: message.content, html: null, attachments: [] };
-        return { text: text && linked(text), html: html && linked(html), attachments };
-      },
       replyTo: replyTo ?? undefined,
       cc: isFirst ? cc : [],
       bcc: isFirst ? bcc : [],
-      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, linked(value)])),
       dkimDomain,
+    };
+    const mailFor = (address: string): EmailSubmission => {
+      const linked = linkWriter(message, address, directory.optOutTokens);
+      return {
+        ...mail,
+        body: async () => {
+          const bulk = (await directory.bulk(message.id)) as EmailBody | undefined;
+          const { text, html, attachments } = bulk ?? { text: message.content, html: null, attachments: [] };
+          return { text: text && linked(text), html: html && linked(html), attachments };
+        },
+        headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, linked(value)])),
+      };
+    };
+    return {
+      ...mailFor(recipient.address),
+      ...(message.purpose === 'marketing' ? { copyTo: mailFor } : {}),
     };
   },
 
