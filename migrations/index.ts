@@ -38,6 +38,7 @@ import * as erasures from './0220_erasures.ts';
 import * as accountHashKeys from './0221_account_hash_keys.ts';
 import * as accountMoves from './0230_account_moves.ts';
 import * as providerDays from './0240_provider_days.ts';
+import * as smsWriters from './0250_sms_writers.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -113,4 +114,5 @@ export const migrations: readonly Migration[] = [
   { name: '0221_account_hash_keys', up: accountHashKeys.up, down: accountHashKeys.down },
   { name: '0230_account_moves', up: accountMoves.up, down: accountMoves.down },
   { name: '0240_provider_days', up: providerDays.up, down: providerDays.down },
+  { name: '0250_sms_writers', up: smsWriters.up, down: smsWriters.down },
 ];

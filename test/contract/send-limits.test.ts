@@ -205,6 +205,88 @@ describe('send limits', () => {
     expect(await balanceOf(account)).toBe(100_000 - 10 * PRICE);
   });
 
+  describe.each([
+    ['spendPerHour', 10 * PRICE],
+    ['spendPerDay', 10 * PRICE],
+    ['recipientsPerDay', 10],
+    ['perNumberPerHour', 10],
+  ])('of %s', (limit, maximum) => {
+    /** Sends with many senders at the same time, with each of `keys` in both processes. Returns what was accepted. */
+    const race = async (keys: readonly string[], to = '+256700123456') => {
+      const answers = await Promise.all(
+        Array.from({ length: SENDERS }, (_, at) =>
+          send(
+            keys[at % keys.length] as string,
+            to,
+            Math.floor(at / keys.length) % 2 === 0 ? gateway : other,
+          ),
+        ),
+      );
+      const refused = answers.filter(({ status }) => status !== 200);
+      expect(new Set(refused.map(({ status }) => status))).toEqual(
+        new Set([limit === 'perNumberPerHour' ? 429 : 402]),
+      );
+      return answers.length - refused.length;
+    };
+
+    it(`a key is held exactly with ${SENDERS} senders in two processes, and its account is not (R371)`, async () => {
+      const account = await gateway.createAccount();
+      const limited = await gateway.createKey(account.accountId, {});
+      await limitKey(limited.keyId, { [limit]: maximum, allowedPrefixes: ['256'] });
+      await heard(limited.key, 'destination_not_allowed', '+254712345678');
+      expect(await race([limited.key])).toBe(10);
+      expect(await balanceOf(account)).toBe(100_000 - 10 * PRICE);
+      expect((await send(account.key)).status).toBe(200);
+    });
+
+    it(`keys that share limits are held together, with ${SENDERS} senders in two processes (R371, R373)`, async () => {
+      const account = await gateway.createAccount();
+      const parent = await gateway.createKey(account.accountId, {});
+      await limitKey(parent.keyId, { [limit]: maximum, allowedPrefixes: ['256'] });
+      const body = { name: 'child', scopes: ['SEND_SMS'], environment: 'production' };
+      const child = await gateway.call('POST', '/developer/keys', { key: parent.key, body });
+      expect(child.status).toBe(201);
+      for (const key of [parent.key, child.body.key]) {
+        await heard(key, 'destination_not_allowed', '+254712345678');
+      }
+      expect(await race([parent.key, child.body.key])).toBe(10);
+      expect(await balanceOf(account)).toBe(100_000 - 10 * PRICE);
+    });
+
+    it(`an account and its key are held by the lower one, with ${SENDERS} senders (R370, R371)`, async () => {
+      const account = await gateway.createAccount();
+      const limited = await gateway.createKey(account.accountId, {});
+      await limitAccount(account, { [limit]: maximum });
+      await limitKey(limited.keyId, { [limit]: maximum / 2, allowedPrefixes: ['256'] });
+      await heard(limited.key, 'destination_not_allowed', '+254712345678');
+      expect(await race([limited.key])).toBe(5);
+      expect(await race([account.key])).toBe(5);
+    });
+  });
+
+  it('of prefixes and of one number hold on WhatsApp, exactly and together with SMS (R370, R371)', async () => {
+    const account = await gateway.createAccount();
+    await limitAccount(account, { perNumberPerHour: 10, allowedPrefixes: ['256'] });
+    const template = { type: 'template', template: { name: 'hello', language: 'en' } };
+    const write = (to: string, at = gateway) =>
+      at.call('POST', '/developers/whatsapp', { key: account.key, body: { to, ...template } });
+    await eventually(async () => (await write('+254712345678', other)).status === 400);
+    const refused = await write('+254712345678');
+    expect(refused.body.error).toMatchObject({
+      code: 'destination_not_allowed',
+      details: { limit: 'allowedPrefixes', value: '+254712345678' },
+    });
+    const to = '+256700123456';
+    const answers = await Promise.all(
+      Array.from({ length: SENDERS }, (_, at) => {
+        const process = at % 2 === 0 ? gateway : other;
+        return at % 4 < 2 ? write(to, process) : send(account.key, to, process);
+      }),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(SENDERS - 10);
+  });
+
   it('count neither sandbox sends nor refusals, and a new hour begins at 0 (R371)', () =>
     withinOneHour(async () => {
       const account = await gateway.createAccount(PRICE * 2);

@@ -397,4 +397,39 @@ describe('SENDER_POLICY', () => {
     await using told = await startTestGateway({ ...production, SENDER_POLICY: 'open' }, open.database);
     expect(await send(told)).toBe(200);
   });
+
+  it('open refuses names that are approved for others, and look-alikes, in every process (R432)', async () => {
+    await using gateway = await startTestGateway();
+    await using other = await startTestGateway({ ROLES: 'api' }, gateway.database);
+    const [owner, stranger] = [await gateway.createAccount(), await gateway.createAccount()];
+    const send = async (key: string, from: string, at = gateway) =>
+      (await at.call('POST', '/developers/sms', { key, body: { to: TO, message: 'Hi', from } })).body;
+    expect((await send(stranger.key, 'MANGO1', other)).status).toBe('pending');
+    const name = {
+      channel: 'sms',
+      senderId: 'MANGO1',
+      purposes: ['transactional'],
+      useCase: 'Receipts',
+      company: 'Mangoes Ltd',
+    };
+    const asked = await gateway.call('POST', '/developers/senders', { key: owner.key, body: name });
+    expect((await send(stranger.key, 'MANGO1')).status).toBe('pending');
+    const approve = `mutation { reviewSender(id: "${asked.body.sender.id}", status: APPROVED) { status } }`;
+    const reviewed = await graphql(gateway, approve, { token: await signInOperator(gateway) });
+    expect(codesOf(reviewed)).toEqual([]);
+    for (const from of ['MANGO1', 'mangol', 'MANG01']) {
+      expect((await send(stranger.key, from)).error).toMatchObject({
+        code: 'sender_not_approved',
+        details: { field: 'from', value: from, status: 'taken' },
+      });
+    }
+    await eventually(async () => (await send(stranger.key, 'MANGO1', other)).error !== undefined);
+    const quote = { to: TO, message: 'Hi', from: 'MANGO1' };
+    const quoted = await gateway.call('POST', '/developers/sms/quote', { key: stranger.key, body: quote });
+    expect(quoted.body.error.code).toBe('sender_not_approved');
+    expect((await send(owner.key, 'MANGO1')).status).toBe('pending');
+    expect((await send(stranger.key, 'MANGO2')).status).toBe('pending');
+    await gateway.call('DELETE', `/developers/senders/${asked.body.sender.id}`, { key: owner.key });
+    expect((await send(stranger.key, 'MANGO1')).status).toBe('pending');
+  });
 });

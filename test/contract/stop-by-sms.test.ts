@@ -1,12 +1,15 @@
 /** Tests replies such as STOP by SMS, over the wire of each carrier that hands over inbound SMS. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Retention } from '../../src/workers/retention/retention.ts';
 import { eventually } from '../support/eventually.ts';
+import { foldAnalytics } from '../support/fold-analytics.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { africasTalkingAnswer, type SmsApi, startSmsApi, twilioAnswer } from '../support/sms-api.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
+import { withUnitOfWork } from '../support/unit-of-work.ts';
 
 /** Writes an SMS to a number of the gateway, as the carrier hands it over. `id` is the carrier's id. */
 type Say = (from: string, to: string, text: string, id?: string) => Promise<void>;
@@ -180,6 +183,31 @@ describe('STOP, START and HELP by SMS', () => {
     expect(await suppressions(number, stranger.key)).toEqual([]);
     await smpp(number, '6003', 'STOP');
     expect(await suppressions(number, stranger.key)).toHaveLength(1);
+  });
+
+  it('finds the account after its retention deleted the SMS, but a newer one counts before (R533)', async () => {
+    const number = '+256700000399';
+    const keeping = await gateway.createAccount();
+    await write(number, { from: '6001' }, keeping.key);
+    await using sql = await openSql(gateway.database);
+    await sql.query('UPDATE accounts SET message_days = 1 WHERE id = $1', [keeping.accountId]);
+    await foldAnalytics(gateway, sql);
+    const inThreeDays = new Date(Date.now() + 3 * 24 * 3_600_000);
+    await withUnitOfWork(gateway, (uow, stores) =>
+      new Retention(uow, stores, { now: () => inThreeDays }).run(),
+    );
+    expect(await sql.query('SELECT id FROM messages WHERE account_id = $1', [keeping.accountId])).toEqual([]);
+    const notes = await sql.query<{ row: string }>(
+      'SELECT w::text AS row FROM sms_writers w WHERE account_id = $1',
+      [keeping.accountId],
+    );
+    expect(notes).toHaveLength(1);
+    expect(notes[0]?.row).not.toContain('700000399');
+    await smpp(number, '6001', 'STOP');
+    expect(await suppressions(number, keeping.key)).toMatchObject([{ scope: 'all', source: 'stop' }]);
+    await write(number, { from: '6001' });
+    await smpp(number, '6001', 'ACHA');
+    expect(await suppressions(number)).toMatchObject([{ scope: 'all', source: 'stop' }]);
   });
 
   it('a reply is answered through the carrier that it came from (R381)', async () => {

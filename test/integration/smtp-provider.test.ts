@@ -332,6 +332,28 @@ describe('copies go with the first mail (R23)', () => {
     expect(new Set(server.received.map((each) => each.header('Message-ID'))).size).toBe(1);
   });
 
+  it('copies with links of their own are mails of their own, after the recipient has got the mail (R532)', async () => {
+    const server = await serve({
+      rcpt: (to, count) => (count === 1 && !to.startsWith('cleo') ? 451 : 'accept'),
+    });
+    const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
+    const linked = {
+      ...mail,
+      copyTo: (address: string) => ({ ...mail, headers: { 'List-Unsubscribe': `<https://gw.example/${address}>` } }),
+    };
+    const provider = provide(server.url);
+    expect(await provider.submit(linked, signal)).toMatchObject({ kind: 'unavailable' });
+    expect(server.received).toEqual([]);
+    expect(await provider.submit({ ...linked, attempt: 1 }, signal)).toMatchObject({ kind: 'accepted' });
+    await eventually(() => server.received.length === 3);
+    expect(server.received.map(({ to, header }) => [to, header('List-Unsubscribe')])).toEqual([
+      [['ann@example.com'], undefined],
+      [['cleo@example.com'], '<https://gw.example/cleo@example.com>'],
+      [['ben@example.com'], '<https://gw.example/ben@example.com>'],
+    ]);
+    expect(server.received.map(({ header }) => header('Cc'))).toEqual(Array(3).fill('ben@example.com'));
+  });
+
   it('copies deferred until the deadline or the shutdown are given up, and logged', async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 'accept' : 450) });
     const logged: unknown[] = [];

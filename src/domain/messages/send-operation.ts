@@ -24,7 +24,14 @@ import type { Measurements } from '../ports/measurements.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import type { HoldGate } from '../recovery/hold-gate.ts';
-import { checkSender, isOwnSender, signingDomainOf } from '../senders/check-sender.ts';
+import {
+  ALL_SENDERS,
+  checkSender,
+  isOwnSender,
+  nameOwners,
+  refuseOthersName,
+  signingDomainOf,
+} from '../senders/check-sender.ts';
 import type { SenderChannel } from '../senders/sender.ts';
 import { findSuppressed } from '../suppressions/hashed-suppressions.ts';
 import { addressesOf, isSuppressedChannel, leaveOut } from '../suppressions/suppression.ts';
@@ -122,6 +129,7 @@ export function createSendContext(deps: Dependencies): SendContext {
   const suppressing = deps.createCache('suppressions', (id) => stores.suppressions.any(id));
   const { settings } = deps;
   const senders = deps.createCache('senders', (id) => stores.senders.ofAccount(id));
+  const owners = deps.createCache('senders', async () => nameOwners(await stores.senders.approved()));
   const pumping = settings.watchesPumping ? new PumpingWatch(deps) : undefined;
   return {
     budgets: deps.budgets,
@@ -156,7 +164,11 @@ export function createSendContext(deps: Dependencies): SendContext {
       return { ...kept, purpose };
     },
     async checkSender(owner, channel, from, purpose = 'transactional') {
-      if (!settings.requiresApprovedSenders || isOwnSender(channel, from, settings)) return;
+      if (isOwnSender(channel, from, settings)) return;
+      if (!settings.requiresApprovedSenders) {
+        refuseOthersName(await owners.get(ALL_SENDERS), owner, channel, from);
+        return;
+      }
       checkSender(await senders.get(owner.accountId), owner, channel, from, purpose);
     },
     async signingDomainOf(owner, from) {

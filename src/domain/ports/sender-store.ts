@@ -21,6 +21,12 @@ export interface SenderPatch {
   readonly found?: FoundRecords;
 }
 
+export interface ApprovedName {
+  readonly accountId: string;
+  readonly channel: SenderChannel;
+  readonly look: string;
+}
+
 /** Stores senders (R430). */
 export interface SenderStore {
   /**
@@ -32,6 +38,8 @@ export interface SenderStore {
   ofAccount(accountId: string): Promise<readonly Sender[]>;
   /** True if another account has an approved sender in production that looks like this one. */
   isTaken(accountId: string, channel: SenderChannel, look: string): Promise<boolean>;
+  /** Returns the approved senders of production of all accounts. `look` is the compared form of the name. */
+  approved(): Promise<readonly ApprovedName[]>;
   insert(sender: Sender): Promise<void>;
   find(visibility: Visibility, id: string): Promise<Sender | undefined>;
   /** Returns a sender of any account. */

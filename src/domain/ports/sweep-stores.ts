@@ -77,7 +77,10 @@ export interface RetentionStore {
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
     events: readonly ErasableEvent[],
   ): Promise<void>;
-  /** Deletes messages with everything that belongs to them, except the ledger. */
+  /**
+   * Deletes messages with everything that belongs to them, except the ledger. Keeps which account wrote last by SMS to a
+   * number, so that a STOP still finds it (R533).
+   */
   remove(messageIds: readonly string[]): Promise<void>;
   /** Marks messages that could not be erased when they were due. A later pass erases them. */
   wait(messageIds: readonly string[]): Promise<void>;
@@ -111,4 +114,6 @@ export interface RetentionStore {
    * Deletes up to `limit` unmatched reports that were received before `before`. Returns the number of deleted reports.
    */
   forgetReports(before: Date, limit: number): Promise<number>;
+  /** Forgets up to `limit` accounts that wrote to a number before `before` (R533). Returns how many. */
+  forgetSmsWriters(before: Date, limit: number): Promise<number>;
 }

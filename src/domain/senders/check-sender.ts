@@ -3,12 +3,41 @@ import { DomainError } from '../errors.ts';
 import { parseMailbox } from '../messages/email-address.ts';
 import type { Channel, Purpose } from '../messages/message.ts';
 import { domainOf } from '../people/single-sign-on.ts';
-import { type MailRecords, recordsOf, type Sender, type SenderChannel } from './sender.ts';
+import type { ApprovedName } from '../ports/sender-store.ts';
+import { comparedName, type MailRecords, recordsOf, type Sender, type SenderChannel } from './sender.ts';
 
 /** The names that every account may use. */
 export interface GatewaySenders {
   readonly defaultSenderId: string;
   readonly emailFrom: string;
+}
+
+/** The id under which changes of any account's senders are announced. */
+export const ALL_SENDERS = 'all';
+
+/** The accounts that own an approved name of production, by channel and compared name. */
+type NameOwners = ReadonlyMap<string, string>;
+
+export function nameOwners(approved: readonly ApprovedName[]): NameOwners {
+  return new Map(approved.map(({ accountId, channel, look }) => [`${channel} ${look}`, accountId]));
+}
+
+/** Throws `sender_not_approved` if the name, or one that looks like it, is approved for another account (R432, R433). */
+export function refuseOthersName(
+  owners: NameOwners,
+  { accountId }: Pick<AccountEnvironment, 'accountId'>,
+  channel: SenderChannel,
+  from: string,
+): void {
+  const name = nameIn(channel, from);
+  const owner = owners.get(`${channel} ${comparedName(channel, name)}`);
+  if (owner === undefined || owner === accountId) return;
+  const what = channel === 'sms' ? `The sender ID ${name}` : `The domain ${name}`;
+  throw new DomainError(
+    'sender_not_approved',
+    `${what} is approved for another account, or looks like such a name. Use another one.`,
+    { field: 'from', value: name, status: 'taken', approved: [] },
+  );
 }
 
 /** Largest number of names in an error. */

@@ -30,6 +30,7 @@ import type { Stores, Tx } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import { eventEnvelope } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
+import { ALL_SENDERS } from './check-sender.ts';
 import {
   comparedName,
   type FoundRecords,
@@ -221,7 +222,7 @@ export function senderOperations(deps: Dependencies) {
         if (own.length >= SENDERS_MAX) throw refuseName(sender.channel, `at most ${SENDERS_MAX} senders`);
         await refuseTaken(tx, sender);
         await tx.senders.insert(sender);
-        tx.announce('senders', owner.accountId);
+        announceSenders(tx, owner.accountId);
         await recordChange(tx, deps, caller, {
           accountId: owner.accountId,
           action: 'sender.request',
@@ -238,7 +239,7 @@ export function senderOperations(deps: Dependencies) {
         await tx.senders.lockAll();
         const sender = await seen(tx, caller, id);
         await tx.senders.remove(sender.id);
-        tx.announce('senders', sender.accountId);
+        announceSenders(tx, sender.accountId);
         await recordChange(tx, deps, caller, {
           accountId: sender.accountId,
           action: 'sender.remove',
@@ -275,7 +276,7 @@ export function senderOperations(deps: Dependencies) {
           ...(isProved && { status: 'approved' as const, verifiedAt: now }),
         };
         await tx.senders.change(id, patch);
-        tx.announce('senders', before.accountId);
+        announceSenders(tx, before.accountId);
         if (isProved) {
           await recordChange(tx, deps, caller, {
             accountId: before.accountId,
@@ -319,7 +320,7 @@ export function senderOperations(deps: Dependencies) {
           const now = clock.now();
           const patch = { status, note, reviewedAt: now };
           await tx.senders.change(before.id, patch);
-          tx.announce('senders', before.accountId);
+          announceSenders(tx, before.accountId);
           const after = { ...before, ...patch };
           await recordChange(tx, deps, caller, {
             accountId: before.accountId,
@@ -356,6 +357,12 @@ export function senderOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+/** Announces a change of an account's senders, and of those that are refused to all others (R432). */
+function announceSenders(tx: Tx, accountId: string): void {
+  tx.announce('senders', accountId);
+  tx.announce('senders', ALL_SENDERS);
 }
 
 const pathOf = (channel: SenderChannel) => (channel === 'sms' ? 'senderId' : 'domain');

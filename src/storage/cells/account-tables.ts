@@ -39,6 +39,12 @@ const ofLimit = { column: 'limit_id', parent: 'send_limits', key: 'id' };
 const ofErasure = { column: 'erasure_id', parent: 'erasures', key: 'id' };
 const ofImport = { column: 'import_id', parent: 'contact_imports', key: 'id' };
 
+/**
+ * Tables with one row for each number, of the account that wrote last to it. Both cells may have a row for a number: the
+ * later one counts.
+ */
+export const WRITERS: readonly string[] = ['whatsapp_writers', 'sms_writers'];
+
 /** In an order in which each table refers only to tables before it. */
 export const MOVED_TABLES: readonly MovedTable[] = [
   { name: 'accounts', owner: { column: 'id', parent: '', key: '' }, when: 'late', fence: true, stays: true },
@@ -81,6 +87,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   { name: 'erasure_messages', owner: ofErasure, when: 'late', fence: true },
   { name: 'inbound_messages', when: 'late', fence: true },
   { name: 'whatsapp_writers', when: 'late', fence: true },
+  { name: 'sms_writers', when: 'late', fence: true },
   { name: 'send_limits', when: 'late', fence: true },
   { name: 'send_limit_keys', owner: ofLimit, when: 'late', fence: true },
   { name: 'send_limit_numbers', owner: ofLimit, when: 'late', fence: true },

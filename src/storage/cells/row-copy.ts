@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { type MovedTable, rowsOf } from './account-tables.ts';
+import { type MovedTable, rowsOf, WRITERS } from './account-tables.ts';
 
 /** Number of rows in one statement. */
 const PAGE = 2_000;
@@ -129,7 +129,7 @@ function insertOf({ name, isFixed }: MovedTable, columns: readonly string[], key
   const values = columns.filter((column) => !key.includes(column));
   const sets = values.map((column) => `${column} = excluded.${column}`).join(', ');
   // One number may have written to accounts of both cells. The account to which it wrote last answers it.
-  const newer = name === 'whatsapp_writers' ? ' WHERE excluded.wrote_at > whatsapp_writers.wrote_at' : '';
+  const newer = WRITERS.includes(name) ? ` WHERE excluded.wrote_at > ${name}.wrote_at` : '';
   const onConflict =
     key.length === 0
       ? ''

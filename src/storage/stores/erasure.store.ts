@@ -28,6 +28,7 @@ import { STATUS_OF_MESSAGE } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { whereVisible } from './account-rows.ts';
 import { storedBody } from './event.store.ts';
+import { hashOfNumber } from './inbound.store.ts';
 
 export interface ErasureRow {
   id: string;
@@ -250,6 +251,9 @@ const REMOVE_INBOUND = statement(
   'erasure-remove-inbound',
   `WITH written AS (
      DELETE FROM whatsapp_writers WHERE number = ANY ($2::text[]) AND account_id = $1
+   ), noted AS (
+     DELETE FROM sms_writers WHERE account_id = $1
+       AND number_hash = ANY (ARRAY(SELECT ${hashOfNumber('p')} FROM unnest($2::text[]) AS p))
    )
    DELETE FROM inbound_messages WHERE id = ANY (ARRAY(
      SELECT id FROM inbound_messages WHERE sender = ANY ($2::text[]) AND account_id = $1 LIMIT $3 FOR UPDATE SKIP LOCKED))

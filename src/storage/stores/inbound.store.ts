@@ -7,6 +7,9 @@ import type {
 } from '../../domain/ports/whatsapp.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
+/** SQL for the hash under which a number stays after the retention deleted its messages (R533). */
+export const hashOfNumber = (number: string) => `sha256(convert_to(${number}, 'UTF8'))`;
+
 const LAST_FROM = statement(
   'inbound-last-from',
   `SELECT sent_at FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2
@@ -27,7 +30,8 @@ const STORED = statement(
 // which have neither key nor person, do not count.
 const SMS_OWNER = statement(
   'inbound-sms-owner',
-  `SELECT m.account_id FROM accounts a
+  `SELECT account_id FROM (
+   SELECT m.account_id, m.sender, r.sent_at AS wrote_at FROM accounts a
    CROSS JOIN LATERAL (
      SELECT message_id, sent_at FROM recipients r
      WHERE hashtextextended(r.address, uuid_hash_extended(r.account_id, 0))
@@ -37,7 +41,8 @@ const SMS_OWNER = statement(
    ) r
    JOIN messages m ON m.id = r.message_id AND m.channel = 'sms' AND m.environment = 'production'
      AND (m.api_key_id IS NOT NULL OR m.user_id IS NOT NULL)
-   ORDER BY m.sender = $2 DESC, r.sent_at DESC LIMIT 1`,
+   UNION ALL SELECT account_id, sender, wrote_at FROM sms_writers WHERE number_hash = ${hashOfNumber('$1')}
+   ) w ORDER BY sender = $2 DESC, wrote_at DESC LIMIT 1`,
 );
 // Writes rows in the order of numbers, so that two transactions with the same numbers do not deadlock.
 const NOTE_WRITES = statement(

@@ -7,10 +7,12 @@ import type {
   RetentionStore,
   SweepMark,
 } from '../../domain/ports/sweep-stores.ts';
+import { ERASED } from '../../domain/recipients/erase-content.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
 import { BLOCK, STATUS_OF_MESSAGE } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { EVENT_COLUMNS, type EventRow, mapEvent, sourceOf, storedBody, WITH_SOURCE } from './event.store.ts';
+import { hashOfNumber } from './inbound.store.ts';
 
 const DUE = statement(
   'retention-due',
@@ -99,6 +101,25 @@ const ERASE_MESSAGES = statement(
 const REMOVE_EVENTS = statement(
   'retention-remove-events',
   `DELETE FROM events WHERE message_id = ANY($1::uuid[])`,
+);
+// Writes rows in the order of their keys, so that two transactions with the same numbers do not deadlock.
+const NOTE_SMS_WRITERS = statement(
+  'retention-note-sms-writers',
+  `INSERT INTO sms_writers AS w (account_id, wrote_at, number_hash, sender)
+   SELECT DISTINCT ON (number_hash, sender) account_id, wrote_at, number_hash, sender FROM (
+     SELECT m.account_id, r.sent_at AS wrote_at, ${hashOfNumber('r.address')} AS number_hash, m.sender
+     FROM messages m JOIN recipients r ON r.message_id = m.id
+     WHERE m.id = ANY($1::uuid[]) AND m.channel = 'sms' AND m.environment = 'production' AND r.sent_at IS NOT NULL
+       AND r.address <> '${ERASED}' AND (m.api_key_id IS NOT NULL OR m.user_id IS NOT NULL)
+   ) n ORDER BY number_hash, sender, wrote_at DESC
+   ON CONFLICT (number_hash, sender) DO UPDATE SET account_id = excluded.account_id, wrote_at = excluded.wrote_at
+   WHERE w.wrote_at <= excluded.wrote_at`,
+);
+const FORGET_SMS_WRITERS = statement(
+  'sms-writers-forget',
+  `DELETE FROM sms_writers WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM sms_writers WHERE wrote_at < $1 ORDER BY wrote_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+   RETURNING 1`,
 );
 const REMOVE_MESSAGES = statement(
   'retention-remove-messages',
@@ -269,6 +290,7 @@ export class PgRetentionStore implements RetentionStore {
   }
 
   async remove(messageIds: readonly string[]): Promise<void> {
+    await this.#sql.query(NOTE_SMS_WRITERS, [messageIds]);
     await this.#sql.query(REMOVE_EVENTS, [messageIds]);
     await this.#sql.query(REMOVE_MESSAGES, [messageIds]);
   }
@@ -311,6 +333,10 @@ export class PgRetentionStore implements RetentionStore {
 
   async removeInbound(now: Date, ownerlessBefore: Date, limit: number): Promise<number> {
     return (await this.#sql.query(REMOVE_INBOUND, [now, limit, ownerlessBefore])).length;
+  }
+
+  async forgetSmsWriters(before: Date, limit: number): Promise<number> {
+    return (await this.#sql.query(FORGET_SMS_WRITERS, [before, limit])).length;
   }
 
   async forgetReports(before: Date, limit: number): Promise<number> {

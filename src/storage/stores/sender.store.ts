@@ -1,7 +1,12 @@
 import type { Environment, Visibility } from '../../domain/caller.ts';
 import type { Purpose } from '../../domain/messages/message.ts';
 import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
-import type { SenderFilter, SenderPatch, SenderStore } from '../../domain/ports/sender-store.ts';
+import type {
+  ApprovedName,
+  SenderFilter,
+  SenderPatch,
+  SenderStore,
+} from '../../domain/ports/sender-store.ts';
 import {
   comparedName,
   type FoundRecords,
@@ -87,6 +92,11 @@ const TAKEN = statement(
      AND environment = 'production' AND account_id <> $1) AS is_taken`,
 );
 
+const APPROVED = statement(
+  'senders-approved',
+  `SELECT account_id, channel, look FROM senders WHERE status = 'approved' AND environment = 'production'`,
+);
+
 /** Stores senders (R430). */
 export class PgSenderStore implements SenderStore {
   readonly #sql: Sql;
@@ -106,6 +116,14 @@ export class PgSenderStore implements SenderStore {
   async isTaken(accountId: string, channel: SenderChannel, look: string): Promise<boolean> {
     const [row] = await this.#sql.query<{ is_taken: boolean }>(TAKEN, [accountId, channel, look]);
     return row?.is_taken ?? false;
+  }
+
+  async approved(): Promise<readonly ApprovedName[]> {
+    const rows = await this.#sql.query<{ account_id: string; channel: SenderChannel; look: string }>(
+      APPROVED,
+      [],
+    );
+    return rows.map(({ account_id, channel, look }) => ({ accountId: account_id, channel, look }));
   }
 
   async insert(sender: Sender): Promise<void> {
