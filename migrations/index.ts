@@ -39,6 +39,7 @@ import * as accountHashKeys from './0221_account_hash_keys.ts';
 import * as accountMoves from './0230_account_moves.ts';
 import * as providerDays from './0240_provider_days.ts';
 import * as smsWriters from './0250_sms_writers.ts';
+import * as senderChecks from './0251_sender_checks.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -115,4 +116,5 @@ export const migrations: readonly Migration[] = [
   { name: '0230_account_moves', up: accountMoves.up, down: accountMoves.down },
   { name: '0240_provider_days', up: providerDays.up, down: providerDays.down },
   { name: '0250_sms_writers', up: smsWriters.up, down: smsWriters.down },
+  { name: '0251_sender_checks', up: senderChecks.up, down: senderChecks.down },
 ];

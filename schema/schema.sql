@@ -1076,6 +1076,8 @@ CREATE TABLE senders (
   token text,
   registrations jsonb NOT NULL DEFAULT '[]'::jsonb,
   found jsonb NOT NULL DEFAULT '{}'::jsonb,
+  check_at timestamp with time zone,
+  missing_since timestamp with time zone,
   CONSTRAINT senders_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text]))),
   CONSTRAINT senders_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT senders_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text]))),
@@ -1202,6 +1204,17 @@ CREATE TABLE single_sign_on_requests (
 );
 CREATE INDEX single_sign_on_requests_expiry ON single_sign_on_requests USING btree (expires_at);
 CREATE UNIQUE INDEX single_sign_on_requests_pkey ON single_sign_on_requests USING btree (state_hash);
+
+CREATE TABLE sms_writers (
+  account_id uuid NOT NULL,
+  wrote_at timestamp with time zone NOT NULL,
+  number_hash bytea NOT NULL,
+  sender text NOT NULL,
+  CONSTRAINT sms_writers_pkey PRIMARY KEY (number_hash, sender)
+);
+CREATE INDEX sms_writers_account ON sms_writers USING btree (account_id);
+CREATE UNIQUE INDEX sms_writers_pkey ON sms_writers USING btree (number_hash, sender);
+CREATE INDEX sms_writers_wrote_at ON sms_writers USING btree (wrote_at);
 
 CREATE TABLE spent_signatures (
   retained_until timestamp with time zone NOT NULL,

@@ -54,6 +54,7 @@ import { RefusalMonitor } from './domain/refusal-monitor.ts';
 import { RequestLog } from './domain/requests/request-log.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
 import type { MailRecords } from './domain/senders/sender.ts';
+import { SenderDomains } from './domain/senders/sender-domains.ts';
 import { LateSuppressions } from './domain/suppressions/late-suppressions.ts';
 import { PrometheusMeasurements } from './http/measurements.ts';
 import { Readiness } from './http/readiness.ts';
@@ -488,6 +489,7 @@ async function wire(
   const sessions = new Sessions({ ...deps, security, primary: watch });
   const singleSignOn = new SingleSignOnSignIn({ ...deps, security, publicUrl: () => servedUrl }, sessions);
   const singleSignOnDomains = new SingleSignOnDomains(deps);
+  const senderDomains = new SenderDomains(deps);
   const outcomes = new SubmitOutcomes(
     uow,
     { clock, ids },
@@ -568,6 +570,8 @@ async function wire(
     checkSingleSignOn: () => singleSignOn.check(),
     /** Reads the DNS records of the domains of single sign-on, if their check is due. */
     checkSingleSignOnDomains: () => singleSignOnDomains.check(),
+    /** Reads the DNS records of the domains of senders, if their check is due. */
+    checkSenderDomains: () => senderDomains.check(),
     /** Compares all balances with their ledgers once. Returns the number of accounts that differ. */
     async checkLedgers(): Promise<number> {
       await checkLedgers(uow, logger);
@@ -609,6 +613,7 @@ async function wire(
         }),
         checkSingleSignOn: () => singleSignOn.check(),
         checkSingleSignOnDomains: () => singleSignOnDomains.check(),
+        checkSenderDomains: () => senderDomains.check(),
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forwardReports: () => forwardReports.run(),

@@ -58,6 +58,7 @@ const BALANCES_MS = 5 * 60_000;
 const SWEEPS_MS = 60_000;
 const SINGLE_SIGN_ON_MS = 15_000;
 const SINGLE_SIGN_ON_DOMAINS_MS = 5 * 60_000;
+const SENDER_DOMAINS_MS = 60_000;
 const RETENTION_MS = 10_000;
 const ERASURES_MS = 2_000;
 const REQUEST_RECORDS_MS = 60_000;
@@ -97,6 +98,7 @@ interface WorkParts {
   personMails: PersonMails;
   checkSingleSignOn: () => Promise<unknown>;
   checkSingleSignOnDomains: () => Promise<unknown>;
+  checkSenderDomains: () => Promise<unknown>;
   sweeps: ExpireMessages;
   retention: Retention;
   forwardReports: () => Promise<unknown>;
@@ -251,6 +253,12 @@ async function startSending(parts: WorkParts): Promise<Workers> {
       SINGLE_SIGN_ON_DOMAINS_MS,
       logger,
       ifClocksAgree(() => parts.checkSingleSignOnDomains()),
+    ),
+    repeat(
+      'domains of senders',
+      SENDER_DOMAINS_MS,
+      logger,
+      ifClocksAgree(() => parts.checkSenderDomains()),
     ),
     repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
     repeat(

@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn, signInOperator } from '../support/graphql.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { openSql } from '../support/sql.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', {
   modulusLength: 2048,
@@ -316,6 +317,57 @@ describe('senders', () => {
     expect((await email(`Shop <shop@${domain}>`)).status).toBe(200);
     expect(faultOf(await email(`shop@mail.${domain}`))).toEqual([400, 'sender_not_approved']);
     expect(faultOf(await email(`shop@${domain}`, stranger.key))).toEqual([400, 'sender_not_approved']);
+  });
+
+  it('of email are checked again, and lost when the record is gone for 72 hours (R534)', async () => {
+    const domain = newDomain();
+    const { sender } = (await ask({ channel: 'email', domain })).body;
+    const record = `_gateway-verify.${domain}`;
+    publish(sender, 'verification');
+    expect((await verify(sender.id)).body.sender.status).toBe('approved');
+    await using sql = await openSql(gateway.database);
+    const check = async () => {
+      await sql.query("UPDATE senders SET check_at = '2020-01-01' WHERE id = $1", [sender.id]);
+      await gateway.parts.checkSenderDomains();
+      const [row] = await sql.query(
+        `SELECT round(extract(epoch FROM check_at - now()) / 3600)::int AS hours,
+           missing_since IS NOT NULL AS missing FROM senders WHERE id = $1`,
+        [sender.id],
+      );
+      return row;
+    };
+    const state = async () => (await call('GET', `/developers/senders/${sender.id}`)).body.sender;
+    const gone = () =>
+      sql.query("UPDATE senders SET missing_since = now() - interval '73 hours' WHERE id = $1", [sender.id]);
+    expect(await check()).toEqual({ hours: 24, missing: false });
+    names.failing.add(record);
+    expect(await check()).toEqual({ hours: 1, missing: false });
+    names.failing.delete(record);
+    names.records.set(record, ['something else']);
+    expect(await check()).toEqual({ hours: 1, missing: true });
+    expect(await check()).toEqual({ hours: 1, missing: true });
+    expect((await state()).status).toBe('approved');
+    publish(sender, 'verification');
+    await gone();
+    expect(await check()).toEqual({ hours: 24, missing: false });
+    expect((await email(`shop@${domain}`)).status).toBe(200);
+
+    names.records.delete(record);
+    await gone();
+    await check();
+    expect(await state()).toMatchObject({ status: 'pending', verifiedAt: null });
+    expect((await email(`shop@${domain}`)).body.error.details.status).toBe('pending');
+    const query = `{ auditLog(filter: { action: "sender.loseDomain" }) { nodes { actor { __typename } after } } }`;
+    const token = await signIn(gateway, account);
+    expect((await graphql(gateway, query, { token })).body.data.auditLog.nodes).toEqual([
+      { actor: { __typename: 'System' }, after: { domain } },
+    ]);
+    const feed = await call('GET', '/developers/events?limit=100');
+    const reviewed = feed.body.data.filter(({ event }: { event: string }) => event === 'sender.reviewed');
+    expect(reviewed.at(-1).data).toMatchObject({ id: sender.id, domain, status: 'pending' });
+    publish(sender, 'verification');
+    expect((await verify(sender.id)).body.sender.status).toBe('approved');
+    expect((await email(`shop@${domain}`)).status).toBe(200);
   });
 
   it('show DKIM and SPF as they are, and whether they are right (R434)', async () => {

@@ -197,7 +197,7 @@ describe('STOP, START and HELP by SMS', () => {
       new Retention(uow, stores, { now: () => inThreeDays }).run(),
     );
     expect(await sql.query('SELECT id FROM messages WHERE account_id = $1', [keeping.accountId])).toEqual([]);
-    const notes = await sql.query<{ row: string }>(
+    const notes = await sql.query(
       'SELECT w::text AS row FROM sms_writers w WHERE account_id = $1',
       [keeping.accountId],
     );

@@ -339,7 +339,10 @@ describe('copies go with the first mail (R23)', () => {
     const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
     const linked = {
       ...mail,
-      copyTo: (address: string) => ({ ...mail, headers: { 'List-Unsubscribe': `<https://gw.example/${address}>` } }),
+      copyTo: (address: string) => ({
+        ...mail,
+        headers: { 'List-Unsubscribe': `<https://gw.example/${address}>` },
+      }),
     };
     const provider = provide(server.url);
     expect(await provider.submit(linked, signal)).toMatchObject({ kind: 'unavailable' });

@@ -29,6 +29,37 @@ class AccountResource:
         operation = Operation("GET", "/account/limits", "always")
         return self._transport.call(operation)
 
+    def set_limits(
+        self,
+        *,
+        spend_per_hour: Union[Optional[float], Absent] = ABSENT,
+        spend_per_day: Union[Optional[float], Absent] = ABSENT,
+        recipients_per_day: Union[Optional[int], Absent] = ABSENT,
+        per_number_per_hour: Union[Optional[int], Absent] = ABSENT,
+        allowed_prefixes: Union[Optional[List[str]], Absent] = ABSENT,
+        opened_prefixes: Union[List[str], Absent] = ABSENT,
+    ) -> types.AccountLimitsAnswer:
+        """Lower the send limits of the account, with effect from the next request.
+
+        Scope: "FULL_ACCESS".
+
+        spend_per_hour: In the currency of the account.
+        spend_per_day: In the currency of the account.
+        per_number_per_hour: Messages to one phone number.
+        allowed_prefixes: Leading digits of phone numbers, without "+": 1 to 100 prefixes.
+        opened_prefixes: Leading digits of premium-rate, shared-cost and satellite numbers: a part of what is opened.
+        """
+        operation = Operation("PUT", "/account/limits", "always")
+        given = {
+            "spendPerHour": spend_per_hour,
+            "spendPerDay": spend_per_day,
+            "recipientsPerDay": recipients_per_day,
+            "perNumberPerHour": per_number_per_hour,
+            "allowedPrefixes": allowed_prefixes,
+            "openedPrefixes": opened_prefixes,
+        }
+        return self._transport.call(operation, body=given)
+
 
 class SmsResource:
     def __init__(self, transport: Transport) -> None:
@@ -49,7 +80,7 @@ class SmsResource:
         Scope: "SEND_SMS" or "FULL_ACCESS".
 
         to: One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as "+256", "256" or "0" and nine digits, or nine digits alone. Invalid numbers are skipped and counted.
-        message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient.
+        message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient; without it, the text gets a last line with the link.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
         purpose: What the message is for. "marketing" skips people who opted out, and waits in quiet hours. Default: "transactional".
@@ -78,7 +109,7 @@ class SmsResource:
         Scope: "SEND_SMS" or "FULL_ACCESS".
 
         to: One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as "+256", "256" or "0" and nine digits, or nine digits alone. Invalid numbers are skipped and counted.
-        message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient.
+        message: The text, 1 to 1000 UTF-16 code units. In "marketing", "{{optOut}}" is the link of each recipient; without it, the text gets a last line with the link.
         from_: Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it.
         scheduled_for: When to send: ISO 8601 with "Z" or an offset, at most 30 days ahead.
         purpose: What the message is for. "marketing" skips people who opted out, and waits in quiet hours. Default: "transactional".

@@ -17,6 +17,27 @@ Account = TypedDict(
     total=False,
 )
 
+AccountLimits = TypedDict(
+    "AccountLimits",
+    {
+        "spendPerHour": "Optional[float]",
+        "spendPerDay": "Optional[float]",
+        "recipientsPerDay": "Optional[int]",
+        "perNumberPerHour": "Optional[int]",
+        "allowedPrefixes": "Optional[List[str]]",
+        "openedPrefixes": "List[str]",
+    },
+    total=False,
+)
+
+AccountLimitsAnswer = TypedDict(
+    "AccountLimitsAnswer",
+    {
+        "limits": "SendLimits",
+    },
+    total=False,
+)
+
 AddressToSuppress = TypedDict(
     "AddressToSuppress",
     {

@@ -4,6 +4,8 @@ import { type Page, Pages } from './pages.ts';
 import { type CallOptions, type SendOptions, segment, type Transport } from './transport.ts';
 import type {
   Account,
+  AccountLimits,
+  AccountLimitsAnswer,
   AddressToSuppress,
   Alert,
   AlertQuery,
@@ -107,6 +109,15 @@ export class AccountResource {
    */
   limits(options?: CallOptions): Promise<AppliedLimits> {
     return this.#transport.call<AppliedLimits>({ method: 'GET', path: '/account/limits', repeat: 'always' }, {}, options);
+  }
+
+  /**
+   * Lower the send limits of the account, with effect from the next request.
+   *
+   * Scope: `FULL_ACCESS`.
+   */
+  setLimits(body: AccountLimits, options?: CallOptions): Promise<AccountLimitsAnswer> {
+    return this.#transport.call<AccountLimitsAnswer>({ method: 'PUT', path: '/account/limits', repeat: 'always' }, { body }, options);
   }
 }
 

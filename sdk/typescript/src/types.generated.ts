@@ -10,6 +10,22 @@ interface components {
             /** @description ISO 4217 code. */
             readonly currency: string;
         };
+        readonly AccountLimits: {
+            /** @description In the currency of the account. */
+            readonly spendPerHour?: number | null;
+            /** @description In the currency of the account. */
+            readonly spendPerDay?: number | null;
+            readonly recipientsPerDay?: number | null;
+            /** @description Messages to one phone number. */
+            readonly perNumberPerHour?: number | null;
+            /** @description Leading digits of phone numbers, without `+`: 1 to 100 prefixes. */
+            readonly allowedPrefixes?: readonly string[] | null;
+            /** @description Leading digits of premium-rate, shared-cost and satellite numbers: a part of what is opened. */
+            readonly openedPrefixes?: readonly string[];
+        };
+        readonly AccountLimitsAnswer: {
+            readonly limits: components["schemas"]["SendLimits"];
+        };
         readonly AddressToSuppress: {
             /** @enum {string} */
             readonly channel: "sms" | "email" | "whatsapp";
@@ -1152,7 +1168,7 @@ interface components {
         readonly SmsToSend: {
             /** @description One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as `+256`, `256` or `0` and nine digits, or nine digits alone. Invalid numbers are skipped and counted. */
             readonly to: string;
-            /** @description The text, 1 to 1000 UTF-16 code units. In `marketing`, `{{optOut}}` is the link of each recipient. */
+            /** @description The text, 1 to 1000 UTF-16 code units. In `marketing`, `{{optOut}}` is the link of each recipient; without it, the text gets a last line with the link. */
             readonly message: string;
             /** @description Sender ID: 1 to 11 letters A-Z or digits. Some countries replace it. */
             readonly from?: string;
@@ -1460,6 +1476,8 @@ interface components {
     pathItems: never;
 }
 export type Account = components['schemas']['Account'];
+export type AccountLimits = components['schemas']['AccountLimits'];
+export type AccountLimitsAnswer = components['schemas']['AccountLimitsAnswer'];
 export type AddressToSuppress = components['schemas']['AddressToSuppress'];
 export type Alert = components['schemas']['Alert'];
 export type AlertQuery = components['schemas']['AlertQuery'];

@@ -16,7 +16,7 @@ export interface SenderPatch {
   readonly note?: string | null;
   readonly reviewedAt?: Date;
   readonly registrations?: readonly Registration[];
-  readonly verifiedAt?: Date;
+  readonly verifiedAt?: Date | null;
   readonly checkedAt?: Date;
   readonly found?: FoundRecords;
 }
@@ -48,5 +48,14 @@ export interface SenderStore {
   slice(filter: SenderFilter, range: KeyRange): Promise<readonly Sender[]>;
   count(filter: SenderFilter): Promise<number>;
   change(id: string, patch: SenderPatch): Promise<void>;
+  /**
+   * Returns up to `most` approved domains of production that are due: whose check is due at `now`, or that never had one
+   * and were verified before `unchecked`. Their next check is at `again`, so that no other process takes them.
+   */
+  takeDueDomains(now: Date, unchecked: Date, again: Date, most: number): Promise<readonly Sender[]>;
+  /** The record is there: the next check is at `checkAt`. */
+  keepDomain(id: string, checkAt: Date | null): Promise<void>;
+  /** The record is missing. Returns since when. */
+  missDomain(id: string, at: Date): Promise<Date>;
   remove(id: string): Promise<void>;
 }

@@ -4,6 +4,7 @@ import { parseMailbox } from '../messages/email-address.ts';
 import type { Channel, Purpose } from '../messages/message.ts';
 import { domainOf } from '../people/single-sign-on.ts';
 import type { ApprovedName } from '../ports/sender-store.ts';
+import type { Tx } from '../ports/stores.ts';
 import { comparedName, type MailRecords, recordsOf, type Sender, type SenderChannel } from './sender.ts';
 
 /** The names that every account may use. */
@@ -14,6 +15,12 @@ export interface GatewaySenders {
 
 /** The id under which changes of any account's senders are announced. */
 export const ALL_SENDERS = 'all';
+
+/** Announces a change of an account's senders, and of those that are refused to all others (R432). */
+export function announceSenders(tx: Pick<Tx, 'announce'>, accountId: string): void {
+  tx.announce('senders', accountId);
+  tx.announce('senders', ALL_SENDERS);
+}
 
 /** The accounts that own an approved name of production, by channel and compared name. */
 type NameOwners = ReadonlyMap<string, string>;

@@ -27,10 +27,11 @@ import {
 import { domainOf } from '../people/single-sign-on.ts';
 import type { SenderFilter } from '../ports/sender-store.ts';
 import type { Stores, Tx } from '../ports/stores.ts';
+import type { Ids } from '../ports/system.ts';
 import { isUuid } from '../uuid.ts';
 import { eventEnvelope } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
-import { ALL_SENDERS } from './check-sender.ts';
+import { announceSenders } from './check-sender.ts';
 import {
   comparedName,
   type FoundRecords,
@@ -110,19 +111,6 @@ export function senderOperations(deps: Dependencies) {
     const { accountId, channel, name, environment } = sender;
     if (environment !== 'production') return;
     if (await tx.senders.isTaken(accountId, channel, comparedName(channel, name))) throw taken(channel);
-  }
-
-  /** Records the event `sender.reviewed` (R484). In the sandbox there is none. */
-  async function recordReview(tx: Tx, sender: Sender, recordedAt: Date): Promise<void> {
-    const { accountId, environment, id, channel, status, note } = sender;
-    if (environment !== 'production') return;
-    const type = 'sender.reviewed';
-    const { senderId, domain } = shown(sender);
-    const data = { id, channel, senderId, domain, status, note };
-    const body = eventEnvelope({ type, channel: 'system', messageId: null, recordedAt, data });
-    await recordEvents(tx, ids, [
-      { accountId, environment, type, messageId: null, position: null, recordedAt, body, source: null },
-    ]);
   }
 
   function filterOf(caller: Caller, input: ListedSenders & { readonly accountId?: string | undefined }) {
@@ -284,7 +272,7 @@ export function senderOperations(deps: Dependencies) {
             target: id,
             after: { domain: before.name },
           });
-          await recordReview(tx, { ...before, ...patch }, now);
+          await recordReview(tx, ids, { ...before, ...patch }, now);
         }
         return shown({ ...before, ...patch });
       });
@@ -329,7 +317,7 @@ export function senderOperations(deps: Dependencies) {
             before: audited(before),
             after: audited(after),
           });
-          await recordReview(tx, after, now);
+          await recordReview(tx, ids, after, now);
           return shown(after);
         });
       },
@@ -359,10 +347,21 @@ export function senderOperations(deps: Dependencies) {
   };
 }
 
-/** Announces a change of an account's senders, and of those that are refused to all others (R432). */
-function announceSenders(tx: Tx, accountId: string): void {
-  tx.announce('senders', accountId);
-  tx.announce('senders', ALL_SENDERS);
+/**
+ * Records the event `sender.reviewed` (R484): a sender was approved or rejected, or lost its domain. In the sandbox there
+ * is none.
+ */
+export async function recordReview(tx: Tx, ids: Ids, sender: Sender, recordedAt: Date): Promise<void> {
+  const { accountId, environment, id, channel, name, status, note } = sender;
+  if (environment !== 'production') return;
+  const type = 'sender.reviewed';
+  const senderId = channel === 'sms' ? name : null;
+  const domain = channel === 'email' ? name : null;
+  const data = { id, channel, senderId, domain, status, note };
+  const body = eventEnvelope({ type, channel: 'system', messageId: null, recordedAt, data });
+  await recordEvents(tx, ids, [
+    { accountId, environment, type, messageId: null, position: null, recordedAt, body, source: null },
+  ]);
 }
 
 const pathOf = (channel: SenderChannel) => (channel === 'sms' ? 'senderId' : 'domain');

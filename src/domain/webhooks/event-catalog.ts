@@ -162,7 +162,7 @@ const DOCUMENTATION: Readonly<Record<EventType, EventDocumentation>> = {
   'sender.reviewed': {
     channel: 'system',
     description:
-      'A sender was approved or rejected: a sender ID by the operator, or a domain by its DNS record.',
+      'A sender was approved or rejected: a sender ID by the operator, or a domain by its DNS record. `pending`: the record is gone.',
     data: {
       id: SAMPLE_ID,
       channel: 'sms',

@@ -97,6 +97,23 @@ const APPROVED = statement(
   `SELECT account_id, channel, look FROM senders WHERE status = 'approved' AND environment = 'production'`,
 );
 
+const TAKE_DUE_DOMAINS = statement(
+  'senders-take-due-domains',
+  `UPDATE senders SET check_at = $3 WHERE id IN (
+     SELECT id FROM senders WHERE channel = 'email' AND environment = 'production' AND status = 'approved'
+       AND CASE WHEN check_at IS NULL THEN verified_at <= $2 ELSE check_at <= $1 END
+     ORDER BY check_at LIMIT $4 FOR UPDATE SKIP LOCKED)
+   RETURNING ${COLUMNS.join(', ')}`,
+);
+const KEEP_DOMAIN = statement(
+  'senders-keep-domain',
+  'UPDATE senders SET check_at = $2, missing_since = NULL WHERE id = $1',
+);
+const MISS_DOMAIN = statement(
+  'senders-miss-domain',
+  'UPDATE senders SET missing_since = coalesce(missing_since, $2) WHERE id = $1 RETURNING missing_since',
+);
+
 /** Stores senders (R430). */
 export class PgSenderStore implements SenderStore {
   readonly #sql: Sql;
@@ -196,10 +213,23 @@ export class PgSenderStore implements SenderStore {
         ...(note !== undefined && { note }),
         ...(reviewedAt && { reviewed_at: reviewedAt }),
         ...(registrations && { registrations: JSON.stringify(registrations) }),
-        ...(verifiedAt && { verified_at: verifiedAt }),
+        ...(verifiedAt !== undefined && { verified_at: verifiedAt }),
         ...(checkedAt && { checked_at: checkedAt }),
         ...(found && { found: JSON.stringify(found) }),
       });
+  }
+
+  async takeDueDomains(now: Date, unchecked: Date, again: Date, most: number): Promise<readonly Sender[]> {
+    return (await this.#sql.query<SenderRow>(TAKE_DUE_DOMAINS, [now, unchecked, again, most])).map(mapRow);
+  }
+
+  async keepDomain(id: string, checkAt: Date | null): Promise<void> {
+    await this.#sql.execute(KEEP_DOMAIN, [id, checkAt]);
+  }
+
+  async missDomain(id: string, at: Date): Promise<Date> {
+    const [row] = await this.#sql.query<{ missing_since: Date }>(MISS_DOMAIN, [id, at]);
+    return row?.missing_since ?? at;
   }
 
   async remove(id: string): Promise<void> {

@@ -148,6 +148,8 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: t('requested sender'), ending: `(${nameIn(after)})` };
     case 'sender.verify':
       return { verb: t('verified by DNS the domain of sender'), ending: `(${nameIn(after)})` };
+    case 'sender.loseDomain':
+      return { verb: t('found no DNS record of the domain of sender'), ending: `(${nameIn(after)})` };
     case 'sender.review':
       return {
         verb: after?.status === 'APPROVED' ? t('approved sender') : t('rejected sender'),

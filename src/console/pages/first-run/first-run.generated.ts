@@ -106,7 +106,7 @@ export type SendSmsInput = {
   readonly from?: string | null | undefined;
   /** Idempotency key. Repeating a send with the same key within 24 hours sends nothing more. */
   readonly idempotencyKey?: string | null | undefined;
-  /** Text, at most 1000 characters. In MARKETING, `{{optOut}}` is the link of each recipient. */
+  /** Text, at most 1000 characters. In MARKETING, `{{optOut}}` is the link of each recipient; without it, the text gets a last line with it. */
   readonly message: string;
   /** What it is for. Default: TRANSACTIONAL. */
   readonly purpose?: Purpose | null | undefined;
