@@ -197,10 +197,9 @@ describe('STOP, START and HELP by SMS', () => {
       new Retention(uow, stores, { now: () => inThreeDays }).run(),
     );
     expect(await sql.query('SELECT id FROM messages WHERE account_id = $1', [keeping.accountId])).toEqual([]);
-    const notes = await sql.query(
-      'SELECT w::text AS row FROM sms_writers w WHERE account_id = $1',
-      [keeping.accountId],
-    );
+    const notes = await sql.query('SELECT w::text AS row FROM sms_writers w WHERE account_id = $1', [
+      keeping.accountId,
+    ]);
     expect(notes).toHaveLength(1);
     expect(notes[0]?.row).not.toContain('700000399');
     await smpp(number, '6001', 'STOP');
