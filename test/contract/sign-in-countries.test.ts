@@ -210,7 +210,7 @@ describe('the countries of sign-ins', () => {
       ).rejects.toThrow(/^COUNTRY_DATABASE cannot be used: .*ENOENT/);
       await writeFile(path, 'no database');
       await expect(startTestGateway({ COUNTRY_DATABASE: path }, gateway.database)).rejects.toThrow(
-        /^COUNTRY_DATABASE cannot be used/,
+        `COUNTRY_DATABASE cannot be used: ${path}: it is no file in the MMDB format, or a part of one.`,
       );
       await expect(startTestGateway({ COUNTRY_HEADER: 'CF-IPCountry' }, gateway.database)).rejects.toThrow(
         'COUNTRY_HEADER is believed only from the proxies in TRUST_PROXY, which is not set.',

@@ -75,8 +75,17 @@ export class CountryDatabase implements Countries {
 }
 
 function parse(bytes: Buffer): CountryReader {
-  const reader: CountryReader = new Reader(bytes);
+  const reader = readerOf(bytes);
   const { databaseType } = reader.metadata;
   if (WITH_COUNTRY.test(databaseType)) return reader;
   throw new Error(`it is ${databaseType}, and must be a database of countries or cities`);
+}
+
+function readerOf(bytes: Buffer): CountryReader {
+  try {
+    return new Reader(bytes);
+  } catch (error) {
+    // The error of the library names a place in the file, which tells an operator nothing.
+    throw new Error('it is no file in the MMDB format, or a part of one', { cause: error });
+  }
 }
