@@ -587,7 +587,8 @@ function guard({
           if (cannotRun && response.http.status === 400 && namesOnlyJson(request.http?.headers.get('accept')))
             response.http.status = 200;
           if (dryRun.isOpen) result.extensions = { ...result.extensions, dryRun: true };
-          if (reads.isStale) result.extensions = { ...result.extensions, stale: true };
+          if (reads.isStale || reads.withoutPrimary)
+            result.extensions = { ...result.extensions, stale: true };
           if (result.errors) result.errors = result.errors.slice(0, ERRORS_MAX);
           result.extensions = { ...result.extensions, cost: bill.settle(budgets) };
         },

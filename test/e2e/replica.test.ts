@@ -327,6 +327,8 @@ describe('a replica', () => {
         const { errors, extensions } = body;
         expect([text, status, errors, extensions]).toEqual([text, 200, undefined, { stale: true }]);
       }
+      // The console learns by such a request whether the database takes changes again.
+      expect((await asked('{ __typename }')).body.extensions).toEqual({ stale: true });
       // What was written before is seen.
       const { body } = await asked(CONTACTS);
       expect(body.data.contacts.nodes.map((node: { phone: string }) => node.phone)).toContain(phone);

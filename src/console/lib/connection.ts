@@ -48,11 +48,21 @@ function subscribe(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
+/** True if the gateway answers, and its database takes changes. */
+async function answers(): Promise<boolean> {
+  try {
+    const response = await fetch('/graphql', PROBE);
+    const { extensions } = (await response.json()) as { extensions?: { stale?: boolean } };
+    return response.ok && !extensions?.stale;
+  } catch {
+    return false;
+  }
+}
+
 function probeAfter(delayMs: number): void {
   setTimeout(async () => {
     if (!isLost) return;
-    const response = await fetch('/graphql', PROBE).catch(() => undefined);
-    if (response?.ok) connectionWorks();
+    if (await answers()) connectionWorks();
     else probeAfter(Math.min(delayMs * 2, LAST_PROBE_MS));
   }, delayMs);
 }

@@ -15,6 +15,7 @@ export function whenSignedOut(handler: () => void): void {
 interface GraphqlAnswer<Result> {
   readonly data?: Result | null;
   readonly errors?: readonly GraphqlFault[];
+  readonly extensions?: { readonly stale?: boolean };
 }
 
 /**
@@ -51,7 +52,8 @@ export async function request<Result, Variables>(
       t('The gateway answered with status {status}.', { status: response.status }),
     );
   }
-  connectionWorks();
+  // A replica has answered without the database that takes changes. Other requests are still refused.
+  if (!answer.extensions?.stale) connectionWorks();
   return answer.data as Complete<Result>;
 }
 
