@@ -36,6 +36,7 @@ import * as alertMails from './0211_alert_mails.ts';
 import * as signInCountries from './0212_sign_in_countries.ts';
 import * as erasures from './0220_erasures.ts';
 import * as accountHashKeys from './0221_account_hash_keys.ts';
+import * as complaints from './0225_complaints.ts';
 import * as accountMoves from './0230_account_moves.ts';
 import * as providerDays from './0240_provider_days.ts';
 import * as smsWriters from './0250_sms_writers.ts';
@@ -113,6 +114,7 @@ export const migrations: readonly Migration[] = [
   { name: '0212_sign_in_countries', up: signInCountries.up, down: signInCountries.down },
   { name: '0220_erasures', up: erasures.up, down: erasures.down },
   { name: '0221_account_hash_keys', up: accountHashKeys.up, down: accountHashKeys.down },
+  { name: '0225_complaints', up: complaints.up, down: complaints.down },
   { name: '0230_account_moves', up: accountMoves.up, down: accountMoves.down },
   { name: '0240_provider_days', up: providerDays.up, down: providerDays.down },
   { name: '0250_sms_writers', up: smsWriters.up, down: smsWriters.down },

@@ -1240,7 +1240,7 @@ CREATE TABLE suppressions (
   CONSTRAINT suppressions_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text, 'whatsapp'::text]))),
   CONSTRAINT suppressions_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT suppressions_scope_check CHECK ((scope = ANY (ARRAY['marketing'::text, 'all'::text]))),
-  CONSTRAINT suppressions_source_check CHECK ((source = ANY (ARRAY['api'::text, 'person'::text, 'stop'::text, 'link'::text, 'bounce'::text, 'import'::text]))) NOT VALID,
+  CONSTRAINT suppressions_source_check CHECK ((source = ANY (ARRAY['api'::text, 'person'::text, 'stop'::text, 'link'::text, 'bounce'::text, 'import'::text, 'complaint'::text]))) NOT VALID,
   CONSTRAINT suppressions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT suppressions_pkey PRIMARY KEY (id),
   CONSTRAINT suppressions_account_id_environment_channel_address_key UNIQUE (account_id, environment, channel, address)

@@ -1,11 +1,15 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { CountryDatabase } from './channels/countries/country-database.ts';
+import { type BounceListener, startBounceListener } from './channels/email/bounce-listener.ts';
 import { type DkimSigning, dkimSigningOf } from './channels/email/dkim.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
+import { findMailExchangers } from './channels/email/mail-exchangers.ts';
 import { createMailer } from './channels/email/mailer.ts';
 import { createGuardedClient } from './channels/guarded-http/guarded-client.ts';
+import { pemOf } from './channels/pem.ts';
 import { createRouting } from './channels/routing.ts';
 import { createOpenId } from './channels/single-sign-on/openid.ts';
 import { createTxtRecords } from './channels/single-sign-on/txt-records.ts';
@@ -21,6 +25,7 @@ import { createIds } from './crypto/ids.ts';
 import { createOptOutTokens } from './crypto/opt-out-tokens.ts';
 import { createPasskeys } from './crypto/passkeys.ts';
 import { createPasswordHasher } from './crypto/password-hasher.ts';
+import { createReturnPaths } from './crypto/return-paths.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { totp } from './crypto/totp.ts';
 import { csvReader } from './csv/csv-reader.ts';
@@ -108,6 +113,8 @@ import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 const DRY_IMPORT_MS = 1_000;
 /** Acts for people who write to a number of the gateway. */
 const CARRIERS: SystemCaller = { kind: 'system', name: 'carrier' };
+/** Acts for mail servers that return mails. */
+const MAIL_SERVERS: SystemCaller = { kind: 'system', name: 'mail-server' };
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
 /**
  * Greatest number of concurrent requests of one account to one origin (scheme, host and port). This is more than the 10
@@ -182,6 +189,27 @@ function countriesOf({ countryDatabase: path, countryHeader }: Config, logger: L
   } catch (error) {
     const why = error instanceof Error ? error.message : error;
     throw new ConfigError(`COUNTRY_DATABASE cannot be used: ${path}: ${why}.`);
+  }
+}
+
+/** Returns the certificate and key with which the listener for bounces offers STARTTLS. */
+function bounceTlsOf({ bounceListener }: Config): { cert: string; key: string } | undefined {
+  const { certificate, key } = bounceListener ?? {};
+  if (certificate === undefined || key === undefined) return undefined;
+  return {
+    cert: pemFile('BOUNCE_TLS_CERT', certificate, (pem) => new X509Certificate(pem)),
+    key: pemFile('BOUNCE_TLS_KEY', key, (pem) => createPrivateKey(pem)),
+  };
+}
+
+/** Reads the PEM of a setting. `parse` throws if the PEM is not right. */
+function pemFile(name: string, setting: string, parse: (pem: string) => unknown): string {
+  try {
+    const pem = pemOf(setting);
+    parse(pem);
+    return pem;
+  } catch (error) {
+    throw new ConfigError(`${name} cannot be used: ${error instanceof Error ? error.message : error}.`);
   }
 }
 
@@ -288,6 +316,7 @@ async function wire(
   const sms = smsOf(config, logger, now);
   const dkim = dkimOf(config);
   const countries = countriesOf(config, logger);
+  const bounceTls = bounceTlsOf(config);
   const registry = new Registry();
   const counted = new PrometheusMeasurements(registry);
   const tracing = await tracingOf(config, now);
@@ -334,6 +363,10 @@ async function wire(
 
   const secrets = createSecretBox(masterKey, config.previousMasterKeys);
   const optOutTokens = createOptOutTokens(masterKey, config.previousMasterKeys);
+  const returnPaths =
+    config.bounceDomain === undefined
+      ? undefined
+      : createReturnPaths(config.bounceDomain, masterKey, config.previousMasterKeys);
   const auditHeads = createAuditHeads(config.dataDir, secrets, config.lostMasterKeys, logger);
   const reads = createReadPool(connection, logger, knex);
   opened.defer(() => reads.destroy());
@@ -534,6 +567,14 @@ async function wire(
     secrets,
     addressHashes,
     auditHeads,
+    bounces:
+      config.bounceDomain === undefined
+        ? undefined
+        : {
+            domain: config.bounceDomain,
+            /** Returns the hosts to which mails that come back go. */
+            exchangers: () => findMailExchangers(config.bounceDomain ?? '', config.dnsServers),
+          },
     dkim: dkim && { recordName: dkim.recordName, record: dkim.record },
     diagnostics: new PgDiagnostics(sql, server, listener, PgBossQueue.statements),
     live: deps.live,
@@ -578,6 +619,20 @@ async function wire(
       return stores.ledgerCheck.countMismatched();
     },
     alerts,
+    /** Starts to take mails that come back, if this process is configured to. */
+    async startBounceListener(): Promise<BounceListener | undefined> {
+      const { bounceListener: listener, bounceDomain: domain } = config;
+      if (listener === undefined || domain === undefined || returnPaths === undefined) return undefined;
+      return startBounceListener({
+        ...listener,
+        domain,
+        tls: bounceTls,
+        returnPaths,
+        take: (returned) => operations.messages.takeReturnedMail.run(MAIL_SERVERS, returned),
+        measurements,
+        logger,
+      });
+    },
     /** Starts the background work of this process's roles. */
     async startWorking() {
       return startWorkers({
@@ -600,6 +655,7 @@ async function wire(
           optOutTokens,
           config.quietHours,
           new LateSuppressions(deps),
+          returnPaths,
         ),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         measurements,

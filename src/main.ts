@@ -25,6 +25,7 @@ class Server {
   #gateway: Gateway | undefined;
   #http: HttpServer | undefined;
   #probes: { close(): Promise<void> } | undefined;
+  #bounces: { close(): Promise<void> } | undefined;
   #workers: { stop(timeoutMs: number): Promise<void> } | undefined;
   #started: Promise<void> = Promise.resolve();
   #isStopping = false;
@@ -76,6 +77,7 @@ class Server {
     if (metricsPort !== undefined)
       this.#probes = await startProbeServer(this.#gateway, { ...this.#config, metricsPort }, metrics);
     this.#workers = await this.#gateway.startWorking();
+    this.#bounces = await this.#gateway.startBounceListener();
     if (this.#isStopping) return;
     await this.#offerQuickstart(this.#gateway);
     const where = this.#http ? `${this.#http.url} (console at /console)` : '(worker only, no HTTP)';
@@ -105,7 +107,11 @@ class Server {
   async #close(): Promise<void> {
     const gateway = this.#gateway;
     this.#gateway = undefined;
-    await Promise.all([this.#http?.close(DRAIN_MS, GRACE_MS), this.#workers?.stop(DRAIN_MS)]);
+    await Promise.all([
+      this.#http?.close(DRAIN_MS, GRACE_MS),
+      this.#bounces?.close(),
+      this.#workers?.stop(DRAIN_MS),
+    ]);
     await this.#probes?.close();
     await gateway?.close();
   }

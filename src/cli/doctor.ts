@@ -43,6 +43,8 @@ export interface Patient {
   readonly reports: { readonly take: ReportSink };
   readonly takeInbound: InboundSink;
   readonly secrets: Pick<SecretBox, 'open'>;
+  /** The domain to which mails come back. Undefined if they do not come back to the gateway. */
+  readonly bounces: { readonly domain: string; exchangers(): Promise<readonly string[]> } | undefined;
   /** The DKIM key that signs emails. Undefined if emails are not signed. */
   readonly dkim: { readonly recordName: string; readonly record: string } | undefined;
 }
@@ -56,6 +58,7 @@ interface Finding {
     | 'carriers'
     | 'provider'
     | 'dkim'
+    | 'bounces'
     | 'clock'
     | 'master key';
   /** Name of the provider. Set for `provider` only. */
@@ -95,6 +98,7 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
     await find('carriers', () => checkCarriers(patient, providers)),
     ...providers,
     ...(patient.dkim ? [describeDkim(patient.dkim)] : []),
+    ...(patient.bounces ? [await find('bounces', checkBounces(patient.bounces))] : []),
     await find('clock', () => checkClock(patient)),
     await find('master key', () => checkMasterKey(patient)),
   ]);
@@ -231,6 +235,20 @@ function describeProvider({ name, state, detail }: ProviderHealth, isUntried: bo
 function describeDkim({ recordName, record }: NonNullable<Patient['dkim']>): Finding {
   const detail = `signs mails; publish as a TXT record of ${recordName}: ${record}`;
   return { check: 'dkim', ok: true, detail };
+}
+
+/**
+ * Checks that mails can come back: the domain has an MX record. Whether port 25 of that host leads to BOUNCE_PORT can
+ * only be seen from outside.
+ */
+function checkBounces({ domain, exchangers }: NonNullable<Patient['bounces']>) {
+  return async () => {
+    const hosts = await exchangers();
+    if (hosts.length > 0) return `mails to ${domain} go to ${hosts.join(', ')}`;
+    throw new Error(
+      `${domain} has no MX record, so that no mail comes back: publish one with the host that takes them`,
+    );
+  };
 }
 
 async function checkClock({ clock }: Patient): Promise<string> {

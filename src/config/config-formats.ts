@@ -208,6 +208,14 @@ export const dkimDomain = z
   .regex(/^([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{1,63}$/, { error: 'must be a domain such as example.com' })
   .transform((text) => text.toLowerCase());
 
+/** The domain of return paths. */
+export const bounceDomain = z
+  .string()
+  .regex(/^(?=.{1,190}$)([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{1,63}$/, {
+    error: 'must be a domain for this only, such as bounces.example.com',
+  })
+  .transform((text) => text.toLowerCase());
+
 /** The DKIM selector: the name under which the domain publishes its key. */
 export const dkimSelector = z.string().regex(/^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}$/, {
   error: 'must be the name under which the key is published, such as mail2026',

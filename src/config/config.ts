@@ -6,6 +6,7 @@ import { ALL_SLOTS } from '../domain/cells/slots.ts';
 import { QuietHours } from '../domain/messages/quiet-hours.ts';
 import { parseSenderId } from '../domain/messages/sender-id.ts';
 import {
+  bounceDomain,
   brandAccent,
   brandName,
   cidrs,
@@ -99,6 +100,11 @@ const variables = z.object({
   DKIM_DOMAIN: dkimDomain.optional(),
   DKIM_SELECTOR: dkimSelector.optional(),
   DKIM_KEY: z.string().optional(),
+  BOUNCE_DOMAIN: bounceDomain.optional(),
+  BOUNCE_PORT: whole(0, 65_535).optional(),
+  BOUNCE_HOST: listenHost.optional(),
+  BOUNCE_TLS_CERT: z.string().optional(),
+  BOUNCE_TLS_KEY: z.string().optional(),
   FCM_CREDENTIALS: z.string().optional(),
   FCM_URL: httpUrl.optional(),
   APNS_KEY: z.string().optional(),
@@ -166,6 +172,7 @@ const SHOWN_LENGTH = 60;
 /** Groups of variables that must be set together or not at all. */
 const TOGETHER: readonly (readonly string[])[] = [
   ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_KEY'],
+  ['BOUNCE_TLS_CERT', 'BOUNCE_TLS_KEY'],
   ['APNS_KEY', 'APNS_KEY_ID', 'APNS_TEAM_ID', 'APNS_TOPIC'],
   ['VAPID_PUBLIC_KEY', 'VAPID_PRIVATE_KEY'],
   ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
@@ -246,6 +253,11 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
     missing.push('COUNTRY_HEADER is believed only from the proxies in TRUST_PROXY, which is not set.');
   }
   missing.push(...lonely(given));
+  if (config.bounceDomain === undefined && given.BOUNCE_PORT !== undefined) {
+    missing.push(
+      'BOUNCE_DOMAIN is missing; with BOUNCE_PORT it must be the domain to which mails come back, such as bounces.example.com.',
+    );
+  }
   if (missing.length > 0) throw new ConfigError(missing.join('\n'));
   return config;
 }
@@ -323,6 +335,19 @@ function fromVariables(values: z.output<typeof variables>) {
             domain: values.DKIM_DOMAIN ?? '',
             selector: values.DKIM_SELECTOR ?? '',
             key: values.DKIM_KEY,
+          },
+    /** The domain of envelope senders. Undefined: mails come back to the sender's own address. */
+    bounceDomain: values.BOUNCE_DOMAIN,
+    /** Where this process takes mails that come back. Undefined: it does not. */
+    bounceListener:
+      values.BOUNCE_PORT === undefined
+        ? undefined
+        : {
+            port: values.BOUNCE_PORT,
+            host: values.BOUNCE_HOST ?? values.HOST,
+            /** Paths of PEM files. */
+            certificate: values.BOUNCE_TLS_CERT,
+            key: values.BOUNCE_TLS_KEY,
           },
     smsRoutes: values.SMS_ROUTES ?? (isProduction ? [] : [{ prefix: '', urls: ['simulator:'] }]),
     fcm:

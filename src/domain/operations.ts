@@ -27,6 +27,7 @@ import { providerOperations } from './messages/provider-health.ts';
 import { pushOperations } from './messages/push-operations.ts';
 import { recipientListOperations } from './messages/recipient-list-operations.ts';
 import { resendOperations } from './messages/resend-operations.ts';
+import { returnedMailOperations } from './messages/returned-mail.ts';
 import { createSendContext } from './messages/send-operation.ts';
 import { smsOperations } from './messages/sms-operations.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
@@ -74,6 +75,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
       ...pushOperations(deps, context),
       ...whatsAppOperations(deps, context),
       ...inboundSmsOperations(deps, context),
+      ...returnedMailOperations(deps),
       ...resendOperations(deps, context),
       ...explainOperations(deps, context),
     },

@@ -130,6 +130,7 @@ export const SuppressionSourceEnum = enumOf(
     link: 'The recipient, with the link of a message.',
     bounce: 'A mail server that knows no such address.',
     import: 'A file.',
+    complaint: 'The recipient, who reported an email as spam.',
   },
 );
 export const AddressKindEnum = enumOf('AddressKind', 'What the address of a person is.', ADDRESS_KINDS, {

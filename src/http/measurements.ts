@@ -3,6 +3,7 @@ import type {
   AcceptedMessage,
   MeasuredAttempt,
   MeasuredMove,
+  MeasuredReturn,
   MeasuredSubmission,
   Measurements,
 } from '../domain/ports/measurements.ts';
@@ -21,6 +22,7 @@ export class PrometheusMeasurements implements Measurements {
   readonly #reportTimes: Histogram;
   readonly #refunds: Counter;
   readonly #attempts: Histogram;
+  readonly #returned: Counter;
   readonly #balances = new Map<string, ProviderBalance>();
   /** By provider: the failure reasons that have a series of their own. */
   readonly #reasons = new Map<string, Set<string>>();
@@ -76,6 +78,12 @@ export class PrometheusMeasurements implements Measurements {
       buckets: [0.005, 0.025, 0.1, 0.25, 1, 5, 10],
       registers,
     });
+    this.#returned = new Counter({
+      name: 'gateway_returned_mails_total',
+      help: 'Mails that came back to the listener for bounces and complaints, by what they changed.',
+      labelNames: ['outcome'],
+      registers,
+    });
     const balances = this.#balances;
     new Gauge({
       name: 'gateway_provider_balance',
@@ -121,6 +129,10 @@ export class PrometheusMeasurements implements Measurements {
 
   attempted({ result, seconds }: MeasuredAttempt): void {
     this.#attempts.observe({ result }, seconds);
+  }
+
+  returned(outcome: MeasuredReturn): void {
+    this.#returned.inc({ outcome });
   }
 
   /** Metrics have no traces, so there is no header. */

@@ -46,6 +46,8 @@ export class MessageLog implements Measurements {
 
   reported(): void {}
 
+  returned(): void {}
+
   balanceOf(): void {}
 
   /** The log has no traces, so there is no header. */

@@ -196,6 +196,8 @@ export class MessageTraces implements Tracing {
 
   reported(): void {}
 
+  returned(): void {}
+
   balanceOf(): void {}
 
   #isTraced(messageId: string): boolean {

@@ -46,6 +46,8 @@ export interface TestGateway extends AsyncDisposable {
   /** The gateway's DATA_DIR. It is a new directory if `environment` does not name one. */
   readonly dataDir: string;
   readonly parts: Awaited<ReturnType<typeof compose>>;
+  /** The port to which mails come back, with BOUNCE_DOMAIN and BOUNCE_PORT. 0 without. */
+  readonly bouncePort: number;
   /** Creates an account with FULL_ACCESS keys. Its balance in UGX is `balance`. Default: 100,000. */
   createAccount(balance?: number): Promise<TestAccount>;
   /** Creates a further API key of an account. */
@@ -106,6 +108,7 @@ export async function startTestGateway(
   const parts = await compose(config, silentLogger, { passwords: testPasswords });
   const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
   const workers = await parts.startWorking();
+  const bounces = await parts.startBounceListener();
   const proxy = http && (await front?.start());
   const url = proxy?.url ?? http?.url ?? '';
   let isStopped = false;
@@ -116,6 +119,7 @@ export async function startTestGateway(
     database,
     dataDir,
     parts,
+    bouncePort: bounces?.port ?? 0,
     async createAccount(balance = 100_000) {
       accounts += 1;
       const email = `owner${accounts}-${Date.now()}@test.example`;
@@ -167,6 +171,7 @@ export async function startTestGateway(
       isStopped = true;
       await proxy?.[Symbol.asyncDispose]();
       await http?.close(5_000);
+      await bounces?.close();
       await workers.stop(5_000);
       await parts.close();
       if (!shared) await database.drop();

@@ -1199,10 +1199,10 @@ interface components {
              */
             readonly scope: "marketing" | "all";
             /**
-             * @description `api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link. `bounce`: a mail server that knows no such address. `import`: a file.
+             * @description `api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link. `bounce`: a mail server that knows no such address. `import`: a file. `complaint`: the recipient, who reported an email as spam.
              * @enum {string}
              */
-            readonly source: "api" | "person" | "stop" | "link" | "bounce" | "import";
+            readonly source: "api" | "person" | "stop" | "link" | "bounce" | "import" | "complaint";
             readonly reason: string | null;
             /**
              * Format: date-time

@@ -2,6 +2,7 @@
  * Decides the outcome of one mail from the server's answer. Without an answer, decides from the error. A mail is
  * retried after 4xx and not after 5xx (R23).
  */
+import { saysAddressUnknown } from '../../domain/messages/address-unknown.ts';
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 
 /** The members of nodemailer's errors that this file reads. */
@@ -35,11 +36,7 @@ export interface ReadFailure {
 const LOGIN_WANTED = [530, 534, 535, 538];
 const SERVICE_CLOSING = 421;
 const BAD_SEQUENCE = 503;
-/**
- * Enhanced status codes of an address that does not exist (RFC 3463, RFC 7505): no such mailbox, moved without a new
- * address, a domain that accepts no mail. Not 5.1.2: a relay whose DNS fails may say it about every domain.
- */
-const ADDRESS_UNKNOWN = /^5\d\d[ -]5\.1\.(1|6|10)(?!\d)/;
+const ENHANCED_STATUS = /^5\d\d[ -](5\.\d{1,3}\.\d{1,3})(?!\d)/;
 const REASON_MAX_LENGTH = 300;
 /** nodemailer's codes for errors that happen before any part of a mail is sent. */
 const BEFORE_MAIL = ['EAUTH', 'EDNS', 'ETLS', 'ENOAUTH'];
@@ -85,7 +82,8 @@ function readAnswer(error: SmtpError): ReadFailure {
  * DATA is about all recipients of the mail. A 550 without an enhanced status code may be a policy, as 5.7.x is.
  */
 function isAddressUnknown({ command, response }: SmtpError): boolean {
-  return command === 'RCPT TO' && ADDRESS_UNKNOWN.test(response ?? '');
+  const status = ENHANCED_STATUS.exec(response ?? '')?.[1];
+  return command === 'RCPT TO' && status !== undefined && saysAddressUnknown(status);
 }
 
 /**

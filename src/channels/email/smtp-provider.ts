@@ -1,6 +1,6 @@
 /**
  * Sends email over SMTP through a pool of connections. Each SMTP transaction carries one mail to one recipient and its
- * copies.
+ * copies. With return paths (R497), the copies have a second transaction.
  *
  * The Message-ID is made from message id and position. So a mail that is sent again because the answer was lost has the
  * same id. **Copies** (cc, bcc) are sent in the same transaction. If a server accepts copies but defers `to`, this
@@ -204,18 +204,45 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     return failures;
   }
 
-  /** Sends the mail in one transaction. Resolves with the recipients that were not accepted, and why. Never rejects. */
+  /**
+   * Sends the mail. Resolves with the recipients that were not accepted, and why. Never rejects. With return paths the
+   * copies have a transaction of their own. Otherwise people who get a copy would see the return path of `to`, and could
+   * let it bounce.
+   */
   async #transmit(
     mail: Mail,
-    { from, messageId, dkimDomain }: EmailSubmission,
+    submission: EmailSubmission,
     recipients: readonly string[],
+  ): Promise<ReadonlyMap<string, Failure>> {
+    const { to, from, returnPaths } = submission;
+    if (returnPaths === undefined) {
+      return this.#transact(mail, submission, recipients, parseMailbox(from)?.address);
+    }
+    const parts = [
+      { own: recipients.filter((each) => each === to), returnPath: returnPaths.to },
+      { own: recipients.filter((each) => each !== to), returnPath: returnPaths.copies },
+    ].filter(({ own }) => own.length > 0);
+    const failures = await Promise.all(
+      parts.map(({ own, returnPath }) =>
+        this.#transact(withFeedbackAddress(mail, returnPath), submission, own, returnPath),
+      ),
+    );
+    return new Map(failures.flatMap((failed) => [...failed]));
+  }
+
+  /** Sends the mail in one transaction with this envelope sender. */
+  async #transact(
+    mail: Mail,
+    { messageId, dkimDomain }: EmailSubmission,
+    recipients: readonly string[],
+    sender: string | undefined,
   ): Promise<ReadonlyMap<string, Failure>> {
     const begunAt = performance.now();
     try {
       const info = await this.#pool.sendMail({
         ...mail,
         ...(dkimDomain === undefined ? {} : signatureOf(this.#options.dkim, dkimDomain)),
-        envelope: { from: parseMailbox(from)?.address, to: [...recipients] },
+        envelope: { from: sender, to: [...recipients] },
         signal: AbortSignal.timeout(this.#timing.mailTimeoutMs),
       });
       this.#noteUp();
@@ -331,13 +358,19 @@ function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
 }
 
+/** Asks mailbox providers to send complaints about the mail to its return path (RFC 9477). */
+function withFeedbackAddress(mail: Mail, returnPath: string): Mail {
+  const headers = mail.headers.filter(({ key }) => key.toLowerCase() !== 'cfbl-address');
+  return { ...mail, headers: [...headers, { key: 'CFBL-Address', value: `${returnPath}; report=arf` }] };
+}
+
 /**
- * The headers that a signature covers: those of nodemailer's default that mails can have, and `List-Unsubscribe-Post`,
- * which must be signed (RFC 8058, 4).
+ * The headers that a signature covers: those of nodemailer's default that mails can have, and `List-Unsubscribe-Post`
+ * and `CFBL-Address`, which must be signed (RFC 8058, 4; RFC 9477, 3.1).
  */
 const SIGNED_HEADERS = [
   'From:Sender:Reply-To:Subject:Date:Message-ID:To:Cc:MIME-Version:Content-Type:Content-Transfer-Encoding',
-  'In-Reply-To:References:List-Id:List-Help:List-Unsubscribe:List-Unsubscribe-Post:List-Subscribe:List-Post:List-Archive',
+  'In-Reply-To:References:List-Id:List-Help:List-Unsubscribe:List-Unsubscribe-Post:List-Subscribe:List-Post:List-Archive:CFBL-Address',
 ].join(':');
 
 /** Returns nodemailer's options for signing mails for a domain. Empty if mails are not signed. */

@@ -5,6 +5,7 @@
 import type { Environment } from '../caller.ts';
 import type { Channel, MessageStatus } from '../messages/message.ts';
 import type { DeliveryReport, ProviderBalance, Submission, SubmitOutcome } from './provider.ts';
+import type { ReturnedOutcome } from './return-paths.ts';
 
 /** A change of one recipient's status. */
 export interface MeasuredMove {
@@ -52,6 +53,12 @@ export interface MeasuredSubmission {
   readonly seconds: number;
 }
 
+/**
+ * What happened to a mail that came back (R497), besides what it changed. `ignored`: it is no bounce and no complaint.
+ * `deferred`: the mail server tries again. `refused`: it is for another address or too large.
+ */
+export type MeasuredReturn = ReturnedOutcome | 'ignored' | 'deferred' | 'refused';
+
 /** Measurements inside a transaction. They count when the transaction has committed. */
 export interface CommittedMeasurements {
   moved(moves: readonly MeasuredMove[]): void;
@@ -63,6 +70,7 @@ export interface Measurements extends CommittedMeasurements {
   submitted(answered: MeasuredSubmission): void;
   reported(provider: string, status: DeliveryReport['status']): void;
   attempted(attempt: MeasuredAttempt): void;
+  returned(outcome: MeasuredReturn): void;
   /** Returns the header `traceparent` for an attempt. Undefined if the message is not traced. */
   traceparentOf(
     attempt: Pick<MeasuredAttempt, 'messageId' | 'deliveryId' | 'attemptsBefore'>,
@@ -81,6 +89,7 @@ export const UNMEASURED: Measurements = {
   submitted: nothing,
   reported: nothing,
   attempted: nothing,
+  returned: nothing,
   traceparentOf: nothing,
   balanceOf: nothing,
 };
@@ -111,6 +120,10 @@ export function measureWithBoth(first: Measurements, second: Measurements): Meas
     attempted(attempt) {
       first.attempted(attempt);
       second.attempted(attempt);
+    },
+    returned(outcome) {
+      first.returned(outcome);
+      second.returned(outcome);
     },
     traceparentOf: (attempt) => second.traceparentOf(attempt),
     balanceOf(provider, balance) {

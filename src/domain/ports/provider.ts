@@ -60,6 +60,11 @@ export interface EmailSubmission extends Submission {
    * mail itself, and leave in its transaction.
    */
   readonly copyTo?: ((address: string) => EmailSubmission) | undefined;
+  /**
+   * The envelope senders, to which mails come back (R497): of the mail to `to`, and of the one to all copies. Undefined:
+   * the address of `from`.
+   */
+  readonly returnPaths?: { readonly to: string; readonly copies: string } | undefined;
 }
 
 /**

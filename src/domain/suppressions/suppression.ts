@@ -15,9 +15,17 @@ export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number];
 /**
  * Who created a suppression. `api`: an API key. `person`: a person of the account. `stop`: the recipient, with a reply
  * such as STOP. `link`: the recipient, with the link of a message (R441). `bounce`: a mail server, which knows no such
- * address (R382). `import`: a file (R383).
+ * address (R382). `import`: a file (R383). `complaint`: the recipient, who reported an email as spam (R498).
  */
-export const SUPPRESSION_SOURCES = ['api', 'person', 'stop', 'link', 'bounce', 'import'] as const;
+export const SUPPRESSION_SOURCES = [
+  'api',
+  'person',
+  'stop',
+  'link',
+  'bounce',
+  'import',
+  'complaint',
+] as const;
 export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 
 /** The address of a suppression of an erased person begins with this. Its hash follows (R492). */

@@ -28,7 +28,7 @@ const suppression = z
     source: z
       .enum(SUPPRESSION_SOURCES)
       .describe(
-        '`api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link. `bounce`: a mail server that knows no such address. `import`: a file.',
+        '`api`: a key. `person`: a member of the account. `stop`, `link`: the recipient, by a message or by a link. `bounce`: a mail server that knows no such address. `import`: a file. `complaint`: the recipient, who reported an email as spam.',
       ),
     reason: z.string().nullable(),
     at: isoTime,

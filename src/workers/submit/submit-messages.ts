@@ -7,6 +7,7 @@ import type { HeldJob } from '../../domain/ports/job-queue.ts';
 import type { RecipientKey } from '../../domain/ports/message-stores.ts';
 import type { OptOutTokens } from '../../domain/ports/opt-out-tokens.ts';
 import type { Provider, Submission, SubmitOutcome } from '../../domain/ports/provider.ts';
+import type { ReturnPaths } from '../../domain/ports/return-paths.ts';
 import type { Routing } from '../../domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
@@ -96,9 +97,10 @@ export class SubmitMessages {
     optOutTokens: OptOutTokens,
     quietHours: QuietHours,
     suppressions: Pick<LateSuppressions, 'check'>,
+    returnPaths?: ReturnPaths,
   ) {
     this.#stores = stores;
-    this.#directory = directoryOf(stores, optOutTokens);
+    this.#directory = directoryOf(stores, optOutTokens, returnPaths);
     this.#uow = uow;
     this.#routing = routing;
     this.#outcomes = outcomes;
@@ -250,7 +252,11 @@ export class SubmitMessages {
 }
 
 /** Returns the directory. It looks up several devices in one query. */
-function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>, optOutTokens: OptOutTokens): Directory {
+function directoryOf(
+  stores: Pick<Stores, 'messages' | 'devices'>,
+  optOutTokens: OptOutTokens,
+  returnPaths: ReturnPaths | undefined,
+): Directory {
   const devices = new Batcher<string, Device | undefined>(
     async (ids) => {
       const found = new Map((await stores.devices.findMany(ids)).map((device) => [device.id, device]));
@@ -262,6 +268,7 @@ function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>, optOutTokens:
     device: (id) => devices.add(id),
     bulk: (messageId) => stores.messages.bulk(messageId),
     optOutTokens,
+    returnPaths,
   };
 }
 

@@ -23,6 +23,7 @@ export const SOURCE_TEXTS: Readonly<Record<SuppressionSource, string>> = {
   PERSON: t('entered by a person of this account'),
   API: t('entered with an API key'),
   IMPORT: t('from a file'),
+  COMPLAINT: t('reported as spam'),
 };
 
 /** Why an opt-out should stay. Those that the account entered itself need no warning. */
@@ -30,6 +31,7 @@ const WARNINGS: Readonly<Partial<Record<SuppressionSource, string>>> = {
   STOP: t('This person replied STOP. Only they should take it back: they reply START.'),
   LINK: t('This person used the opt-out link. Remove it only if they asked you for messages again.'),
   BOUNCE: t('The mail server said that there is no such mailbox. Remove it only if the mailbox exists now.'),
+  COMPLAINT: t('This person reported an email as spam. Remove it only if they asked you for messages again.'),
 };
 
 /** Returns what the removal of an opt-out means, and undefined or a warning. */

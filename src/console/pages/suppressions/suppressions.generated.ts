@@ -46,6 +46,8 @@ export type SuppressionSource =
   | 'API'
   /** A mail server that knows no such address. */
   | 'BOUNCE'
+  /** The recipient, who reported an email as spam. */
+  | 'COMPLAINT'
   /** A file. */
   | 'IMPORT'
   /** The recipient, with the link of a message. */

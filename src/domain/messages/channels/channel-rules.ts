@@ -2,6 +2,7 @@ import type { Device } from '../../devices/device.ts';
 import type { MovedRecipient, RecipientMove } from '../../ports/message-stores.ts';
 import type { OptOutTokens } from '../../ports/opt-out-tokens.ts';
 import type { Submission } from '../../ports/provider.ts';
+import type { ReturnPaths } from '../../ports/return-paths.ts';
 import type { Tx } from '../../ports/stores.ts';
 import type { Ids } from '../../ports/system.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
@@ -18,6 +19,8 @@ export interface Directory {
   /** Returns the large content of a message. Undefined if it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
   readonly optOutTokens: OptOutTokens;
+  /** Undefined if mails do not come back to the gateway. */
+  readonly returnPaths: ReturnPaths | undefined;
 }
 
 /** The rules that differ between the channels. */

@@ -27,6 +27,7 @@ export const emailRules: ChannelRules = {
   submission(message, recipient, attempt, directory): EmailSubmission {
     const { subject, replyTo, cc, bcc, headers, dkimDomain } = emailPayload(message);
     const isFirst = recipient.position === 0;
+    const sent = { messageId: message.id, position: recipient.position };
     const mail = {
       messageId: message.id,
       position: recipient.position,
@@ -39,6 +40,10 @@ export const emailRules: ChannelRules = {
       cc: isFirst ? cc : [],
       bcc: isFirst ? bcc : [],
       dkimDomain,
+      returnPaths: directory.returnPaths && {
+        to: directory.returnPaths.addressOf({ ...sent, isCopy: false }),
+        copies: directory.returnPaths.addressOf({ ...sent, isCopy: true }),
+      },
     };
     const mailFor = (address: string): EmailSubmission => {
       const linked = linkWriter(message, address, directory.optOutTokens);
@@ -68,7 +73,7 @@ export const emailRules: ChannelRules = {
   },
 
   /**
-   * Suppresses the addresses that a mail server does not know (R382). Each further mail to them would harm the
+   * Suppresses the addresses that a mail server does not know (R382, R497). Each further mail to them would harm the
    * reputation of the sender. It is not audited, because the message shows it, and entries would slow down a campaign.
    */
   async afterMoves(tx, messages, moved, { ids, now: createdAt }) {
