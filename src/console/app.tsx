@@ -2,7 +2,6 @@ import { type ReactNode, useEffect } from 'react';
 import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
 import { brand } from './lib/brand.ts';
 import { SessionProvider, usePermission, useSessionQuery } from './lib/session.tsx';
-import { t } from './lib/words.ts';
 import {
   AcceptInvitationPage,
   ForgotPasswordPage,
@@ -10,10 +9,10 @@ import {
 } from './pages/sign-in/set-password.tsx';
 import { SignInAgain, SignInPage } from './pages/sign-in/sign-in.tsx';
 import { SingleSignOnPage } from './pages/sign-in/single-sign-on.tsx';
-import { type PageRoute, ROUTES } from './routes.tsx';
+import { OUTSIDE, type PageRoute, ROUTES } from './routes.tsx';
 import { ConnectionBanner } from './ui/connection-banner.tsx';
 import { Layout } from './ui/layout.tsx';
-import { EmptyState, ErrorState, Loading, NoPermission, PageBoundary } from './ui/states.tsx';
+import { ErrorState, Loading, NoPermission, NoSuchPage, PageBoundary } from './ui/states.tsx';
 import { StepUp } from './ui/step-up.tsx';
 
 /** The pages that need no session. */
@@ -90,7 +89,7 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
     group && permissions.includes(permission) ? [{ path, title, group }] : [],
   );
   return (
-    <Layout items={items}>
+    <Layout items={only === undefined ? [...items, ...OUTSIDE] : items}>
       {only !== undefined && path !== only && <Redirect to={only} replace />}
       <Switch>
         {ROUTES.filter((route) => only === undefined || route.path === only).map((route) => (
@@ -101,7 +100,7 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
           </Route>
         ))}
         <Route>
-          <EmptyState title={t('There is no such page')} />
+          <NoSuchPage />
         </Route>
       </Switch>
     </Layout>

@@ -11,6 +11,12 @@ const GROUPS = {
   Platform: t('Platform'),
 } as const;
 type Group = keyof typeof GROUPS;
+
+/** Pages of the menu that the gateway serves outside of the console. */
+export const OUTSIDE = [
+  { path: '/graphql', title: t('Explorer'), group: GROUPS.Developers, isOutside: true },
+  { path: '/docs', title: t('Docs'), group: GROUPS.Developers, isOutside: true },
+] as const;
 type Load = () => Promise<{ default: ComponentType }>;
 
 export interface PageRoute {

@@ -255,6 +255,47 @@ describe('the request log', () => {
     );
   });
 
+  it('keeps no more than the bound of a day, of all processes together (R417)', async () => {
+    const { requests } = gateway.parts.stores;
+    const day = new Date('2020-02-29T12:00:00Z');
+    const { keyId } = await gateway.createKey(account.accountId, {});
+    const add = (requestId: string, at = day) =>
+      requests.add(
+        at,
+        [
+          {
+            id: randomUUID(),
+            accountId: account.accountId,
+            at,
+            environment: 'production',
+            keyId,
+            method: 'GET',
+            path: '/api/v1/account',
+            status: 200,
+            errorCode: null,
+            durationMs: 1,
+            address: '127.0.0.1',
+            requestId,
+            idempotencyKey: null,
+            messageId: null,
+            requestBytes: 0,
+            requestBody: null,
+            responseBody: null,
+            fullRequestBody: null,
+            fullResponseBody: null,
+            skippedBefore: 0,
+          },
+        ],
+        2,
+      );
+    for (const requestId of ['bound-1', 'bound-2', 'bound-3']) await add(requestId);
+    await add('bound-4', new Date('2020-03-01T00:00:00Z'));
+    const stored = await sql.query<{ request_id: string }>(
+      `SELECT request_id FROM api_requests WHERE request_id LIKE 'bound-%' ORDER BY 1`,
+    );
+    expect(stored.map(({ request_id }) => request_id)).toEqual(['bound-1', 'bound-2', 'bound-4']);
+  });
+
   it('is written at a stop (R415)', async () => {
     const second = await startTestGateway({}, gateway.database);
     const requestId = `test-${randomUUID()}`;

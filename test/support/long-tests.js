@@ -4,8 +4,8 @@
  * test:long` runs them; do so before a release, and after a change to what they are about.
  */
 const NAMES = [
-  'console/(api-keys|contacts|every-page|ledger|members|messages|messages-list|operator|overview|personas|requests)',
-  'console/(events|security|send|senders|single-sign-on|suppressions|webhooks)',
+  'console/(api-keys|contacts|every-page|ledger|members|messages|messages-list|operator|overview|personas|places|requests)',
+  'console/(events|security|send|senders|single-sign-on|suppressions|tasks|webhooks)',
   'contract/hostile-texts',
   'e2e/(backup|clocks|database-outage|failover|kept-reports|readiness|reads-on-disk|replica|start-stop)',
   'e2e/webhook-crash',

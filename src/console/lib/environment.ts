@@ -37,7 +37,7 @@ export function useSwitch(): ((to: Environment) => void) | undefined {
 }
 
 /** Query parameters that name the object in the drawer beside a list. */
-const DRAWERS = ['message', 'delivery', 'request'] as const;
+export const DRAWERS = ['message', 'delivery', 'request'] as const;
 export type DrawerName = (typeof DRAWERS)[number];
 
 /** Returns the query parameters that filter a list. Neither the environment nor an open drawer is one of them. */

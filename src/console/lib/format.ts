@@ -13,6 +13,11 @@ const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFract
 const countries = new Intl.DisplayNames(language, { type: 'region' });
 const list = new Intl.ListFormat(language === 'en' ? 'en-GB' : language);
 const absolute = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
+const utc = new Intl.DateTimeFormat(language, {
+  dateStyle: 'medium',
+  timeStyle: 'medium',
+  timeZone: 'UTC',
+});
 
 /** Formats an amount with its currency, such as `UGX 99,970`. `amount` is in currency units, not minor units. */
 export function formatMoney(amount: number, currency: string): string {
@@ -68,6 +73,11 @@ export function formatRelative(at: Date, now: Date): string {
 /** Formats a time in the browser's time zone, with seconds. */
 export function formatAbsolute(at: Date): string {
   return absolute.format(at);
+}
+
+/** Formats a time in the browser's time zone, and on a second line in UTC, as logs and other people have it. */
+export function formatZones(at: Date): string {
+  return `${absolute.format(at)}\n${utc.format(at)} UTC`;
 }
 
 /**

@@ -1,9 +1,10 @@
 import { Menu, PanelLeftClose, PanelLeftOpen, Search, X } from 'lucide-react';
 import { Tooltip } from 'radix-ui';
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { brand } from '../lib/brand.ts';
 import { useInEnvironment } from '../lib/environment.ts';
+import { usePlace } from '../lib/places.ts';
 import { useHold, usePermission, useViewer } from '../lib/session.tsx';
 import { MOD, useShortcuts } from '../lib/shortcuts.ts';
 import { useStored } from '../lib/stored.ts';
@@ -30,7 +31,6 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
   const [path] = useLocation();
   const [isOpen, setIsOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const shownPath = useRef(path);
   const { mustChangePassword, account } = useViewer();
   const hold = useHold();
   const [isCollapsed, setIsCollapsed] = useStored('console-menu-collapsed', (stored) => stored === true);
@@ -42,14 +42,13 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
       if (!matchMedia(AS_DRAWER).matches) collapse();
     },
   });
-  useEffect(() => {
-    if (shownPath.current === path) return;
-    shownPath.current = path;
+  usePlace(main);
+  // A page that is opened closes the drawer with the menu.
+  const [menuPath, setMenuPath] = useState(path);
+  if (menuPath !== path) {
+    setMenuPath(path);
     setIsOpen(false);
-    scrollTo(0, 0);
-    // Moves the focus to the new page, so that screen readers start at its beginning.
-    main.current?.focus();
-  }, [path]);
+  }
   return (
     <div className="shell" data-collapsed={isCollapsed}>
       <a className="skip-link" href="#main">
@@ -209,7 +208,7 @@ function Navigation({
 
 /** A page in the menu. Collapsed, it is an icon, and its name is in a tooltip. */
 function NavLink({
-  item: { path, title },
+  item: { path, title, isOutside },
   isHere,
   isCollapsed,
 }: {
@@ -218,10 +217,17 @@ function NavLink({
   isCollapsed: boolean;
 }) {
   const inEnvironment = useInEnvironment();
-  const link = (
-    <Link href={inEnvironment(path)} aria-current={isHere ? 'page' : undefined}>
+  const content = (
+    <>
       <NavIcon path={path} />
       <span className="nav-label">{title}</span>
+    </>
+  );
+  const link = isOutside ? (
+    <a href={path}>{content}</a>
+  ) : (
+    <Link href={inEnvironment(path)} aria-current={isHere ? 'page' : undefined}>
+      {content}
     </Link>
   );
   if (!isCollapsed) return link;

@@ -2,7 +2,9 @@ import {
   BadgeCheck,
   Bell,
   BellOff,
+  BookOpen,
   BookUser,
+  Braces,
   Building2,
   ChartColumn,
   CircleGauge,
@@ -32,6 +34,8 @@ export interface NavItem {
   readonly path: string;
   readonly title: string;
   readonly group: string;
+  /** True if the gateway serves the page outside of the console. `path` is then its whole path. */
+  readonly isOutside?: boolean;
 }
 
 const ICONS: Readonly<Record<string, LucideIcon>> = {
@@ -45,6 +49,8 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/webhooks': Webhook,
   '/events': Zap,
   '/requests': ScrollText,
+  '/graphql': Braces,
+  '/docs': BookOpen,
   '/usage': ChartColumn,
   '/ledger': ReceiptText,
   '/prices': Tag,

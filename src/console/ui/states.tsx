@@ -1,10 +1,12 @@
 import { Component, type ReactNode } from 'react';
+import { useLocation } from 'wouter';
 import { ApiError } from '../lib/api-error.ts';
+import { connectionLost, whenRestored } from '../lib/connection.ts';
 import { formatName } from '../lib/format.ts';
 import type { ApiQuery } from '../lib/queries.ts';
 import { useIsOperator, useViewer } from '../lib/session.tsx';
 import { t } from '../lib/words.ts';
-import { Button } from './button.tsx';
+import { Button, ButtonLink } from './button.tsx';
 import { T } from './t.tsx';
 import './states.css';
 
@@ -15,6 +17,27 @@ export function EmptyState({ title, children }: { title: string; children?: Reac
       <h2>{title}</h2>
       {children}
     </div>
+  );
+}
+
+/** Shown for a path of the console that has no page. */
+export function NoSuchPage() {
+  return (
+    <EmptyState title={t('There is no such page')}>
+      <p>{t('The address is wrong or old. Choose a page in the menu, or search for what you need.')}</p>
+      <ButtonLink href="/">{t('Go to the overview')}</ButtonLink>
+    </EmptyState>
+  );
+}
+
+/** Shown for an object that does not exist. Leads to the list that the object would be in. */
+function NotFound() {
+  const list = `/${useLocation()[0].split('/')[1] ?? ''}`;
+  return (
+    <EmptyState title={t('Not found')}>
+      <p>{t('It was deleted, its time to be kept is over, or the address is wrong.')}</p>
+      <ButtonLink href={list}>{list === '/' ? t('Go to the overview') : t('Show the list')}</ButtonLink>
+    </EmptyState>
   );
 }
 
@@ -86,7 +109,7 @@ export function Loaded<Result>({
   if (data && (!error || error.passes || isSignedOut)) return children(data);
   if (!error || isSignedOut) return <Loading />;
   if (error.code === 'FORBIDDEN') return <NoPermission what="see" />;
-  if (error.code === 'NOT_FOUND') return <EmptyState title={t('Not found')} />;
+  if (error.code === 'NOT_FOUND') return <NotFound />;
   return <ErrorState error={error} onRetry={() => void query.refetch()} />;
 }
 
@@ -96,20 +119,46 @@ interface PageBoundaryProps {
   readonly address: string;
 }
 
+/** What browsers say when the script of a page cannot be loaded. */
+const NOT_LOADED = /dynamically imported module|importing a module|module script failed|unable to preload/i;
+/** When the console last reloaded itself, in ms. It does not do so again within a minute. */
+const RELOADED_AT = 'console-reloaded-at';
+const RELOAD_EVERY_MS = 60_000;
+
 /**
- * Catches errors of a page. Example: the page's chunk cannot be loaded, because a new version of the console replaced
- * it.
+ * Catches errors of a page. If the page's script could not be loaded, because the browser was offline or a new version
+ * of the console replaced it, the console reloads itself as soon as the gateway answers.
  */
 export class PageBoundary extends Component<PageBoundaryProps, { error?: Error | undefined }> {
   override state: { error?: Error | undefined } = {};
   static getDerivedStateFromError(error: Error) {
     return { error };
   }
+  #stop = () => {};
+  override componentDidCatch(error: Error) {
+    if (!NOT_LOADED.test(error.message)) return;
+    this.#stop();
+    this.#stop = whenRestored(reloadOnce);
+    connectionLost();
+  }
+  override componentWillUnmount() {
+    this.#stop();
+  }
   override componentDidUpdate({ address }: PageBoundaryProps) {
-    if (this.state.error && address !== this.props.address) this.setState({ error: undefined });
+    if (!this.state.error || address === this.props.address) return;
+    this.#stop();
+    this.setState({ error: undefined });
   }
   override render() {
     if (!this.state.error) return this.props.children;
     return <ErrorState error={this.state.error} onRetry={() => location.reload()} />;
   }
+}
+
+/** A script that stays missing must not make the console reload for ever. */
+function reloadOnce(): void {
+  const last = Number(sessionStorage.getItem(RELOADED_AT) ?? 0);
+  if (Date.now() - last < RELOAD_EVERY_MS) return;
+  sessionStorage.setItem(RELOADED_AT, String(Date.now()));
+  location.reload();
 }

@@ -1,5 +1,5 @@
 import { Fragment, type ReactNode, useSyncExternalStore } from 'react';
-import { formatAbsolute, formatMoney, formatRelative } from '../lib/format.ts';
+import { formatAbsolute, formatMoney, formatRelative, formatZones } from '../lib/format.ts';
 import { t } from '../lib/words.ts';
 import './values.css';
 
@@ -19,14 +19,24 @@ function onTick(listener: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** Shows `at` as a relative time, with the exact time on hover. Shows `otherwise` when `at` is null. */
+/** Shows `at` as a relative time, with the exact time on hover, in the person's time zone and in UTC. Shows `otherwise` when `at` is null. */
 export function Time({ at, otherwise = t('never') }: { at: string | null; otherwise?: string }) {
   useSyncExternalStore(onTick, () => nowMs);
   if (at === null) return <span className="quiet">{otherwise}</span>;
   const time = new Date(at);
   return (
-    <time dateTime={at} title={formatAbsolute(time)}>
+    <time dateTime={at} title={formatZones(time)}>
       {formatRelative(time, new Date())}
+    </time>
+  );
+}
+
+/** Shows a time in the person's time zone, with UTC on hover. */
+export function ExactTime({ at }: { at: string }) {
+  const time = new Date(at);
+  return (
+    <time dateTime={at} title={formatZones(time)}>
+      {formatAbsolute(time)}
     </time>
   );
 }

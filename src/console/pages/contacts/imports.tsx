@@ -1,5 +1,5 @@
 import { useEnvironment } from '../../lib/environment.ts';
-import { formatAbsolute, formatNumber } from '../../lib/format.ts';
+import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
@@ -11,6 +11,7 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { ExactTime } from '../../ui/values.tsx';
 import { ContactImports, type ImportRowFragment } from './imports.generated.ts';
 
 const ASK_EVERY_MS = 5_000;
@@ -23,7 +24,7 @@ export default function ContactImportsPage() {
     { keepsLast: true, refetchEveryMs: ASK_EVERY_MS },
   );
   const columns: readonly Column<ImportRowFragment>[] = [
-    { header: t('Started'), cell: ({ createdAt }) => formatAbsolute(new Date(createdAt)), isWhole: true },
+    { header: t('Started'), cell: ({ createdAt }) => <ExactTime at={createdAt} />, isWhole: true },
     { header: t('State'), cell: ({ state }) => <Badge status={state} /> },
     { header: t('Rows'), cell: ({ progress }) => formatNumber(progress.rowsTotal), isNumber: true },
     { header: t('Added'), cell: ({ progress }) => formatNumber(progress.created), isNumber: true },

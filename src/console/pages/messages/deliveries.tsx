@@ -1,13 +1,13 @@
 import { Link } from 'wouter';
 import { counted } from '../../lib/counts.ts';
-import { formatAbsolute, formatNumber } from '../../lib/format.ts';
+import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { T } from '../../ui/t.tsx';
-import { Time } from '../../ui/values.tsx';
+import { ExactTime, Time } from '../../ui/values.tsx';
 import { MessageDeliveries, type MessageDeliveriesQuery } from './messages.generated.ts';
 
 type Delivery = NonNullable<MessageDeliveriesQuery['webhookDeliveries']>['nodes'][number];
@@ -53,7 +53,7 @@ function Attempts({ of: { attemptLog, attempts } }: { of: Delivery }) {
           <li key={at}>
             <T
               text="{time}: {answer} in {durationMs} ms"
-              time={formatAbsolute(new Date(at))}
+              time={<ExactTime at={at} />}
               answer={httpStatus === null ? t('no answer') : `HTTP ${httpStatus}`}
               durationMs={durationMs}
             />

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { inEnvironment } from '../../lib/environment.ts';
-import { formatAbsolute, formatName, formatNumber } from '../../lib/format.ts';
+import { formatName, formatNumber } from '../../lib/format.ts';
 import { usePermission } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
 import { Id } from '../../ui/code.tsx';
-import { KeyValues, Time } from '../../ui/values.tsx';
+import { ExactTime, KeyValues, Time } from '../../ui/values.tsx';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, type Message } from './message-text.ts';
 
 type Figure = Exclude<keyof Message['metadata'], 'costPerSms' | 'suppressedSkipped'>;
@@ -69,7 +69,10 @@ function shownOf(items: readonly (readonly [string, ReactNode])[]) {
 function Exactly({ at }: { at: string }) {
   return (
     <>
-      <Time at={at} /> <span className="quiet">{formatAbsolute(new Date(at))}</span>
+      <Time at={at} />{' '}
+      <span className="quiet">
+        <ExactTime at={at} />
+      </span>
     </>
   );
 }

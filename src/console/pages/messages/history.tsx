@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { formatAbsolute } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -9,7 +8,7 @@ import { DataTable } from '../../ui/data-table.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { T } from '../../ui/t.tsx';
-import { Time } from '../../ui/values.tsx';
+import { ExactTime, Time } from '../../ui/values.tsx';
 import { LocalPages } from './local-pages.tsx';
 import { MessageHistory, MessagePayloads } from './messages.generated.ts';
 
@@ -30,9 +29,9 @@ export function Timeline({ id }: { id: string }) {
                   {page.map(({ at, status, recipient, detail }, index) => (
                     // biome-ignore lint/suspicious/noArrayIndexKey: entries have no name of their own and keep their order
                     <li key={`${at} ${index}`}>
-                      <time dateTime={at} className="quiet">
-                        {formatAbsolute(new Date(at))}
-                      </time>
+                      <span className="quiet">
+                        <ExactTime at={at} />
+                      </span>
                       <span className="row">
                         <Badge status={status.toUpperCase()} />
                         {recipient && <span>{recipient}</span>}

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { formatAbsolute, formatNumber } from '../../lib/format.ts';
+import { formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
@@ -16,7 +16,7 @@ import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { T } from '../../ui/t.tsx';
-import { Time } from '../../ui/values.tsx';
+import { ExactTime, Time } from '../../ui/values.tsx';
 import { OPENED, RequestDrawer, RequestStatus } from './request-view.tsx';
 import {
   type RequestFilter,
@@ -74,7 +74,7 @@ export default function RequestsPage() {
               <Notice tone="warn">
                 <T
                   text="Bodies are kept whole until {time}: texts and numbers of your recipients are in this log. Each is erased after a day."
-                  time={formatAbsolute(new Date(requestLogging.fullBodiesUntil))}
+                  time={<ExactTime at={requestLogging.fullBodiesUntil} />}
                 />
               </Notice>
             )}

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { formatAbsolute, formatNumber } from '../../lib/format.ts';
+import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { t } from '../../lib/words.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -8,7 +8,7 @@ import { CodeBlock, Id } from '../../ui/code.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { T } from '../../ui/t.tsx';
-import { KeyValues, Time } from '../../ui/values.tsx';
+import { ExactTime, KeyValues, Time } from '../../ui/values.tsx';
 import { RequestDetail, type RequestDetailQuery, type RequestRowFragment } from './requests.generated.ts';
 
 type Detail = NonNullable<RequestDetailQuery['request']>;
@@ -146,7 +146,10 @@ function factsOf(request: Detail): readonly (readonly [string, ReactNode])[] {
 function When({ at }: { at: string }) {
   return (
     <>
-      <Time at={at} /> <span className="quiet">{formatAbsolute(new Date(at))}</span>
+      <Time at={at} />{' '}
+      <span className="quiet">
+        <ExactTime at={at} />
+      </span>
     </>
   );
 }

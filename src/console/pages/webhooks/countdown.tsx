@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { formatAbsolute } from '../../lib/format.ts';
+import { formatZones } from '../../lib/format.ts';
 import { t } from '../../lib/words.ts';
 
 const TICK_MS = 1_000;
@@ -15,7 +15,7 @@ export function Countdown({ to }: { to: string }) {
   const seconds = Math.ceil((at.getTime() - nowMs) / 1_000);
   const text = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return (
-    <time dateTime={to} title={formatAbsolute(at)}>
+    <time dateTime={to} title={formatZones(at)}>
       {seconds <= 0 ? t('due now') : t('in {text}', { text })}
     </time>
   );

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { formatAbsolute, formatName } from '../../lib/format.ts';
+import { formatName } from '../../lib/format.ts';
 import { usePermission } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
 import { CodeBlock, Id } from '../../ui/code.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { KeyValues, Time } from '../../ui/values.tsx';
+import { ExactTime, KeyValues, Time } from '../../ui/values.tsx';
 import { whom } from '../messages/message-text.ts';
 import { Countdown } from './countdown.tsx';
 import { RetryButton } from './retry-button.tsx';
@@ -80,7 +80,9 @@ const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
     cell: ({ at }) => (
       <>
         <Time at={at} />
-        <div className="field-hint">{formatAbsolute(new Date(at))}</div>
+        <div className="field-hint">
+          <ExactTime at={at} />
+        </div>
       </>
     ),
   },

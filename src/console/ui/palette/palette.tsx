@@ -89,8 +89,12 @@ export default function Palette({
           )}
           {matching.length > 0 && (
             <Command.Group heading={t('Pages')}>
-              {matching.map(({ path, title }) => (
-                <Command.Item key={path} value={path} onSelect={() => open(inEnvironment(path))}>
+              {matching.map(({ path, title, isOutside }) => (
+                <Command.Item
+                  key={path}
+                  value={path}
+                  onSelect={() => (isOutside ? location.assign(path) : open(inEnvironment(path)))}
+                >
                   <NavIcon path={path} />
                   {title}
                 </Command.Item>
