@@ -2,16 +2,18 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { Args, Ctx, Float, ID, Info, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type {
   Account,
+  AccountOrder,
   LedgerEntry,
   LedgerEntryKind,
   Plan,
   RetentionDays,
 } from '../domain/accounts/account.ts';
 import { fromMinor } from '../domain/money/money.ts';
+import type { AccountTrouble } from '../domain/platform/account-troubles.ts';
 import { connection, connectionOf } from './connection.ts';
 import { type GraphqlContext, inspectingContext, sessionOf } from './context.ts';
 import { weighing } from './cost.ts';
-import { LedgerEntryKindEnum } from './enums.ts';
+import { AccountOrderEnum, AccountTroubleEnum, LedgerEntryKindEnum } from './enums.ts';
 import { given } from './given.ts';
 import { Money, moneyOf } from './money.graphql.ts';
 import { Node } from './node.graphql.ts';
@@ -151,16 +153,25 @@ export class AccountResolver {
 
   @Query(() => AccountConnection, {
     nullable: true,
-    description: 'All accounts, newest first. For operators.',
-    cost: { each: weighing('search', 50), total: weighing('search', 200, 10) },
+    description: 'All accounts. For operators.',
+    cost: {
+      each: (args) => weighing('search', 50)(args) + (args.orderBy === 'balance' ? 50 : 0),
+      total: weighing('search', 200, 10),
+    },
   })
   async accounts(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
     @Arg('search', () => String, { nullable: true, description: 'Part of the name or the email address.' })
     search?: string | null,
+    @Arg('orderBy', () => AccountOrderEnum, {
+      nullable: true,
+      description:
+        'Order of the accounts. Default: `NEWEST`. Balances change: by balance, an account may be on two pages or on none.',
+    })
+    orderBy?: AccountOrder | null,
   ) {
-    return connection(await run(operations.accounts.list, { ...slice, search }));
+    return connection(await run(operations.accounts.list, { ...slice, search, orderBy }));
   }
 
   @Mutation(() => AccountType, {
@@ -240,6 +251,20 @@ export class AccountResolver {
   @FieldResolver(() => Float, { description: 'Balance in the currency of the account.' })
   balance(@Root() account: Account): number {
     return fromMinor(account.balanceMinor, account.currency);
+  }
+
+  @FieldResolver(() => [AccountTroubleEnum], {
+    nullable: true,
+    description:
+      'For operators: why somebody should look at the account, the worst first, as in `troubledAccounts`. Null for members.',
+    cost: { each: () => 4 },
+  })
+  async troubles(
+    @Root() { id }: Account,
+    @Ctx() context: GraphqlContext,
+  ): Promise<readonly AccountTrouble[] | null> {
+    if (sessionOf(context).caller.kind !== 'operator') return null;
+    return context.loaders.troubles.load(id);
   }
 
   @FieldResolver(() => Money, { description: 'The same balance, exact.' })

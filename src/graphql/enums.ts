@@ -1,5 +1,5 @@
 import { registerEnumType } from 'type-graphql';
-import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
+import { ACCOUNT_ORDERS, LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
 import { ALERT_KINDS, ALERT_STATES, THRESHOLD_UNITS } from '../domain/alerts/alert.ts';
 import { ANALYTICS_GROUPS, ANALYTICS_INTERVALS, ANALYTICS_ORDERS } from '../domain/analytics/analytics.ts';
 import { REFUSAL_REASONS } from '../domain/api-keys/key-requests.ts';
@@ -422,6 +422,10 @@ export const AccountTroubleEnum = enumOf(
     failing_webhooks: 'A webhook fails, or failures switched it off.',
   },
 );
+export const AccountOrderEnum = enumOf('AccountOrder', 'An order of accounts.', ACCOUNT_ORDERS, {
+  newest: 'The newest first.',
+  balance: 'By currency, then the lowest balance first.',
+});
 export const AnalyticsOrderEnum = enumOf('AnalyticsOrder', 'An order of buckets.', ANALYTICS_ORDERS, {
   time: 'Oldest first.',
   messages: 'Most messages first.',

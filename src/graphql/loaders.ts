@@ -10,6 +10,7 @@ import type { FoundObject } from '../domain/objects/object-operations.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Slice, TwoWaySliceInput } from '../domain/paging.ts';
+import type { AccountTrouble } from '../domain/platform/account-troubles.ts';
 import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
 import type { RecipientKey } from '../domain/ports/message-stores.ts';
 import type { ApiRequest } from '../domain/requests/api-request.ts';
@@ -66,6 +67,7 @@ export function createLoaders(
     contactImports,
     audit,
     requests,
+    platform,
   }: Operations,
   allowance: ListAllowance,
 ) {
@@ -109,6 +111,11 @@ export function createLoaders(
     account: new DataLoader<string, Account>((ids) =>
       Promise.all(ids.map((id) => run(accounts.find, { id }))),
     ),
+    troubles: byKey<string, readonly AccountTrouble[]>(async (accountIds) => {
+      const rows = await run(platform.troublesOf, { accountIds });
+      const found = new Map(rows.map(({ id, troubles }) => [id, troubles]));
+      return (id) => found.get(id) ?? [];
+    }),
     actor: byKey<string, Actor>(async (texts) => {
       const found = await run(actors.find, { texts });
       return (text) => found.get(text) ?? { kind: 'system', name: text };

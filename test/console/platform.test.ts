@@ -57,6 +57,30 @@ describe('what operators see of all accounts in the console', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('accounts show balance and troubles together, and are ordered by either (R525)', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/accounts' });
+    const first = page.locator('tbody tr').first();
+    await page
+      .getByRole('row', { name: /kes@test\.example.*KES\s5.*No prices/ })
+      .first()
+      .waitFor();
+    const order = page.getByLabel('Order');
+    await order.selectOption({ label: 'The lowest balance first' });
+    await page.getByRole('table', { name: 'By currency, the lowest balance first' }).waitFor();
+    await first.getByText(/KES\s5/).waitFor();
+    await expectAccessible(page);
+    await order.selectOption({ label: 'The most trouble first' });
+    const troubled = page.getByRole('table', { name: 'Accounts that need attention' });
+    await troubled.getByRole('row', { name: /kes@test\.example No prices/ }).waitFor();
+    expect(await troubled.getByText(shop.email).count()).toBe(0);
+    await expectAccessible(page);
+    await page.getByLabel('Search', { exact: true }).fill('nobody');
+    await page.keyboard.press('Enter');
+    await page.getByText('No account needs attention').waitFor();
+    expect(new URL(page.url()).searchParams.get('order')).toBe('trouble');
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('carriers show the last 30 days, in total and by day (R512)', async () => {
     const { page, faults } = await browser.open({ person: operator, path: '/providers' });
     const month = page.getByRole('table', { name: 'The last 30 days' });
@@ -65,6 +89,7 @@ describe('what operators see of all accounts in the console', () => {
       .getByText('75%', { exact: true })
       .waitFor();
     await month.getByRole('button', { name: 'Show simulator by day' }).first().waitFor();
+    await month.getByRole('img', { name: 'Recipients of simulator per day' }).first().waitFor();
     await month
       .getByRole('row', { name: /^simulator SMS/ })
       .getByRole('button')

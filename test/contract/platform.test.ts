@@ -111,6 +111,52 @@ describe("operators' figures over all accounts", () => {
     expect(byAccount.find(({ accountId }) => accountId === bank.id)?.accountName).toBe('Bank');
   });
 
+  it('are beside their balances and troubles, by age or by balance, in pages (R525)', async () => {
+    const list = async (rest: string, as = token) => {
+      const answer = await graphql(
+        gateway,
+        `{ accounts(${rest}) { nodes { id currency balance troubles } pageInfo { hasNextPage endCursor } } }`,
+        { token: as },
+      );
+      return answer.body.data?.accounts ?? codesOf(answer);
+    };
+    const poor = await gateway.parts.operations.accounts.create.run(SYSTEM, {
+      email: 'poor@test.example',
+      name: 'Poor shop',
+      currency: 'UGX',
+      balance: 0,
+    });
+    const newest = await list('first: 100');
+    const ids = (page: { nodes: { id: string }[] }) => page.nodes.map(({ id }) => id);
+    expect(ids(newest)).toEqual(ids(newest).toSorted().toReversed());
+    const byBalance = await list('first: 100, orderBy: BALANCE');
+    expect(ids(byBalance).toSorted()).toEqual(ids(newest).toSorted());
+    const order = ({ currency, balance }: { currency: string; balance: number }) =>
+      `${currency} ${String(balance).padStart(16, '0')}`;
+    const shown = byBalance.nodes.map(order);
+    expect(shown).toEqual(shown.toSorted());
+    const inUgx = byBalance.nodes.filter(({ currency }: { currency: string }) => currency === 'UGX');
+    expect(inUgx[0]).toMatchObject({ id: poor.account.id, balance: 0, troubles: ['EMPTY_BALANCE'] });
+    expect(inUgx.at(-1)).toMatchObject({ id: shop.accountId, troubles: [] });
+
+    // Page after page gives the same list.
+    const read: string[] = [];
+    let after = '';
+    for (let more = true; more; ) {
+      const page = await list(`first: 1, orderBy: BALANCE${after && `, after: "${after}"`}`);
+      read.push(...ids(page));
+      after = page.pageInfo.endCursor;
+      more = page.pageInfo.hasNextPage;
+    }
+    expect(read).toEqual(ids(byBalance));
+    expect(ids(await list('orderBy: BALANCE, search: "poor sh"'))).toEqual([poor.account.id]);
+    expect(await list(`orderBy: NEWEST, after: "${after}"`)).toEqual(['BAD_USER_INPUT']);
+    const owner = await signIn(gateway, shop);
+    expect(await list('orderBy: BALANCE', owner)).toEqual(['FORBIDDEN']);
+    const own = await graphql(gateway, '{ account { id troubles } }', { token: owner });
+    expect(own.body.data.account).toEqual({ id: shop.accountId, troubles: null });
+  });
+
   it('are grouped by carrier, country, channel, status and environment, and by day (R510)', async () => {
     const byStatus = await figures('status', 'groupBy: [STATUS]');
     expect(byStatus.map(({ status }) => status).sort()).toEqual(['DELIVERED', 'DELIVERED', 'FAILED']);

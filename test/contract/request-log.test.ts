@@ -290,10 +290,10 @@ describe('the request log', () => {
       );
     for (const requestId of ['bound-1', 'bound-2', 'bound-3']) await add(requestId);
     await add('bound-4', new Date('2020-03-01T00:00:00Z'));
-    const stored = await sql.query<{ request_id: string }>(
-      `SELECT request_id FROM api_requests WHERE request_id LIKE 'bound-%' ORDER BY 1`,
+    const stored = await sql.query(
+      `SELECT request_id AS id FROM api_requests WHERE request_id LIKE 'bound-%' ORDER BY 1`,
     );
-    expect(stored.map(({ request_id }) => request_id)).toEqual(['bound-1', 'bound-2', 'bound-4']);
+    expect(stored.map(({ id }) => id)).toEqual(['bound-1', 'bound-2', 'bound-4']);
   });
 
   it('is written at a stop (R415)', async () => {

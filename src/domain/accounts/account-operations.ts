@@ -25,7 +25,7 @@ import {
 import type { LedgerFilter } from '../ports/account-stores.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import { isUuid } from '../uuid.ts';
-import type { Account, LedgerEntry, RetentionDays } from './account.ts';
+import type { Account, AccountOrder, LedgerEntry, RetentionDays } from './account.ts';
 import { recordInspection } from './inspection.ts';
 import { addUser, checkEmail, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 import { differenceOf, parseMonth, type Statement } from './statement.ts';
@@ -33,6 +33,9 @@ import { differenceOf, parseMonth, type Statement } from './statement.ts';
 const NAME_MAX_LENGTH = 200;
 /** Longest search text, in UTF-16 code units: the length of the longest email address. */
 const SEARCH_MAX_LENGTH = 320;
+/** The cursor of the list by balance: currency, balance in minor units and id. */
+const BALANCE_KEY = /^[A-Z]{3} \d{1,16} [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const balanceKey = ({ currency, balanceMinor, id }: Account) => `${currency} ${balanceMinor} ${id}`;
 const REASON_MAX_LENGTH = 500;
 /** Longest retention in days: a century. */
 export const RETENTION_MAX_DAYS = 36_500;
@@ -127,20 +130,21 @@ export function accountOperations(deps: Dependencies) {
       { operator: 'reading' },
       async (
         _caller,
-        input: SliceInput & { readonly search?: string | null | undefined },
+        input: SliceInput & {
+          readonly search?: string | null | undefined;
+          readonly orderBy?: AccountOrder | null | undefined;
+        },
       ): Promise<Slice<Account>> => {
-        const range = keyRange(input, UUID_KEY);
+        const isByBalance = input.orderBy === 'balance';
+        const range = keyRange(input, isByBalance ? BALANCE_KEY : UUID_KEY);
         const search = input.search || undefined;
         if (search !== undefined && search.length > SEARCH_MAX_LENGTH) {
           const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
           throw validationError([{ path: 'search', message }]);
         }
-        const rows = await stores.accounts.list(search, range);
-        return sliceOf(
-          rows,
-          range,
-          (account) => account.id,
-          () => stores.accounts.count(search),
+        const rows = await stores.accounts.list(search, range, isByBalance ? 'balance' : 'newest');
+        return sliceOf(rows, range, isByBalance ? balanceKey : (account) => account.id, () =>
+          stores.accounts.count(search),
         );
       },
     ),

@@ -16,6 +16,13 @@ export interface Account {
 }
 
 /**
+ * Orders of the list of accounts (R525): by id, the newest first, or by balance, the lowest first. Balances of different
+ * currencies cannot be compared, so `balance` orders by currency first.
+ */
+export const ACCOUNT_ORDERS = ['newest', 'balance'] as const;
+export type AccountOrder = (typeof ACCOUNT_ORDERS)[number];
+
+/**
  * Limits on the number of requests of each API key and session of an account (R12). A `perSecond` of 0 means unlimited.
  */
 export interface Plan {

@@ -56,6 +56,12 @@ export function platformOperations({
   clock,
   settings,
 }: Pick<Dependencies, 'stores' | 'clock' | 'settings'>) {
+  /** Returns the currencies that have a price in force. */
+  const pricedCurrencies = async (): Promise<ReadonlySet<string>> => {
+    const prices = await stores.prices.all();
+    const inForce = settings.isProduction ? confirmedPrices(prices) : prices;
+    return new Set(inForce.map(({ currency }) => currency));
+  };
   return {
     /**
      * Returns figures over all accounts by time and by groups (R510). They are the figures of `analytics`. Throws
@@ -103,13 +109,28 @@ export function platformOperations({
           ]);
         }
         const now = clock.now();
-        const [facts, prices] = await Promise.all([
+        const [facts, priced] = await Promise.all([
           stores.platform.accountFacts(troubleSpans(now), ACCOUNTS_MAX),
-          stores.prices.all(),
+          pricedCurrencies(),
         ]);
-        const inForce = settings.isProduction ? confirmedPrices(prices) : prices;
-        const priced = new Set(inForce.map(({ currency }) => currency));
         return troubledAccounts(facts, priced, now).slice(0, limit);
+      },
+    ),
+
+    /** Returns the troubles of these accounts (R525). An account without troubles is not in the answer. */
+    troublesOf: operation(
+      'platform.troublesOf',
+      { operator: 'reading' },
+      async (
+        _caller,
+        { accountIds }: { readonly accountIds: readonly string[] },
+      ): Promise<readonly TroubledAccount[]> => {
+        const now = clock.now();
+        const [facts, priced] = await Promise.all([
+          stores.platform.accountFactsOf(troubleSpans(now), accountIds),
+          pricedCurrencies(),
+        ]);
+        return troubledAccounts(facts, priced, now);
       },
     ),
 

@@ -1,4 +1,4 @@
-import type { Account, LedgerEntry, Plan, RetentionDays } from '../accounts/account.ts';
+import type { Account, AccountOrder, LedgerEntry, Plan, RetentionDays } from '../accounts/account.ts';
 import type { Month, StatementSums } from '../accounts/statement.ts';
 import type { PriceRow } from '../money/tariff.ts';
 import type { KeyRange, TwoWayRange } from '../paging.ts';
@@ -13,8 +13,8 @@ export interface AccountStore {
    * Like `find`, but resolves only when the values that it read are on the disk. Use it for a balance that people see.
    */
   findOnDisk(id: string): Promise<Account | undefined>;
-  /** Lists accounts by id, newest first. `search` matches a part of the name or the email address. */
-  list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
+  /** Lists accounts in an order (R525). `search` matches a part of the name or the email address. */
+  list(search: string | undefined, range: KeyRange, order?: AccountOrder): Promise<readonly Account[]>;
   count(search: string | undefined): Promise<number>;
   /** Sets the retention of an account. Returns the retention before. Undefined if there is no such account. */
   setRetention(id: string, retention: RetentionDays): Promise<RetentionDays | undefined>;

@@ -33,6 +33,8 @@ export interface PlatformStore {
   times(asked: PlatformCount): Promise<readonly PlatformTime[]>;
   /** Returns what is known of the `limit` accounts that sent last. */
   accountFacts(spans: TroubleSpans, limit: number): Promise<readonly AccountFacts[]>;
+  /** Returns what is known of these accounts. */
+  accountFactsOf(spans: TroubleSpans, accountIds: readonly string[]): Promise<readonly AccountFacts[]>;
   messageById(id: string): Promise<readonly FoundMessage[]>;
   /** Returns messages of which a provider gave a recipient one of these ids (`sidCandidates`), the newest first. */
   messagesBySid(sidKeys: readonly string[], limit: number): Promise<readonly FoundMessage[]>;

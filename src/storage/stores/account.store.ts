@@ -1,4 +1,10 @@
-import type { Account, LedgerEntry, Plan, RetentionDays } from '../../domain/accounts/account.ts';
+import type {
+  Account,
+  AccountOrder,
+  LedgerEntry,
+  Plan,
+  RetentionDays,
+} from '../../domain/accounts/account.ts';
 import type { KeyRange } from '../../domain/paging.ts';
 import type { AccountStore } from '../../domain/ports/account-stores.ts';
 import { isUuid } from '../../domain/uuid.ts';
@@ -106,6 +112,7 @@ const FIND = statement(
   'accounts-find',
   `${FOUND} AND ($4::uuid IS NULL OR id < $4) ORDER BY id DESC LIMIT $3`,
 );
+const FIND_ALL = statement('accounts-find-all', FOUND);
 const COUNT_FOUND = statement('accounts-count-found', `SELECT count(*) AS total FROM (${FOUND}) AS found`);
 
 interface Locked {
@@ -151,8 +158,39 @@ export class PgAccountStore implements AccountStore {
     return this.#sql.readOnDisk((sql) => new PgAccountStore(sql).find(id));
   }
 
-  async list(search: string | undefined, { limit, after }: KeyRange): Promise<readonly Account[]> {
-    return this.#sql.readOnDisk((sql) => new PgAccountStore(sql).#list(search, { limit, after }));
+  async list(
+    search: string | undefined,
+    range: KeyRange,
+    order: AccountOrder = 'newest',
+  ): Promise<readonly Account[]> {
+    return this.#sql.readOnDisk((sql) => {
+      const store = new PgAccountStore(sql);
+      return order === 'balance' ? store.#listByBalance(search, range) : store.#list(search, range);
+    });
+  }
+
+  /**
+   * Sorts all accounts, or those that are found: an index on the balance would be written with each charge. A cursor is
+   * `balanceKey`.
+   */
+  async #listByBalance(search: string | undefined, { limit, after }: KeyRange): Promise<readonly Account[]> {
+    const query = this.#withPlan()
+      .orderBy(['accounts.currency', 'accounts.balance_minor', 'accounts.id'])
+      .limit(limit);
+    if (after !== undefined) {
+      const [currency = '', balance = '', id = ''] = after.split(' ');
+      query.whereRaw('(accounts.currency, accounts.balance_minor, accounts.id) > (?, ?::bigint, ?::uuid)', [
+        currency,
+        balance,
+        id,
+      ]);
+    }
+    if (search !== undefined) {
+      const found = await this.#sql.query<{ id: string }>(FIND_ALL, [search, containing(search)]);
+      query.whereRaw('accounts.id = ANY(?::uuid[])', [found.map(({ id }) => id)]);
+    }
+    const rows: AccountRow[] = await query.select(...COLUMNS);
+    return rows.map(mapRow);
   }
 
   async #list(search: string | undefined, { limit, after }: KeyRange): Promise<readonly Account[]> {

@@ -57,11 +57,10 @@ const LATENCIES = statement(
      sum(s.recipients)::bigint AS recipients
    FROM ${from('analytics_latencies')} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`,
 );
-/** Parameters: starts of the month, of the week and of today, and the number of accounts. */
-const FACTS = statement(
-  'platform-account-facts',
+/** Parameters: starts of the month, of the week and of today. `accounts` selects the accounts by $4. */
+const factsOf = (accounts: string) =>
   `SELECT a.id, a.name, a.email, a.currency, a.balance_minor, u.*, w.failing_webhooks
-   FROM (SELECT * FROM accounts ORDER BY last_accepted_at DESC NULLS LAST, id LIMIT $4) a
+   FROM (${accounts}) a
    CROSS JOIN LATERAL (
      SELECT coalesce(sum(messages), 0)::bigint AS messages,
        coalesce(sum(cost_minor) FILTER (WHERE day >= $2), 0)::bigint AS cost_minor,
@@ -73,7 +72,14 @@ const FACTS = statement(
    CROSS JOIN LATERAL (
      SELECT count(*)::int AS failing_webhooks FROM webhooks
      WHERE account_id = a.id AND deleted_at IS NULL AND environment = 'production'
-       AND (failing_since IS NOT NULL OR (NOT is_active AND disabled_reason IS NOT NULL))) w`,
+       AND (failing_since IS NOT NULL OR (NOT is_active AND disabled_reason IS NOT NULL))) w`;
+const FACTS = statement(
+  'platform-account-facts',
+  factsOf('SELECT * FROM accounts ORDER BY last_accepted_at DESC NULLS LAST, id LIMIT $4'),
+);
+const FACTS_OF = statement(
+  'platform-account-facts-of',
+  factsOf('SELECT * FROM accounts WHERE id = ANY($4::uuid[])'),
 );
 
 const BY_ID = statement(
@@ -176,11 +182,20 @@ export class PgPlatformStore implements PlatformStore {
     }));
   }
 
-  async accountFacts(
+  accountFacts(spans: TroubleSpans, limit: number): Promise<readonly AccountFacts[]> {
+    return this.#facts(FACTS, spans, limit);
+  }
+
+  accountFactsOf(spans: TroubleSpans, accountIds: readonly string[]): Promise<readonly AccountFacts[]> {
+    return this.#facts(FACTS_OF, spans, accountIds);
+  }
+
+  async #facts(
+    prepared: Statement,
     { monthFrom, weekFrom, today }: TroubleSpans,
-    limit: number,
+    accounts: unknown,
   ): Promise<readonly AccountFacts[]> {
-    const rows = await this.#sql.queryOnDisk<FactsRow>(FACTS, [monthFrom, weekFrom, today, limit]);
+    const rows = await this.#sql.queryOnDisk<FactsRow>(prepared, [monthFrom, weekFrom, today, accounts]);
     return rows.map((row) => ({
       id: row.id,
       name: row.name,

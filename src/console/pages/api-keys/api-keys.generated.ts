@@ -67,10 +67,13 @@ export type UpdateApiKeyInput = {
 
 export type KeyRowFragment = { readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly replacedBy: { readonly keyId: string, readonly name: string } | null };
 
-export type ApiKeysQueryVariables = Exact<{ [key: string]: never; }>;
+export type ApiKeysQueryVariables = Exact<{
+  from: string;
+  to: string;
+}>;
 
 
-export type ApiKeysQuery = { readonly apiKeys: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly replacedBy: { readonly keyId: string, readonly name: string } | null }> | null };
+export type ApiKeysQuery = { readonly apiKeys: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly replacedBy: { readonly keyId: string, readonly name: string } | null }> | null, readonly usage: ReadonlyArray<{ readonly at: string, readonly apiKeyId: string | null, readonly figures: { readonly recipients: number } }> | null };
 
 export type ApiKeyDetailQueryVariables = Exact<{
   id: string;
@@ -134,7 +137,7 @@ export type TakeScopeAwayMutation = { readonly updateApiKeys: { readonly changes
 
 export const ApiKeys: Document<ApiKeysQuery, ApiKeysQueryVariables> = {
   name: 'ApiKeys',
-  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt replacedBy{keyId name}}query ApiKeys{apiKeys{...KeyRow}}",
+  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt replacedBy{keyId name}}query ApiKeys($from:DateTime!$to:DateTime!){apiKeys{...KeyRow}usage:analytics(from:$from to:$to groupBy:[API_KEY]interval:DAY limit:2000){at apiKeyId figures{recipients}}}",
 };
 
 export const ApiKeyDetail: Document<ApiKeyDetailQuery, ApiKeyDetailQueryVariables> = {

@@ -5,6 +5,7 @@ import { language, t } from '../../lib/words.ts';
 import { BarChart } from '../../ui/bar-chart.tsx';
 import { Button } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Sparkline } from '../../ui/line-chart.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import { periodOf } from '../overview/periods.ts';
@@ -50,9 +51,21 @@ export function CarrierDays() {
   const { slots, from, to } = periodOf('30d', new Date());
   const query = useApiQuery(CarrierHistory, { from, to });
   const [chosen, setChosen] = useState<string>();
+  const daily = new Map(
+    query.data?.days.map((each) => [`${carrierOf(each)} ${Date.parse(each.at)}`, each.recipients]),
+  );
   const columns: readonly Column<CarrierFactsFragment>[] = [
     { header: t('Provider'), cell: ({ name }) => <code>{name}</code> },
     { header: t('Channel'), cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
+    {
+      header: t('Recipients per day'),
+      cell: (carrier) => (
+        <Sparkline
+          label={t('Recipients of {name} per day', { name: carrier.name })}
+          values={slots.map(({ at }) => daily.get(`${carrierOf(carrier)} ${Date.parse(at)}`) ?? 0)}
+        />
+      ),
+    },
     ...FACTS,
     {
       header: t('By day'),

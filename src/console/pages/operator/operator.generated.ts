@@ -3,6 +3,26 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** An order of accounts. */
+export type AccountOrder =
+  /** By currency, then the lowest balance first. */
+  | 'BALANCE'
+  /** The newest first. */
+  | 'NEWEST';
+
+/** Why an operator should look at an account. */
+export type AccountTrouble =
+  /** Its balance is 0. */
+  | 'EMPTY_BALANCE'
+  /** A webhook fails, or failures switched it off. */
+  | 'FAILING_WEBHOOKS'
+  /** Its balance lasts less than three days at the cost of the last seven. */
+  | 'LOW_BALANCE'
+  /** Of at least 20 messages that are finished today, the delivered part is more than 20 points below the month before. */
+  | 'LOW_DELIVERY_RATE'
+  /** No price is set in its currency, so every send is refused. */
+  | 'NO_PRICES';
+
 /** Changes of prices of one currency. */
 export type ChangePricesInput = {
   /** The changes, 1 to 500, one for each prefix. */
@@ -108,10 +128,16 @@ export type AccountsQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
   search?: string | null | undefined;
+  orderBy: AccountOrder;
 }>;
 
 
-export type AccountsQuery = { readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type AccountsQuery = { readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly troubles: ReadonlyArray<AccountTrouble> | null, readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+
+export type TroubledAccountsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type TroubledAccountsQuery = { readonly troubledAccounts: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly troubles: ReadonlyArray<AccountTrouble>, readonly daysLeft: number | null, readonly messages: number, readonly deliveryRateToday: number | null, readonly deliveryRateBefore: number | null, readonly balance: { readonly amount: string, readonly currency: string } }> | null };
 
 export type OperatedAccountQueryVariables = Exact<{
   id: string;
@@ -232,7 +258,12 @@ export type ChangePricesMutation = { readonly changePrices: ReadonlyArray<{ read
 
 export const Accounts: Document<AccountsQuery, AccountsQueryVariables> = {
   name: 'Accounts',
-  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query Accounts($first:Int!$after:String$search:String){accounts(first:$first after:$after search:$search){nodes{...AccountRow}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query Accounts($first:Int!$after:String$search:String$orderBy:AccountOrder!){accounts(first:$first after:$after search:$search orderBy:$orderBy){nodes{...AccountRow troubles}pageInfo{hasNextPage endCursor}totalCount}}",
+};
+
+export const TroubledAccounts: Document<TroubledAccountsQuery, TroubledAccountsQueryVariables> = {
+  name: 'TroubledAccounts',
+  text: "query TroubledAccounts{troubledAccounts(limit:100){id name email troubles balance{amount currency}daysLeft messages deliveryRateToday deliveryRateBefore}}",
 };
 
 export const OperatedAccount: Document<OperatedAccountQuery, OperatedAccountQueryVariables> = {

@@ -8,7 +8,7 @@ import { T } from '../../ui/t.tsx';
 import { Money } from '../../ui/values.tsx';
 import type { AccountTrouble, OverviewPlatformQuery } from './overview.generated.ts';
 
-type Troubled = NonNullable<OverviewPlatformQuery['troubledAccounts']>[number];
+type Troubled = Omit<NonNullable<OverviewPlatformQuery['troubledAccounts']>[number], 'failingWebhooks'>;
 
 const rateText = (rate: number | null) => (rate === null ? '–' : formatPercent(rate));
 
@@ -25,15 +25,7 @@ const COLUMNS: readonly Column<Troubled>[] = [
   { header: t('Account'), cell: ({ name }) => name },
   {
     header: t('Trouble'),
-    cell: ({ troubles }) => (
-      <span className="row">
-        {troubles.map((trouble) => (
-          <Badge key={trouble} status={TROUBLES[trouble][0]}>
-            {TROUBLES[trouble][1]}
-          </Badge>
-        ))}
-      </span>
-    ),
+    cell: ({ troubles }) => <Troubles of={troubles} />,
   },
   {
     header: t('Balance'),
@@ -55,6 +47,19 @@ const COLUMNS: readonly Column<Troubled>[] = [
     isNumber: true,
   },
 ];
+
+/** Says what is wrong with an account. */
+export function Troubles({ of: troubles }: { of: readonly AccountTrouble[] }) {
+  return (
+    <span className="row">
+      {troubles.map((trouble) => (
+        <Badge key={trouble} status={TROUBLES[trouble][0]}>
+          {TROUBLES[trouble][1]}
+        </Badge>
+      ))}
+    </span>
+  );
+}
 
 /** Lists the accounts that an operator should look at. Says first which currencies have no prices. */
 export function TroubledAccounts({ accounts }: { accounts: readonly Troubled[] }) {
