@@ -89,7 +89,7 @@ describe('what operators see of all accounts in the console', () => {
       .getByText('75%', { exact: true })
       .waitFor();
     await month.getByRole('button', { name: 'Show simulator by day' }).first().waitFor();
-    await month.getByRole('img', { name: 'Recipients of simulator per day' }).first().waitFor();
+    await month.getByRole('img', { name: 'Recipients per day of simulator' }).first().waitFor();
     await month
       .getByRole('row', { name: /^simulator SMS/ })
       .getByRole('button')

@@ -40,6 +40,16 @@ describe('usage in the console', () => {
     const rates = page.getByRole('region', { name: 'Delivery rate per day' });
     const today = rates.getByRole('link', { name: /: Delivery rate 75%$/ });
     await today.waitFor();
+    // The values are read beside the mark: with the keyboard, with the pointer, and with a finger that slides.
+    const tip = rates.locator('.chart-tip');
+    await today.focus();
+    await tip.getByText('Delivery rate 75%').waitFor();
+    await page.keyboard.press('Shift+Tab');
+    await tip.getByText('Delivery rate –').waitFor();
+    const box = await rates.locator('svg').boundingBox();
+    await page.mouse.move(box!.x + box!.width - 2, box!.y + 5);
+    await tip.getByText('Delivery rate 75%').waitFor();
+    await page.mouse.move(0, 0);
     expect(await rates.getByRole('link').count()).toBe(7);
     expect(await rates.getByRole('link', { name: /: Delivery rate –$/ }).count()).toBe(6);
     const times = page.getByRole('region', { name: 'Time until the report, per day' });
@@ -59,6 +69,17 @@ describe('usage in the console', () => {
     await rates.getByText('As a table').click();
     await rates.getByRole('cell', { name: '75%', exact: true }).waitFor();
     await today.press('Enter');
+    await page.waitForURL('**/console/messages?*period=custom*');
+    await page.getByRole('link', { name: '+256700120011 and 3 more' }).waitFor();
+
+    await page.goto(`${gateway.url}/console/api-keys`);
+    await page.getByRole('img', { name: /^Recipients per day of / }).waitFor();
+    // The first visit of the overview leads to the first steps.
+    await page.goto(`${gateway.url}/console/`);
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    await page.goto(`${gateway.url}/console/?period=7d`);
+    const bars = page.getByRole('region', { name: /^Messages per day/ }).getByRole('link');
+    await bars.last().press('Enter');
     await page.waitForURL('**/console/messages?*period=custom*');
     await page.getByRole('link', { name: '+256700120011 and 3 more' }).waitFor();
     expect(faults).toEqual([]);

@@ -20,6 +20,8 @@ const has = (program: string, argument = '--version') => spawnSync(program, [arg
 const hasShell = ['bash', 'curl', 'openssl'].every((program) =>
   has(program, program === 'openssl' ? 'version' : '--version'),
 );
+/** The samples in PHP need its extension for curl. */
+const hasPhp = spawnSync('php', ['-r', 'curl_init();']).status === 0;
 const STRICT = [
   ...['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2022', '--module', 'nodenext'],
   ...['--types', 'node'],
@@ -184,6 +186,16 @@ describe('the samples of the guides (R321)', () => {
       expectOutcomes(referenceSamples('ts'), printed.trim().split('\n'));
     });
 
+    (hasPhp ? it : it.skip)('work in PHP', async () => {
+      const codes = referenceSamples('php');
+      const program = codes.map(
+        (code) => `${code}echo curl_getinfo($curl, CURLINFO_RESPONSE_CODE), "\\n";\n`,
+      );
+      const { PATH = '' } = process.env;
+      const { stdout } = await run('php', ['-r', program.join('')], { env: { PATH, ...(await settings()) } });
+      expectOutcomes(codes, stdout.trim().split('\n'));
+    });
+
     (hasPython ? it : it.skip)('work in Python', async () => {
       const codes = referenceSamples('python');
       const program = codes.map(
@@ -194,6 +206,10 @@ describe('the samples of the guides (R321)', () => {
       const { stdout } = await python.run(code, await settings(), 'reference.py');
       expectOutcomes(codes, stdout.trim().split('\n'));
     });
+  });
+
+  it('are in PHP for each operation of the API reference', () => {
+    expect(referenceSamples('php')).toHaveLength(referenceSamples('sh').length);
   });
 
   it('compile in TypeScript', async () => {

@@ -251,7 +251,24 @@ function samplesOf({ method, route, parameters, example, hasBody }, sdk) {
     { language: 'sh', code: curl },
     { language: 'ts', code: ts },
     { language: 'python', code: python },
+    { language: 'php', code: phpSample(method, `${filled}${search}`, hasBody ? example : undefined) },
   ];
+}
+
+/** There is no SDK for PHP: the sample uses the extension that PHP itself comes with. */
+function phpSample(method, target, body) {
+  const type = body === undefined ? '' : ", 'Content-Type: application/json'";
+  return [
+    `$curl = curl_init(getenv('GATEWAY_URL') . ${phpValue(`/api/v1${target}`)});`,
+    'curl_setopt_array($curl, [',
+    `    CURLOPT_CUSTOMREQUEST => '${method}',`,
+    '    CURLOPT_RETURNTRANSFER => true,',
+    `    CURLOPT_HTTPHEADER => ['X-Api-Key: ' . getenv('GATEWAY_API_KEY')${type}],`,
+    ...(body === undefined ? [] : [`    CURLOPT_POSTFIELDS => json_encode(${phpValue(body)}),`]),
+    ']);',
+    '$answer = curl_exec($curl);',
+    '',
+  ].join('\n');
 }
 
 const typescriptValue = (value) =>
@@ -268,6 +285,16 @@ function pythonValue(value) {
       .join(', ')}}`;
   }
   return JSON.stringify(value);
+}
+
+function phpValue(value) {
+  // In single quotes PHP reads only these two characters otherwise, and no variables.
+  if (typeof value === 'string') return `'${value.replaceAll(/[\\']/g, '\\$&')}'`;
+  if (Array.isArray(value)) return `[${value.map(phpValue).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, each]) => `${phpValue(name)} => ${phpValue(each)}`);
+  // `[]` would be an empty list.
+  return members.length === 0 ? '(object) []' : `[${members.join(', ')}]`;
 }
 
 function operationHtml(operation) {

@@ -41,7 +41,6 @@ export function BarChart({
         const text = columnText(bar, series, formatNumber);
         const column = (
           <g key={name}>
-            <title>{text}</title>
             {href !== undefined && (
               <rect className="chart-hit" x={index * step} width={step} y={0} height={HEIGHT} />
             )}

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type FocusEvent, type PointerEvent, type ReactNode, useState } from 'react';
 import { t } from '../lib/words.ts';
 import { DataTable } from './data-table.tsx';
 import './chart-frame.css';
@@ -23,7 +23,8 @@ export interface ChartColumn {
 
 /**
  * The frame of a chart: legend, axes and grid, and a table with the same values, which can be opened below. `children`
- * are the marks, as SVG. The vertical axis goes from 0 to `top`.
+ * are the marks, as SVG. The vertical axis goes from 0 to `top`. The values below the pointer or finger, or of the
+ * focused mark, are shown beside it.
  */
 export function ChartFrame({
   label,
@@ -43,6 +44,18 @@ export function ChartFrame({
   isLinked: boolean;
   children: ReactNode;
 }) {
+  const [read, setRead] = useState<number>();
+  const column = read === undefined ? undefined : columns[read];
+  const readPointer = ({ clientX, currentTarget }: PointerEvent<SVGSVGElement>) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    const index = Math.floor(((clientX - left) / Math.max(1, width)) * columns.length);
+    setRead(Math.min(Math.max(index, 0), columns.length - 1));
+  };
+  const readFocus = ({ target, currentTarget }: FocusEvent<SVGSVGElement>) => {
+    const marks: readonly EventTarget[] = [...currentTarget.querySelectorAll('a')];
+    const index = marks.indexOf(target);
+    setRead(index < 0 ? undefined : index);
+  };
   return (
     <figure className="chart stack">
       <figcaption className="chart-legend">
@@ -59,15 +72,39 @@ export function ChartFrame({
             <span key={value}>{format(value)}</span>
           ))}
         </div>
-        <svg
-          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          role={isLinked ? 'group' : 'img'}
-          aria-label={label}
-        >
-          <path className="chart-lines" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
-          {children}
-        </svg>
+        <div className="chart-area">
+          <svg
+            onPointerDown={readPointer}
+            onPointerMove={readPointer}
+            onPointerLeave={() => setRead(undefined)}
+            onFocus={readFocus}
+            onBlur={() => setRead(undefined)}
+            viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+            preserveAspectRatio="none"
+            role={isLinked ? 'group' : 'img'}
+            aria-label={label}
+          >
+            <path className="chart-lines" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
+            {children}
+          </svg>
+          {column && read !== undefined && (
+            // The mark has the same text as its name.
+            <div
+              className="chart-tip"
+              aria-hidden="true"
+              data-side={read * 2 < columns.length ? 'right' : 'left'}
+              style={{ insetInlineStart: `${((read + 0.5) / columns.length) * 100}%` }}
+            >
+              <strong>{column.label}</strong>
+              {series.map((each, index) => (
+                <span key={each.label}>
+                  <i style={{ background: each.color }} />
+                  {each.label} {valueText(column.values[index], format)}
+                </span>
+              ))}
+            </div>
+          )}
+        </div>
         <div className="chart-range" aria-hidden="true">
           {[columns[0], columns[Math.floor(columns.length / 2)], columns.at(-1)].map((column, at) => (
             <span key={LABELLED[at]}>{column?.label}</span>
@@ -94,7 +131,7 @@ export function ChartFrame({
   );
 }
 
-/** Says what stands above one place, for screen readers and as a tooltip. */
+/** Says what stands above one place, for screen readers. */
 export function columnText(
   { label, values }: ChartColumn,
   series: readonly Series[],

@@ -43,7 +43,6 @@ export function LineChart({
         const text = columnText(point, series, format);
         return (
           <Link key={point.label} href={inEnvironment(point.href)} aria-label={text} className="chart-bar">
-            <title>{text}</title>
             <rect className="chart-hit" x={index * step} width={step} y={0} height={HEIGHT} />
           </Link>
         );

@@ -61,7 +61,7 @@ export function CarrierDays() {
       header: t('Recipients per day'),
       cell: (carrier) => (
         <Sparkline
-          label={t('Recipients of {name} per day', { name: carrier.name })}
+          label={t('Recipients per day of {name}', { name: carrier.name })}
           values={slots.map(({ at }) => daily.get(`${carrierOf(carrier)} ${Date.parse(at)}`) ?? 0)}
         />
       ),

@@ -19,7 +19,7 @@ export function UsageChart({
   group: Group;
   onGroup: (value: Group['value']) => void;
 }) {
-  const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: [group.value] });
+  const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: [group.value] }, { keepsLast: true });
   const title = asked.interval === 'HOUR' ? t('Messages per hour') : t('Messages per day');
   const zone = asked.interval === 'HOUR' ? '' : ' (UTC)';
   return (
@@ -35,7 +35,7 @@ export function UsageChart({
         {({ usage: rows }) => (
           <BarChart
             label={`${title}${zone}, ${group.label.toLowerCase()}`}
-            {...barsOf(rows, group.value, slots)}
+            {...barsOf(rows, group.value, slots, asked.environment)}
           />
         )}
       </Loaded>

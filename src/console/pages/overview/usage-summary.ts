@@ -3,7 +3,8 @@ import { t } from '../../lib/words.ts';
 import type { Bar } from '../../ui/bar-chart.tsx';
 import type { Series } from '../../ui/chart-frame.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
-import type { MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
+import { listHref } from '../usage/usage-groups.ts';
+import type { Environment, MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
 import type { Period } from './periods.ts';
 
 export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
@@ -49,14 +50,17 @@ export function summaryOf(rows: readonly UsageRow[]): Summary {
 
 /**
  * Returns one stacked bar for each hour or day. By channel or key, the four busiest have their own series, and the rest
- * share one.
+ * share one. A bar leads to its messages.
  */
 export function barsOf(
   rows: readonly UsageRow[],
   group: UsageGroup,
   slots: Period['slots'],
+  environment: Environment,
 ): { readonly series: readonly Series[]; readonly bars: readonly Bar[] } {
   const kinds = group === 'STATUS' ? statusKinds() : busiestKinds(rows, group);
+  const [first, second] = slots.map(({ at }) => Date.parse(at));
+  const stepMs = (second ?? 0) - (first ?? 0);
   const named = new Set(kinds.map(({ key }) => key));
   const counts = new Map<string, number>();
   for (const row of rows) {
@@ -69,6 +73,7 @@ export function barsOf(
     bars: slots.map(({ at, label }) => ({
       label,
       values: kinds.map(({ key }) => counts.get(`${Date.parse(at)} ${key}`) ?? 0),
+      href: listHref({ from: at, to: new Date(Date.parse(at) + stepMs - 1).toISOString() }, { environment }),
     })),
   };
 }
