@@ -162,6 +162,14 @@ describe.each([
       `${account.email} turned key test to production`,
     );
     expect(acts.count()).toBeLessThanOrEqual(2);
+    // The log is filtered by the email of a person, not by their id.
+    await page.getByLabel('Who').fill(account.email);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/actor=/);
+    await row.getByText(account.email).waitFor();
+    await page.getByLabel('Who').fill('nobody@example.com');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing fits').waitFor();
     expect(faults).toEqual([]);
   });
 

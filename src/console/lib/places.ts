@@ -21,9 +21,9 @@ let shown = keyHere();
 let isReturn = false;
 
 /** The page of a URL. An open drawer does not count: closing it leaves the page where it is. */
-function keyOf(path: string, search: string): string {
+function keyOf(path: string, search: string, ...without: readonly string[]): string {
   const params = new URLSearchParams(search);
-  for (const name of DRAWERS) params.delete(name);
+  for (const name of [...DRAWERS, ...without]) params.delete(name);
   return `${path}?${params}`;
 }
 
@@ -80,22 +80,23 @@ function readStored(): void {
 export function usePlace(main: RefObject<HTMLElement | null>): void {
   const [path] = useLocation();
   const search = useSearch();
-  const after = new URLSearchParams(search).get('after');
   const key = keyOf(path, search);
-  const before = useRef<{ key: string; path: string; after: string | null }>(undefined);
+  /** The list without its page. A filter that changes it leaves the focus in the filter. */
+  const list = keyOf(path, search, 'after');
+  const before = useRef<{ key: string; path: string; list: string }>(undefined);
   useEffect(() => {
     const { current } = before;
-    before.current = { key, path, after };
+    before.current = { key, path, list };
     if (!main.current || current?.key === key) return;
     if (isReturn) {
       const place = places.get(keyHere());
       if (place) return returnTo(place, main.current);
     }
-    if (!current || (current.path === path && current.after === after)) return;
+    if (!current || (current.path === path && current.list !== list)) return;
     scrollTo(0, 0);
     // The page is taller than the window: the focus would scroll past its top.
     main.current.focus({ preventScroll: true });
-  }, [main, key, path, after]);
+  }, [main, key, path, list]);
 }
 
 /** Waits for the rows of a page, then scrolls and sets the focus. Returns the function that ends the wait. */

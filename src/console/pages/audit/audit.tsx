@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
-import { People as PeopleQuery } from '../../lib/people.generated.ts';
+import { People as PeopleQuery, type PeopleQuery as PeopleResult } from '../../lib/people.generated.ts';
 import { useApiQuery } from '../../lib/queries.ts';
-import { Can, useIsOperator } from '../../lib/session.tsx';
+import { Can, useIsOperator, usePermission } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
 import { Actor } from '../../ui/actor.tsx';
 import type { Column } from '../../ui/data-table.tsx';
@@ -18,6 +18,7 @@ import { Changes } from './changes.tsx';
 import { ExportAudit } from './export.tsx';
 import { sentenceOf } from './sentence.ts';
 
+type People = NonNullable<PeopleResult['members']>;
 type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
 
 const ACTIONS_ID = 'audit-actions';
@@ -36,14 +37,22 @@ const GONE = ['webhook.delete', 'sender.remove'];
 
 /** The audit log of the account. Operators see the log of all accounts. */
 export default function AuditLogPage() {
+  const mayListPeople = usePermission('member.list');
+  const people = useApiQuery(PeopleQuery, {}, { isEnabled: mayListPeople }).data?.members;
+  const who = useFilter('actor');
   const filter: AuditLogFilter = {
     action: useFilter('action'),
-    actor: useFilter('actor'),
+    actor: actorOf(who, people),
     target: useFilter('target'),
     from: useTimeFilter('from'),
     to: useTimeFilter('to'),
   };
-  const log = useApiQuery(AuditLog, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
+  const log = useApiQuery(
+    AuditLog,
+    { first: PAGE_SIZE, after: useAfter(), filter },
+    // The id of a person is known when the people are.
+    { keepsLast: true, isEnabled: !isEmail(who) || !mayListPeople || people !== undefined },
+  );
   const isOperator = useIsOperator();
   const columns: readonly Column<Entry>[] = [
     { header: t('When'), cell: ({ at }) => <Time at={at} />, isWhole: true },
@@ -62,7 +71,7 @@ export default function AuditLogPage() {
       </PageHeader>
       <Filters label={t('Filter the audit log')}>
         <Field name="action" label={t('Action')} list={ACTIONS_ID} placeholder="apiKey.create" />
-        <Field name="actor" label={t('Who')} list={PEOPLE_ID} placeholder={t('user:…, key:… or system:…')} />
+        <Field name="actor" label={t('Who')} list={PEOPLE_ID} placeholder={t('Email, key:… or system:…')} />
         <Field name="target" label={t('Target')} placeholder={t('Key id, user id, …')} />
         <Field name="from" label={t('From (time)')} type="datetime-local" />
         <Field name="to" label={t('To (time)')} type="datetime-local" />
@@ -72,9 +81,11 @@ export default function AuditLogPage() {
           <option key={action} value={action} />
         ))}
       </datalist>
-      <Can run="member.list">
-        <People />
-      </Can>
+      <datalist id={PEOPLE_ID}>
+        {people?.map(({ id, email }) => (
+          <option key={id} value={email} />
+        ))}
+      </datalist>
       <Loaded query={log}>
         {({ auditLog }) => (
           <PagedTable
@@ -92,18 +103,13 @@ export default function AuditLogPage() {
   );
 }
 
-/** Suggests the people of the account as actors of the filter. */
-function People() {
-  const people = useApiQuery(PeopleQuery, {});
-  return (
-    <datalist id={PEOPLE_ID}>
-      {people.data?.members.map(({ id, email }) => (
-        <option key={id} value={`user:${id}`}>
-          {email}
-        </option>
-      ))}
-    </datalist>
-  );
+const isEmail = (text: string | null): text is string => text?.includes('@') === true;
+
+/** Returns the actor that the log names. The filter takes the email of a person instead of their id. */
+function actorOf(who: string | null, people: People | undefined): string | null {
+  if (!isEmail(who)) return who;
+  const person = people?.find(({ email }) => email.toLowerCase() === who.toLowerCase());
+  return person ? `user:${person.id}` : who;
 }
 
 function AccountLink({ id }: { id: string | null }) {
