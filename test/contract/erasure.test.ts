@@ -453,8 +453,9 @@ describe('erasure of a person', () => {
     await done((await erase(number)).body.erasure.id);
     const eventsOf = async () => (await call('GET', '/developers/events?limit=100')).body.data;
     const events = await eventsOf();
-    smsc.report(sid, number.slice(1), 'SERVICE', { form: 'text' });
     await using sql = await openSql(gateway.database);
+    expect(await sql.query('SELECT 1 FROM provider_sids WHERE message_id = $1', [id])).toEqual([]);
+    smsc.report(sid, number.slice(1), 'SERVICE', { form: 'text' });
     await eventually(
       async () => (await sql.query('SELECT 1 FROM unmatched_reports WHERE sid = $1', [sid])).length > 0,
     );

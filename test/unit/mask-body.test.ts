@@ -158,6 +158,11 @@ describe('paths in the request log', () => {
     [`/api/v1/developer/keys/${KEY}`, '/api/v1/developer/keys/***'],
     ['/api/v1/developers/messages/0198c7a0-1111-7222-8333-444455556666', null],
     ['/api/v1/Hello%20Mary', '/api/v1/***'],
+    ['/api/v1/developers/recipients/carol?kind=user', '/api/v1/developers/recipients/***'],
+    [
+      '/api/v1/developers/recipients/0198c7a0-1111-7222-8333-444455556666',
+      '/api/v1/developers/recipients/***',
+    ],
   ])('of %s has no number, text or query (R416)', (target, shown) => {
     expect(maskedPath(target)).toBe(shown ?? target);
   });
