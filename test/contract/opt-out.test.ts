@@ -169,6 +169,7 @@ describe('the way out of marketing messages', () => {
   });
 
   it('is added to a marketing SMS without one, and counts like a text of the sender (R531)', async () => {
+    const { key } = await gateway.createAccount();
     const to = newNumber();
     const added = `\nStop: ${gateway.url}/o/${BLANK}`;
     const room = 160 - added.length;
@@ -178,9 +179,9 @@ describe('the way out of marketing messages', () => {
     ] as const) {
       const message = 'x'.repeat(length);
       const request = { to, message, purpose: 'marketing' };
-      const quote = await call('POST', '/developers/sms/quote', request);
+      const quote = await call('POST', '/developers/sms/quote', request, key);
       expect(quote.body).toMatchObject({ smsCount: units, cost: 30 * units });
-      const sent = await call('POST', '/developers/sms', request);
+      const sent = await call('POST', '/developers/sms', request, key);
       expect(sent.body).toMatchObject({
         content: message + added,
         cost: 30 * units,
@@ -190,7 +191,7 @@ describe('the way out of marketing messages', () => {
     const [text] = await eventually(() => (textsTo(to).length === 2 ? textsTo(to) : undefined));
     expect(text).toMatch(/^x+\nStop: https?:\/\/\S+\/o\/[A-Za-z0-9_-]{22}$/);
     expect((await open(LINK.exec(text ?? '')?.[0] ?? '', 'POST', '')).status).toBe(200);
-    expect(await suppressed(to)).toMatchObject([{ scope: 'marketing', source: 'link' }]);
+    expect(await suppressed(to, key)).toMatchObject([{ scope: 'marketing', source: 'link' }]);
     const long = await offer(newNumber(), { message: 'x'.repeat(1_000) });
     expect([long.status, long.body.error.code]).toEqual([400, 'message_too_long']);
     expect(long.body.error.message).toContain(`${added.length} of them for the opt-out link`);
