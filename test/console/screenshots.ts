@@ -8,10 +8,11 @@ import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Page } from 'playwright-core';
 import { launchChromium } from '../support/chromium.ts';
 import { signIn } from '../support/graphql-request.ts';
+import { prepareClocks, setBackClocks } from '../support/set-back-clocks.ts';
 import { pathsOf } from './routes.ts';
 import { createAccount, fillShownAccount } from './shown-account.ts';
 
@@ -49,7 +50,7 @@ const logger = createLogger('error');
 const database = await prepareDatabase();
 const gateway = await compose(config, logger);
 opened.defer(() => gateway.close());
-const setBack = await shiftClocks();
+const clocks = opened.use(await setBackClocks(database, [gateway.clock]));
 const http = await startHttpServer(gateway, config, logger);
 const workers = await gateway.startWorking();
 opened.defer(async () => {
@@ -65,7 +66,7 @@ const system = { kind: 'system', name: 'screenshots' } as const;
 const { password } = await gateway.operations.accounts.createOperator.run(system, operator);
 const place = {
   url: http.url,
-  setBack,
+  setBack: (ms: number) => clocks.setBack(ms),
   refusingUrl: `http://127.0.0.1:${REFUSING_PORT}/analytics`,
   operatorToken: await signIn(http, { ...operator, password }),
 };
@@ -133,39 +134,12 @@ async function takeAll(): Promise<void> {
   );
 }
 
-/**
- * Creates the database with functions of its own for the time, which come before PostgreSQL's. They subtract what is in
- * the table `set_back`. Returns how to connect to it.
- */
+/** Creates the database, whose clock can be set back. Returns how to connect to it. */
 async function prepareDatabase(): Promise<pg.ClientConfig> {
   const postgres = await startEmbeddedPostgres({ dataDir, database: 'gateway', logger });
-  const client = new pg.Client(postgres.connection);
-  await client.connect();
-  await client.query(`
-    CREATE TABLE set_back (by interval NOT NULL);
-    INSERT INTO set_back VALUES ('0');
-    CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE
-      RETURN pg_catalog.now() - (SELECT by FROM public.set_back);
-    CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
-      RETURN pg_catalog.clock_timestamp() - (SELECT by FROM public.set_back);
-    ALTER DATABASE gateway SET search_path = public, pg_catalog`);
-  await client.end();
+  await prepareClocks(postgres.connection);
   await postgres.stop();
   return postgres.connection;
-}
-
-/** Returns a function that sets the clocks of gateway and database back by `ms`. New ids use this time too. */
-async function shiftClocks(): Promise<(ms: number) => Promise<void>> {
-  const client = new pg.Client(database);
-  await client.connect();
-  opened.defer(() => client.end());
-  let backMs = 0;
-  // The machine's clock and the database's differ on purpose.
-  Object.assign(gateway.clock, { now: () => new Date(Date.now() - backMs), fault: () => undefined });
-  return async (ms) => {
-    await client.query(`UPDATE set_back SET by = $1 * interval '1 millisecond'`, [ms]);
-    backMs = ms;
-  };
 }
 
 async function signedIn(person: { email: string; password: string }): Promise<Page> {

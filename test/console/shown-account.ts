@@ -43,7 +43,7 @@ export async function fillShownAccount(place: Place): Promise<Shown> {
 
   for (let day = 29; day > 0; day -= 1) {
     await place.setBack(day * DAY_MS);
-    await sendMany(place, keys, 480 + chance(260) - (day % 7 < 2 ? 250 : 0));
+    await sendMany(place, keys, sendsOfDay(day));
   }
   const now = Date.now();
   for (let hour = 23; hour >= 0; hour -= 1) {
@@ -51,8 +51,7 @@ export async function fillShownAccount(place: Place): Promise<Shown> {
     if (hour === 3) {
       await register(place, await signIn(place, account.owner), place.refusingUrl, ['sms.sent'], 'Analytics');
     }
-    const ofDay = new Date(now - hour * HOUR_MS).getUTCHours();
-    await sendMany(place, keys, HOURS[ofDay]! + chance(8));
+    await sendMany(place, keys, sendsOfHour(now, hour));
   }
   await place.setBack(4 * MINUTE_MS);
   const { id } = await send(place, shop.key, '/developers/sms', {
@@ -109,9 +108,23 @@ const TEXTS = [
   (name: string, order: number) => `Thank you, ${name}. We have received your payment for order ${order}.`,
 ];
 
-/** Sends `count` messages on all channels and waits for their reports. */
-async function sendMany(place: Place, keys: Keys, count: number): Promise<void> {
-  const sends = Array.from({ length: count }, () => {
+/** A send of the month of activity. */
+interface ShownSend {
+  readonly key: keyof Keys;
+  readonly path: string;
+  readonly body: { readonly to: string };
+}
+
+/** Returns the number of sends of a day, counted back from today. */
+export const sendsOfDay = (day: number): number => 480 + chance(260) - (day % 7 < 2 ? 250 : 0);
+
+/** Returns the number of sends of an hour of today, counted back from now. */
+const sendsOfHour = (now: number, hour: number): number =>
+  HOURS[new Date(now - hour * HOUR_MS).getUTCHours()]! + chance(8);
+
+/** Returns `count` sends on all channels. */
+export function ordinarySends(count: number): readonly ShownSend[] {
+  return Array.from({ length: count }, (): ShownSend => {
     const order = 41_000 + chance(9_000);
     const name = NAMES[chance(NAMES.length)]!;
     const text = TEXTS[chance(TEXTS.length)]!(name, order);
@@ -119,19 +132,27 @@ async function sendMany(place: Place, keys: Keys, count: number): Promise<void> 
     if (kind < 14) {
       const to = `${name.toLowerCase()}${chance(90)}@mail.example`;
       const body = { to, subject: `Your receipt for order ${order}`, text };
-      return () => send(place, keys.billing, '/developers/email', body);
+      return { key: 'billing', path: '/developers/email', body };
     }
     const to = `+25677${chance(90)}${2_000 + chance(8_000)}`.padEnd(13, '7');
     if (kind < 20) {
       const template = { name: 'order_shipped', language: 'en_US' };
-      return () => send(place, keys.billing, '/developers/whatsapp', { to, type: 'template', template });
+      const body = { to, type: 'template', template };
+      return { key: 'billing', path: '/developers/whatsapp', body };
     }
-    const key = kind > 97 ? keys.tests : keys.shop;
     const ending = kind === 20 ? '0001' : kind < 24 ? '0002' : kind === 24 ? '0004' : to.slice(-4);
-    return () => send(place, key, '/developers/sms', { to: `${to.slice(0, -4)}${ending}`, message: text });
+    const body = { to: `${to.slice(0, -4)}${ending}`, message: text };
+    return { key: kind > 97 ? 'tests' : 'shop', path: '/developers/sms', body };
   });
+}
+
+/** Sends `count` messages on all channels and waits for their reports. */
+async function sendMany(place: Place, keys: Keys, count: number): Promise<void> {
+  const sends = ordinarySends(count);
   for (let at = 0; at < sends.length; at += AT_ONCE) {
-    await Promise.all(sends.slice(at, at + AT_ONCE).map((each) => each()));
+    await Promise.all(
+      sends.slice(at, at + AT_ONCE).map(({ key, path, body }) => send(place, keys[key], path, body)),
+    );
   }
   await pause(REPORTED_MS);
 }
