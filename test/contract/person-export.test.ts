@@ -158,6 +158,11 @@ describe('the export of a person', () => {
       [accountId, ANN.slice(0, -3), ANN.slice(-3)],
     );
     await sql.query(
+      `INSERT INTO sms_writers (account_id, wrote_at, number_hash, sender)
+       VALUES ($1, now() - interval '1 year', sha256(convert_to($2, 'UTF8')), 'SHOP')`,
+      [accountId, ANN],
+    );
+    await sql.query(
       'INSERT INTO whatsapp_writers (number, account_id, message_id, wrote_at) VALUES ($1, $2, $3, now())',
       [ANN, accountId, alone],
     );
@@ -221,7 +226,14 @@ describe('the export of a person', () => {
     expect(first?.recipient).toMatchObject({
       contacts: [{ name: 'Ann Okello', externalId: 'ann-okello' }],
       suppressions: [{ channel: 'whatsapp', address: ANN, reason: 'Okello', isHashed: false }],
-      numbers: [{ address: ANN, countedAt: expect.any(String), whatsAppAt: expect.any(String) }],
+      numbers: [
+        {
+          address: ANN,
+          countedAt: expect.any(String),
+          whatsAppAt: expect.any(String),
+          smsBefore: [{ sender: 'SHOP', wroteAt: expect.any(String) }],
+        },
+      ],
       importFaults: expect.arrayContaining([
         expect.objectContaining({ column: 'email', value: 'not an address' }),
       ]),
@@ -293,7 +305,7 @@ describe('the export of a person', () => {
       devices: [],
       inboundMessages: [],
       importFaults: [],
-      numbers: [{ address: ANN, limited: [], countedAt: null, whatsAppAt: null }],
+      numbers: [{ address: ANN, limited: [], countedAt: null, whatsAppAt: null, smsBefore: [] }],
       suppressions: [{ channel: 'whatsapp', address: ANN, scope: 'all', reason: null, isHashed: true }],
       erasures: [{ kind: 'phone', reason: 'letter' }],
     });

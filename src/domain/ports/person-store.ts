@@ -63,6 +63,8 @@ export interface PersonalNumber {
   readonly countedAt: Date | null;
   /** When the account last wrote to the number on WhatsApp. Null if another account did since. */
   readonly whatsAppAt: Date | null;
+  /** When the account last wrote to the number by SMS that the retention deleted, by sender (R533). */
+  readonly smsBefore: readonly { readonly sender: string; readonly wroteAt: Date }[];
 }
 
 /** Reads what is stored of one person, for an export (R493). */

@@ -18,6 +18,7 @@ import {
   importCells,
   LINES_OF_PERSON,
 } from './erasure.store.ts';
+import { hashOfNumber } from './inbound.store.ts';
 
 const DEVICES_AFTER = statement(
   'person-devices-after',
@@ -47,7 +48,11 @@ const NUMBERS = statement(
        WHERE l.account_id = $1 AND c.address = n.address ORDER BY l.id) AS messages,
      (SELECT seen_at FROM pumping_numbers p WHERE p.account_id = $1 AND p.block = left(n.address, -3)
        AND p.ending = right(n.address, 3)) AS "countedAt",
-     (SELECT wrote_at FROM whatsapp_writers w WHERE w.number = n.address AND w.account_id = $1) AS "whatsAppAt"
+     (SELECT wrote_at FROM whatsapp_writers w WHERE w.number = n.address AND w.account_id = $1) AS "whatsAppAt",
+     ARRAY(SELECT w.sender FROM sms_writers w WHERE w.number_hash = ${hashOfNumber('n.address')}
+       AND w.account_id = $1 ORDER BY w.sender) AS senders,
+     ARRAY(SELECT w.wrote_at FROM sms_writers w WHERE w.number_hash = ${hashOfNumber('n.address')}
+       AND w.account_id = $1 ORDER BY w.sender) AS written
    FROM unnest($2::text[]) AS n (address)`,
 );
 const ERASURES = statement(
@@ -100,10 +105,19 @@ export class PgPersonStore implements PersonStore {
 
   async numbers(accountId: string, phones: readonly string[]): Promise<readonly PersonalNumber[]> {
     const rows = await this.#sql.queryOnDisk<
-      Pick<PersonalNumber, 'address' | 'countedAt' | 'whatsAppAt'> & { hours: Date[]; messages: number[] }
+      Pick<PersonalNumber, 'address' | 'countedAt' | 'whatsAppAt'> & {
+        hours: Date[];
+        messages: number[];
+        senders: string[];
+        written: Date[];
+      }
     >(NUMBERS, [accountId, phones]);
-    return rows.map(({ hours, messages, ...row }) => ({
+    return rows.map(({ hours, messages, senders, written, ...row }) => ({
       ...row,
+      smsBefore: senders.flatMap((sender, index) => {
+        const wroteAt = written[index];
+        return wroteAt ? [{ sender, wroteAt }] : [];
+      }),
       limited: hours.map((hour, index) => ({ hour, messages: messages[index] ?? 0 })),
     }));
   }
