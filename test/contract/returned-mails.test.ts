@@ -100,19 +100,35 @@ describe('the envelope sender of a mail', () => {
     expect(events.text).not.toContain(returnPath);
   });
 
-  it('of the copies is another one, so that who gets a copy cannot let the recipient bounce (R497)', async () => {
-    const { id, to, mail } = await sendMail({ cc: 'copy1@example.com', bcc: 'copy2@example.com' });
-    const copies = await server.waitFor((each) => each.to.includes('copy1@example.com'));
-    expect(mail.to).toEqual([to]);
-    expect(copies.to).toEqual(['copy1@example.com', 'copy2@example.com']);
-    expect(copies.from).not.toBe(mail.from);
-    expect(copies.header('CFBL-Address')).toBe(`${copies.from}; report=arf`);
-    expect(copies.raw).not.toContain(mail.from);
-    expect(await give(copies.from, bounceMail({ address: to }))).toMatch(/^250 /);
-    expect(await give(copies.from, complaintMail())).toMatch(/^250 /);
-    expect(await messageOf(id)).toMatchObject({ status: 'sent' });
-    expect(await suppressionsOf(to)).toEqual([]);
-  });
+  it.each(['transactional', 'marketing'])(
+    'of the copies is another one, so that who gets a copy cannot let the recipient bounce: %s (R497)',
+    async (purpose) => {
+      const [cc, bcc] = [`cc-${purpose}@example.com`, `bcc-${purpose}@example.com`];
+      const { id, to, mail } = await sendMail({ cc, bcc, purpose });
+      expect(mail.to).toEqual([to]);
+      // Each copy of a marketing mail has the opt-out link of its own person, and so is a mail of its own.
+      const copies = await Promise.all(
+        [cc, bcc].map((each) => server.waitFor((one) => one.to.includes(each))),
+      );
+      expect(copies.map((copy) => copy.to)).toEqual(
+        purpose === 'marketing'
+          ? [[cc], [bcc]]
+          : [
+              [cc, bcc],
+              [cc, bcc],
+            ],
+      );
+      for (const copy of copies) {
+        expect(copy.from).not.toBe(mail.from);
+        expect(copy.header('CFBL-Address')).toBe(`${copy.from}; report=arf`);
+        expect(copy.raw).not.toContain(mail.from);
+        expect(await give(copy.from, bounceMail({ address: to }))).toMatch(/^250 /);
+        expect(await give(copy.from, complaintMail())).toMatch(/^250 /);
+      }
+      expect(await messageOf(id)).toMatchObject({ status: 'sent' });
+      expect(await suppressionsOf(to)).toEqual([]);
+    },
+  );
 });
 
 describe('a bounce', () => {
