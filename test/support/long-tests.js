@@ -7,9 +7,8 @@ const NAMES = [
   'console/(api-keys|contacts|every-page|ledger|members|messages|messages-list|operator|overview|personas|places|requests)',
   'console/(events|security|send|senders|single-sign-on|suppressions|tasks|webhooks)',
   'contract/hostile-texts',
-  'e2e/(backup|clocks|database-outage|failover|kept-reports|readiness|reads-on-disk|replica|start-stop)',
-  'e2e/webhook-crash',
-  'integration/(continuous-backup|embedded-postgres)',
+  'e2e/(clocks|database-outage|kept-reports|readiness|reads-on-disk|start-stop|webhook-crash)',
+  'integration/embedded-postgres',
 ];
 /** Matches the paths of these files. */
 export const LONG = `/test/(${NAMES.join('|')})\\.test\\.ts$`;
