@@ -7,17 +7,11 @@ import { createMetrics } from './http/metrics.ts';
 import { startProbeServer } from './http/probes.ts';
 import { createLogger } from './start/logger.ts';
 import { createQuickstart } from './start/quickstart.ts';
+import { CLOSE_MS, DRAIN_MS } from './start/stop-times.ts';
 import { isUnreachable } from './storage/postgres/faults.ts';
 
-/**
- * After a signal, work in progress may go on for this time, in ms. Then it is stopped, and the queue repeats it after
- * the next start.
- */
-const DRAIN_MS = 30_000;
 /** Time in ms for which requests over open connections are still answered after a signal (R521). */
 const GRACE_MS = 1_000;
-/** Time limit in ms for closing connections and PostgreSQL. It also applies if a signal arrives during the start. */
-const CLOSE_MS = 10_000;
 
 class Server {
   readonly #config: Config;
