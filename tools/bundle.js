@@ -59,7 +59,7 @@ const compiledModules = (dist) => ({
 });
 
 /** Returns the directory of the package that a module belongs to, or undefined for the gateway's own. */
-function packageOf(id) {
+export function packageOf(id) {
   return /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(id.replace(/^\0+/, ''))?.[1];
 }
 

