@@ -2,7 +2,10 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { zstdDecompress } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   buildWorkplace,
@@ -18,6 +21,7 @@ import {
 } from '../support/server-process.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 import { UNEVEN } from '../support/uneven.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 jest.setTimeout(240_000);
 
@@ -51,6 +55,7 @@ async function start(dataDir: string, smsc: Smsc): Promise<Running> {
     SMS_ROUTES: `*=${smsc.url}`,
     LOG_LEVEL: 'error',
     RATE_LIMIT_PER_MINUTE: '1000000',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   };
   const server = closeAtEnd(startServer(workplace, variables), (started) => started.kill());
   return { server, url: await server.ready(), dataDir, variables };
@@ -95,6 +100,8 @@ async function killEverything({ server, dataDir }: Running): Promise<void> {
   await server.kill();
 }
 
+const COPYING = `SELECT 1 FROM pg_stat_progress_basebackup WHERE phase = 'streaming database files'`;
+
 describe('backup and restore (R255)', () => {
   it('all that was answered while it was copied is there, and nothing leaves before the release', async () => {
     const lost = closeAtEnd(await startSmsc(), (opened) => opened.stop());
@@ -104,7 +111,18 @@ describe('backup and restore (R255)', () => {
     await eventually(() => load.answered.length > 300);
     const place = await workplace.directory('backups');
     const to = join(place, 'copy.tar.zst');
-    const made = await runCli(workplace, ['backup', '--to', to, '--json'], first.variables);
+    const backingUp = startCli(workplace, ['backup', '--to', to, '--json'], first.variables);
+    closings.push(() => backingUp.kill());
+    // Stop the backup in the middle of the copy. The senders must go on, because a backup holds no lock that they need.
+    const running = await embeddedConnection(first.dataDir);
+    const isCopying = async () => (await query(running, COPYING)).length > 0;
+    await eventually(isCopying);
+    backingUp.child.kill('SIGSTOP');
+    const before = load.answered.length;
+    await eventually(() => load.answered.length > before + 100);
+    expect(await isCopying()).toBe(true);
+    backingUp.child.kill('SIGCONT');
+    const made = await backingUp.finished;
     expect(made).toMatchObject({ code: 0 });
     const { backup } = JSON.parse(made.stdout);
     await eventually(() => load.answered.some(({ at }) => at > Date.parse(backup.wholeUntil)));
@@ -171,6 +189,52 @@ describe('backup and restore (R255)', () => {
     });
     await eventually(() => carrier.received.length === 1);
     expect(await query(connection, UNEVEN)).toEqual([]);
+  });
+
+  it('has no master key in the copy unless asked, and with the key the stored secrets work again', async () => {
+    const smsc = closeAtEnd(await startSmsc(), (opened) => opened.stop());
+    const receiver = closeAtEnd(await startWebhookReceiver(), (opened) => opened.stop());
+    const first = await start(await workplace.directory('first'), smsc);
+    const { key } = quickstartOf(first.server.stdout());
+    const post = (url: string, path: string, body: object) =>
+      fetch(`${url}/api/v1/developers/${path}`, {
+        method: 'POST',
+        headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const registered = await post(first.url, 'webhooks', { url: receiver.url, events: ['sms.sent'] });
+    expect(registered.status).toBe(201);
+    const { secret } = (await registered.json()) as { secret: string };
+    const masterKey = (await readFile(join(first.dataDir, 'master.key'), 'utf8')).trim();
+    const place = await workplace.directory('backups');
+    const [without = '', withKeys = ''] = ['without.tar.zst', 'with.tar.zst'].map((name) =>
+      join(place, name),
+    );
+    for (const args of [[without], [withKeys, '--with-keys']]) {
+      const made = await runCli(workplace, ['backup', '--fast', '--to', ...args], first.variables);
+      expect(made).toMatchObject({ code: 0 });
+    }
+    await killEverything(first);
+    const holdsKey = async (file: string) => {
+      const content = await promisify(zstdDecompress)(await readFile(file));
+      return content.includes(masterKey) || content.includes(Buffer.from(masterKey, 'base64'));
+    };
+    expect([await holdsKey(without), await holdsKey(withKeys)]).toEqual([false, true]);
+
+    const dataDir = await workplace.directory('second');
+    const variables = { ...first.variables, DATA_DIR: dataDir };
+    const restored = await runCli(workplace, ['restore', '--from', without], variables);
+    expect(restored).toMatchObject({ code: 0 });
+    await writeFile(join(dataDir, 'master.key'), masterKey, { mode: 0o600 });
+    const second = await start(dataDir, smsc);
+    expect(await runCli(workplace, ['release'], variables)).toMatchObject({ code: 0 });
+    await eventually(async () => {
+      const sent = await post(second.url, 'sms', { to: '+256700999888', message: 'After the release' });
+      return sent.status === 200;
+    });
+    const hook = await receiver.waitFor(() => true);
+    const signature = String(hook.headers['x-service-signature']);
+    expect(verifyWebhook(secret, signature, hook.raw, hook.at / 1000)).toBe(true);
   });
 
   it('of a continuous backup, what was answered until a time is there, and nothing later (R351)', async () => {

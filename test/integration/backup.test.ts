@@ -36,6 +36,7 @@ describe('a PostgreSQL of one’s own (R255)', () => {
   it('is copied over the network protocol, and comes back marked as restored', async () => {
     const first = await startServer();
     await query(first.connection, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
+    const progress: { readonly done: number; readonly expected: number }[] = [];
     const made = await takeBaseBackup({
       connection: first.connection,
       to: join(await directory(), 'copy.tar.zst'),
@@ -43,8 +44,13 @@ describe('a PostgreSQL of one’s own (R255)', () => {
       isFast: true,
       masterKey: 'name',
       keys: {},
-      onProgress: () => undefined,
+      onProgress: (done, expected) => progress.push({ done, expected }),
     });
+    const sizes = progress.map(({ done }) => done);
+    expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+    // The server says before the copy how much it expects. The archive's headers and its log come on top.
+    expect(progress[0]?.expected).toBeGreaterThan(sizes[0] ?? 0);
+    expect(sizes.at(-1)).toBeGreaterThanOrEqual(progress[0]?.expected ?? Number.POSITIVE_INFINITY);
     expect(made).toMatchObject({ format: 1, timeline: 1, embeddedOn: null, database: 'gateway_test' });
     const laidOut = join(await directory(), 'cluster');
     await restoreIntoDirectory({ from: made.file, until: undefined, onProgress: () => undefined }, laidOut);
