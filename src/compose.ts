@@ -315,6 +315,7 @@ async function wire(
   const whatsApp = whatsAppOf(config, logger, now);
   const sms = smsOf(config, logger, now);
   const dkim = dkimOf(config);
+  const txtRecords = createTxtRecords(config.dnsServers);
   const countries = countriesOf(config, logger);
   const bounceTls = bounceTlsOf(config);
   const registry = new Registry();
@@ -460,7 +461,7 @@ async function wire(
       requireHttps: config.isProduction,
       logger,
     }),
-    txtRecords: createTxtRecords(config.dnsServers),
+    txtRecords,
     mailer,
     countries,
     clock,
@@ -575,7 +576,12 @@ async function wire(
             /** Returns the hosts to which mails that come back go. */
             exchangers: () => findMailExchangers(config.bounceDomain ?? '', config.dnsServers),
           },
-    dkim: dkim && { recordName: dkim.recordName, record: dkim.record },
+    dkim: dkim && {
+      recordName: dkim.recordName,
+      record: dkim.record,
+      /** Returns the TXT records of the name under which the DKIM key must be. */
+      published: () => txtRecords.find(dkim.recordName),
+    },
     diagnostics: new PgDiagnostics(sql, server, listener, PgBossQueue.statements),
     live: deps.live,
     registry,

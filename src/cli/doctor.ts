@@ -2,6 +2,7 @@ import type { InboundSink, ProviderHealth, ReportSink } from '../domain/ports/pr
 import type { ProbedProvider, Routing } from '../domain/ports/routing.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { describeHold, type Hold } from '../domain/recovery/hold.ts';
+import { hasDkimKey } from '../domain/senders/sender.ts';
 import { type CliAnswer, errorLine } from './output.ts';
 
 /**
@@ -46,7 +47,14 @@ export interface Patient {
   /** The domain to which mails come back. Undefined if they do not come back to the gateway. */
   readonly bounces: { readonly domain: string; exchangers(): Promise<readonly string[]> } | undefined;
   /** The DKIM key that signs emails. Undefined if emails are not signed. */
-  readonly dkim: { readonly recordName: string; readonly record: string } | undefined;
+  readonly dkim:
+    | {
+        readonly recordName: string;
+        readonly record: string;
+        /** Returns the TXT records under `recordName`. */
+        published(): Promise<readonly string[]>;
+      }
+    | undefined;
 }
 
 interface Finding {
@@ -97,7 +105,7 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
     await find('sending', async () => checkSending(patient)),
     await find('carriers', () => checkCarriers(patient, providers)),
     ...providers,
-    ...(patient.dkim ? [describeDkim(patient.dkim)] : []),
+    ...(patient.dkim ? [await find('dkim', checkDkim(patient.dkim))] : []),
     ...(patient.bounces ? [await find('bounces', checkBounces(patient.bounces))] : []),
     await find('clock', () => checkClock(patient)),
     await find('master key', () => checkMasterKey(patient)),
@@ -229,12 +237,16 @@ function describeProvider({ name, state, detail }: ProviderHealth, isUntried: bo
 }
 
 /**
- * Describes the DNS record of the DKIM key. The key itself was checked at the start. This check does not look the
- * record up in the DNS.
+ * Checks that receivers find the DKIM key in the DNS. With another key there, they refuse all signatures. The private
+ * key itself was checked at the start.
  */
-function describeDkim({ recordName, record }: NonNullable<Patient['dkim']>): Finding {
-  const detail = `signs mails; publish as a TXT record of ${recordName}: ${record}`;
-  return { check: 'dkim', ok: true, detail };
+function checkDkim({ recordName, record, published }: NonNullable<Patient['dkim']>) {
+  return async () => {
+    const texts = await published();
+    if (hasDkimKey(texts, record)) return `signs mails; the DNS has the key at ${recordName}`;
+    const found = texts.length === 0 ? 'no TXT record' : 'another key in the DNS';
+    throw new Error(`${recordName} has ${found}: publish this as its only TXT record: ${record}`);
+  };
 }
 
 /**

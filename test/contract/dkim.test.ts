@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { examine } from '../../src/cli/doctor.ts';
 import { dkimFault, tagsOf } from '../support/dkim.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 
@@ -21,17 +22,19 @@ const NAMES = { DKIM_DOMAIN: 'Acme.example', DKIM_SELECTOR: 'mail2026' };
 
 describe('mails signed with DKIM', () => {
   let server: MailServer;
+  let dns: DnsServer;
   let gateway: TestGateway;
   let directory: string;
   let key: string;
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'dkim-'));
     await writeFile(join(directory, 'dkim.pem'), privateKey);
-    server = await startMailServer();
+    [server, dns] = [await startMailServer(), await startDnsServer()];
     gateway = await startTestGateway({
       EMAIL_URL: `${server.url}?name=gateway.acme.example`,
       EMAIL_FROM: 'ACME <no-reply@acme.example>',
       ...NAMES,
+      DNS_SERVERS: dns.address,
       DKIM_KEY: join(directory, 'dkim.pem'),
     });
     ({ key } = await gateway.createAccount());
@@ -39,6 +42,7 @@ describe('mails signed with DKIM', () => {
   afterAll(async () => {
     await gateway?.stop();
     await server?.stop();
+    await dns?.[Symbol.asyncDispose]();
     await rm(directory, { recursive: true });
   });
 
@@ -111,15 +115,26 @@ describe('mails signed with DKIM', () => {
     expect(dkimFault(raw, other)).toMatch(/another key signed/);
   });
 
-  it('are listed by doctor, with the record to publish and without the key', async () => {
-    const { json } = await examine({ ...gateway.parts, routing: quiet }, undefined);
-    const { checks } = json as { checks: { check: string; ok: boolean; detail: string }[] };
-    expect(checks.find(({ check }) => check === 'dkim')).toEqual({
-      check: 'dkim',
-      ok: true,
-      detail: `signs mails; publish as a TXT record of mail2026._domainkey.acme.example: ${RECORD}`,
-    });
-    expect(JSON.stringify(checks)).not.toContain(privateKey.slice(-200, -140));
+  it('are checked by doctor, which looks for the key in the DNS (R348, R541)', async () => {
+    const name = 'mail2026._domainkey.acme.example';
+    const publish = `publish this as its only TXT record: ${RECORD}`;
+    const rowOf = async () => {
+      const { json } = await examine({ ...gateway.parts, routing: quiet }, undefined);
+      expect(JSON.stringify(json)).not.toContain(privateKey.slice(-200, -140));
+      const { checks } = json as { checks: { check: string; ok: boolean; detail: string }[] };
+      return checks.find(({ check }) => check === 'dkim');
+    };
+    const row = (ok: boolean, detail: unknown) => ({ check: 'dkim', ok, detail });
+    expect(await rowOf()).toEqual(row(false, `${name} has no TXT record: ${publish}`));
+    dns.records.set(name, [`v=DKIM1; k=rsa; p=${rsa(2048).publicKey.toString('base64')}`]);
+    expect(await rowOf()).toEqual(row(false, `${name} has another key in the DNS: ${publish}`));
+    // Spaces and other tags do not matter.
+    dns.records.set(name, [`v=DKIM1;t=s;  k=rsa;p=${publicKey.toString('base64')}`]);
+    expect(await rowOf()).toEqual(row(true, `signs mails; the DNS has the key at ${name}`));
+    dns.failing.add(name);
+    expect(await rowOf()).toEqual(
+      row(false, expect.stringContaining(`No name server answers about ${name}`)),
+    );
   });
 });
 

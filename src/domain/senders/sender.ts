@@ -102,7 +102,7 @@ export function recordsOf(
     ...(dkim
       ? [
           record('dkim', `${dkim.selector}._domainkey.${domain}`, dkim.record, (texts) =>
-            texts.some((text) => keyIn(text) === keyIn(dkim.record)),
+            hasDkimKey(texts, dkim.record),
           ),
         ]
       : []),
@@ -132,6 +132,11 @@ function includes(policy: string, domain: string): boolean {
 }
 
 /** Returns the public key in a DKIM record, without white space. */
+/** True if one of the TXT records has the DKIM key of `record`. Other tags and spaces may differ. */
+export function hasDkimKey(texts: readonly string[], record: string): boolean {
+  return texts.some((text) => keyIn(text) === keyIn(record));
+}
+
 function keyIn(record: string): string | undefined {
   return /(?:^|;)\s*p=([^;]*)/.exec(record)?.[1]?.replaceAll(/\s/g, '');
 }
