@@ -3,3 +3,4 @@ interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 export function builtManifest(source: Manifest): Manifest;
+export function copyDocuments(stage: string): void;

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UNBUNDLED } from './unbundled.js';
 
-const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc', '.env.example'];
 
 /** Makes the package.json of the built gateway from the one of the sources. */
 export function builtManifest(source) {
@@ -28,6 +28,13 @@ export function builtManifest(source) {
     optionalDependencies,
     allowScripts: source.allowScripts,
   };
+}
+
+/** Copies the documents, and the files that docs/operations/deploy.md uses, to `stage`. */
+export function copyDocuments(stage) {
+  for (const document of DOCUMENTS) cpSync(document, join(stage, document));
+  cpSync('deploy', join(stage, 'deploy'), { recursive: true });
+  cpSync('docs', join(stage, 'docs'), { recursive: true, filter: (path) => !path.endsWith('screenshots') });
 }
 
 /** What the bundle contains, of the directories of dist. */
@@ -60,8 +67,7 @@ async function pack() {
     });
     await bundleIn(stage);
     cpSync('bin', join(stage, 'bin'), { recursive: true });
-    for (const document of DOCUMENTS) cpSync(document, join(stage, document));
-    cpSync('docs', join(stage, 'docs'), { recursive: true, filter: (path) => !path.endsWith('screenshots') });
+    copyDocuments(stage);
     const manifest = builtManifest(JSON.parse(readFileSync('package.json', 'utf8')));
     writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     cpSync('package-lock.json', join(stage, 'package-lock.json'));

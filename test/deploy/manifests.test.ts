@@ -30,6 +30,20 @@ describe('the Kubernetes manifests', () => {
     for (const { spec } of others) expect(spec.selector.matchLabels ?? spec.selector).toEqual(labels);
   });
 
+  it('scrape each pod with the token of its secret, as the job that the alerts ask for', () => {
+    const [monitor] = documentsOf('kubernetes/monitoring.yaml');
+    const { metadata, spec } = set.spec.template;
+    const [container] = spec.containers;
+    const [endpoint] = monitor.spec.podMetricsEndpoints;
+    expect(monitor.spec.selector.matchLabels).toEqual(metadata.labels);
+    expect(metadata.labels[monitor.spec.jobLabel]).toBe('gateway');
+    expect(container.ports.map(({ name }: { name: string }) => name)).toContain(endpoint.port);
+    const { credentials } = endpoint.authorization;
+    expect(credentials).toEqual({ name: container.envFrom[0].secretRef.name, key: 'METRICS_TOKEN' });
+    // Scrapes by annotation have no token, so that they would get 401.
+    expect(JSON.stringify(metadata)).not.toContain('prometheus.io');
+  });
+
   it('give the gateway more time to stop than it takes to drain, and no privilege', () => {
     const pod = set.spec.template.spec;
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(40);

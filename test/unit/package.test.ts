@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { builtManifest } from '../../tools/pack.js';
+import { builtManifest, copyDocuments } from '../../tools/pack.js';
 import { UNBUNDLED } from '../../tools/unbundled.js';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -58,4 +59,17 @@ describe('the package of the built gateway', () => {
     expect(new Set(dependencies.map(({ ref }) => ref))).toEqual(refs);
     expect(dependencies.flatMap(({ dependsOn }) => dependsOn).filter((ref) => !refs.has(ref))).toEqual([]);
   }, 120_000);
+
+  it('contains the files that the commands of deploy.md use', () => {
+    const stage = mkdtempSync(join(tmpdir(), 'package-'));
+    try {
+      copyDocuments(stage);
+      const commands = readFileSync(join(stage, 'docs/operations/deploy.md'), 'utf8');
+      const used = new Set(commands.match(/(?<![\w/])(?:deploy\/[\w./-]*\w|\.env\.example)/g));
+      expect(used.size).toBeGreaterThan(5);
+      expect([...used].filter((path) => !existsSync(join(stage, path)))).toEqual([]);
+    } finally {
+      rmSync(stage, { recursive: true });
+    }
+  });
 });
