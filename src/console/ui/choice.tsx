@@ -19,7 +19,7 @@ export function Choice<Given extends Option>({
   onChoose: (value: Given['value']) => void;
 }) {
   return (
-    <fieldset className="choice">
+    <fieldset className="segments">
       <legend className="visually-hidden">{label}</legend>
       {options.map((option) => (
         <Button

@@ -1,3 +1,4 @@
+import { formatAbsolute } from '../../lib/format.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { usePermission, useViewer } from '../../lib/session.tsx';
@@ -28,6 +29,8 @@ import {
 } from './alerts.generated.ts';
 import { ChangeRuleButton } from './rule-dialog.tsx';
 
+const ISO_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
+
 const COLUMNS: readonly Column<AlertRowFragment>[] = [
   {
     header: t('State'),
@@ -35,7 +38,7 @@ const COLUMNS: readonly Column<AlertRowFragment>[] = [
     isWhole: true,
   },
   { header: t('Alert'), cell: ({ kind }) => KIND_NAMES[kind] },
-  { header: t('What was found'), cell: ({ summary }) => summary },
+  { header: t('What was found'), cell: ({ summary }) => withLocalTimes(summary) },
   { header: t('Opened'), cell: ({ openedAt }) => <Time at={openedAt} />, isWhole: true },
   {
     header: t('Resolved'),
@@ -43,6 +46,11 @@ const COLUMNS: readonly Column<AlertRowFragment>[] = [
     isWhole: true,
   },
 ];
+
+/** Puts times in the person's zone into a text of the gateway, which has them in UTC. */
+function withLocalTimes(text: string): string {
+  return text.replaceAll(ISO_TIME, (time) => formatAbsolute(new Date(time)));
+}
 
 /** The column with the answer of the person whose sign-in an alert is about. */
 const ANSWER: Column<AlertRowFragment> = {
