@@ -22,7 +22,11 @@ const NAME = 'console-frame';
 export function rememberFrame({ viewer, permissions, recovery }: SignedIn): void {
   const account = viewer.account && { ...viewer.account, name: '', balance: null };
   const frame: SignedIn = { viewer: { ...viewer, email: '', account }, permissions, recovery };
-  localStorage.setItem(NAME, JSON.stringify(frame));
+  try {
+    localStorage.setItem(NAME, JSON.stringify(frame));
+  } catch {
+    // The browser keeps nothing of this site: the next visit begins without the frame.
+  }
 }
 
 export function forgetFrame(): void {

@@ -17,6 +17,9 @@ const BLANK = OPT_OUT_PATH + BLANK_TOKEN;
 const ADDED_TO_SMS = `\nStop: ${PLACE}`;
 /** What a marketing text on WhatsApp ends with, where every reply reaches the gateway. */
 const ADDED_TO_WHATSAPP = '\nReply STOP to get no more offers.';
+/** A text that tells people to answer STOP, in English, French or Swahili. The word alone may mean anything. */
+const REPLY_STOP =
+  /(?:reply|send|text|write|type|answer|répondez|repondez|envoyez|jibu|tuma|andika)(?: with| par)?[\s"'“«*_:]+STOP\b/i;
 const UNSUBSCRIBE = /^list-unsubscribe(-post)?$/i;
 
 /** What decides about the links of a message. */
@@ -36,14 +39,14 @@ export function linkFault(text: string, { purpose }: OptOutTerms): string | unde
 }
 
 /** Returns the text of an SMS with `{{optOut}}` at its end, if it is marketing without a link (R531). */
-export function withWayOut(text: string, { purpose }: OptOutTerms): string {
-  const hasLink = text.includes(PLACE) || text.includes(BLANK);
+export function withWayOut(text: string, { purpose, publicUrl }: OptOutTerms): string {
+  const hasLink = text.includes(PLACE) || (publicUrl !== undefined && text.includes(publicUrl + BLANK));
   return purpose === 'marketing' && text !== '' && !hasLink ? text + ADDED_TO_SMS : text;
 }
 
 /** Returns the text of a WhatsApp message with a way out at its end, if it is marketing that names none (R531). */
 export function withReplyWayOut(text: string, purpose: Purpose | undefined): string {
-  return purpose === 'marketing' && text !== '' && !/\bSTOP\b/.test(text) ? text + ADDED_TO_WHATSAPP : text;
+  return purpose === 'marketing' && text !== '' && !REPLY_STOP.test(text) ? text + ADDED_TO_WHATSAPP : text;
 }
 
 /** Returns the text with blank links. Throws `service_unavailable` if the gateway has no PUBLIC_URL. */

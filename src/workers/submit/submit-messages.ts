@@ -47,7 +47,7 @@ const SUPPRESSED: ProviderAnswer = {
   outcome: {
     kind: 'rejected',
     code: 'recipient_suppressed',
-    reason: 'The recipient was suppressed, as by a STOP, after the message was accepted. It did not leave.',
+    reason: 'The recipient was suppressed, as by a STOP, after the message was accepted.',
   },
 };
 
