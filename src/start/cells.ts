@@ -42,6 +42,8 @@ function faultsOf<T>(file: string, work: () => T): T {
   }
 }
 
+/** How long a move waits for requests that the proxy passed on before it was told of the move, in ms. */
+const SETTLE_MS = 1_000;
 /** How long a command waits for another one that changes the directory, in ms. */
 const LOCKED_MS = 30_000;
 const LOCK_PAUSE_MS = 50;
@@ -164,6 +166,7 @@ export async function moveAccount(
       toDatabaseSealed: secrets.seal(toDatabase),
       jobs: accountJobs,
       drainMs: drainSeconds * 1_000,
+      settleMs: proxy === undefined ? 0 : SETTLE_MS,
       onStep,
       async redirect(keyIds) {
         if (directory === undefined || toCell === undefined) return;

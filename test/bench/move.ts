@@ -121,6 +121,7 @@ async function moveUnderLoad(
       ),
       jobs: accountJobs,
       drainMs: DRAIN_MS,
+      settleMs: 0,
       redirect: async () => {
         place = to;
       },

@@ -33,6 +33,7 @@ export async function startCellPair(environment: Record<string, string> = {}): P
         jobs: accountJobs,
         drainMs: 20_000,
         redirect: async () => undefined,
+        settleMs: 0,
         ...options,
       });
     },

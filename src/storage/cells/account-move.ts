@@ -53,6 +53,11 @@ export interface MoveOptions {
   readonly drainMs: number;
   /** Called when the other cell has the account and the senders still wait. Changes where the proxy sends its keys. */
   readonly redirect: (keyIds: readonly string[]) => Promise<void>;
+  /**
+   * How long this cell then still answers 503, in ms, before it answers that the account has moved. The proxy may have
+   * passed on a request just before it was told. Sent again, it reaches the other cell.
+   */
+  readonly settleMs: number;
   /** Called before each step. */
   readonly onStep?: (step: Step | 'copied') => Promise<void> | void;
 }
@@ -70,7 +75,6 @@ interface MoveRow {
   readonly move_id: string;
   readonly step: Step | 'arrived';
   readonly copied_before: string | null;
-  readonly closed_at: Date | null;
 }
 
 /**
@@ -110,6 +114,8 @@ class AccountMove {
   /** Reads the rows at `from` in one snapshot. */
   readonly #reader: pg.Client;
   readonly #copy: RowCopy;
+  /** How long senders were refused. Undefined if another process redirected them. */
+  #pauseMs: number | undefined;
 
   constructor(
     options: MoveOptions,
@@ -141,7 +147,7 @@ class AccountMove {
       throw new MoveRefused(
         'The other database is that of this cell, or another process moves the account there.',
       );
-    let move = await this.#begin();
+    const move = await this.#begin();
     if (move.step === 'copying') {
       if (move.copied_before === null) await this.#copyEarly();
       await this.#options.onStep?.('copied');
@@ -153,8 +159,8 @@ class AccountMove {
         await this.#thaw(error);
       }
     }
-    move = await this.#read();
-    const pauseMs = await this.#leave(move);
+    await this.#leave();
+    const pauseMs = this.#pauseMs ?? (await this.#sinceClosed());
     const rows: Record<string, number> = {};
     for (const table of MOVED_TABLES) rows[table.name] = (await this.#copy.counts(table)).to;
     const jobs = (await this.#options.jobs.parked(this.#from, this.#id)).length;
@@ -230,7 +236,7 @@ class AccountMove {
 
   async #find(client: pg.Client): Promise<MoveRow | undefined> {
     const { rows } = await client.query<MoveRow>(
-      'SELECT move_id, step, copied_before, closed_at FROM account_moves WHERE account_id = $1',
+      'SELECT move_id, step, copied_before FROM account_moves WHERE account_id = $1',
       [this.#id],
     );
     return rows[0];
@@ -292,6 +298,8 @@ class AccountMove {
       [this.#id],
     );
     await this.#options.redirect(keys.rows.map((row) => row.key_id));
+    this.#pauseMs = await this.#sinceClosed();
+    await sleep(this.#options.settleMs);
     await this.#record('moved');
   }
 
@@ -440,9 +448,19 @@ class AccountMove {
     throw error;
   }
 
-  /** Makes this cell answer that the account has moved. Returns how long the senders were refused, in ms. */
-  async #leave(move: MoveRow): Promise<number> {
-    return inTransaction(this.#from, async () => {
+  /** Returns the time since the account was closed, in ms. */
+  async #sinceClosed(): Promise<number> {
+    const { rows } = await this.#from.query<{ ms: number | null }>(
+      `SELECT (extract(epoch FROM clock_timestamp() - closed_at) * 1000)::int AS ms
+       FROM account_moves WHERE account_id = $1`,
+      [this.#id],
+    );
+    return rows[0]?.ms ?? 0;
+  }
+
+  /** Makes this cell answer that the account has moved. */
+  async #leave(): Promise<void> {
+    await inTransaction(this.#from, async () => {
       await this.#from.query("UPDATE accounts SET moving = 'moved' WHERE id = $1", [this.#id]);
       await this.#from.query(
         'UPDATE users SET removed_at = now() WHERE account_id = $1 AND removed_at IS NULL',
@@ -462,11 +480,6 @@ class AccountMove {
         [this.#id],
       );
       await this.#announce(this.#from);
-      const { rows } = await this.#from.query<{ ms: number }>(
-        'SELECT (extract(epoch FROM clock_timestamp() - $1::timestamptz) * 1000)::int AS ms',
-        [move.closed_at],
-      );
-      return rows[0]?.ms ?? 0;
     });
   }
 
