@@ -50,6 +50,7 @@ defaults
   timeout client 75s
   timeout server 75s
   timeout http-request 10s
+  timeout http-keep-alive 65s
   timeout check 5s
   option forwardfor
   option http-keep-alive
