@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type CellProxy, checkProxyFiles, startCellProxy, twoCells } from '../support/cell-proxy.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -58,6 +60,15 @@ describe('two cells behind HAProxy (R501, R502)', () => {
     for (const account of [ofA, ofB])
       for (const host of [NEUTRAL, 'a.sms.example.com', 'b.sms.example.com'])
         expect(await send(account, host)).toBe(200);
+  });
+
+  it('HAProxy keeps an idle connection longer than the answers say', async () => {
+    const answer = await fetch(`${proxy.url}/health/live`);
+    const promised = Number(/timeout=(\d+)/.exec(answer.headers.get('keep-alive') ?? '')?.[1]);
+    const config = await readFile(join(proxy.path, 'haproxy.cfg'), 'utf8');
+    const kept = Number(/timeout http-keep-alive (\d+)s/.exec(config)?.[1]);
+    expect(promised).toBeGreaterThan(0);
+    expect(kept).toBeGreaterThan(promised);
   });
 
   it('a person signs in at the host of their cell', async () => {

@@ -7,6 +7,13 @@ export const KEYS_MAP = 'keys.map';
 /** Socket of the running proxy, through which `account move` changes the map at once. */
 export const HAPROXY_SOCKET = 'haproxy.sock';
 
+/**
+ * How long an idle connection of a client stays open, in seconds. The gateways' answers say `Keep-Alive: timeout=65`, and
+ * HAProxy passes that on. If it closed earlier, it could close just when a client sends a POST, which clients do not
+ * send again by themselves.
+ */
+const KEEP_ALIVE_S = 75;
+
 const CELL = '!{ var(txn.cell) -m found }';
 
 /**
@@ -50,7 +57,7 @@ defaults
   timeout client 75s
   timeout server 75s
   timeout http-request 10s
-  timeout http-keep-alive 65s
+  timeout http-keep-alive ${KEEP_ALIVE_S}s
   timeout check 5s
   option forwardfor
   option http-keep-alive
