@@ -42,9 +42,32 @@ describe('pumping', () => {
     for (let at = 0; at < 300; at += 1) seen.add('a', number(at * 500), at < 100 ? 0 : HOUR_MS / 2, 'm');
     seen.add('a', '+256780000001', HOUR_MS / 2, 'm');
     seen.add('a', '+25677000', HOUR_MS / 2, 'm');
-    expect(seen.spread('a', number(100_000), HOUR_MS / 2)).toEqual({ numbers: 294, blocks: 147 });
-    expect(seen.spread('a', number(100_000), HOUR_MS)).toEqual({ numbers: 194, blocks: 97 });
-    expect(seen.spread('b', number(0), 0)).toEqual({ numbers: 0, blocks: 0 });
+    expect(seen.spreads('a', HOUR_MS / 2)(number(100_000))).toEqual({ numbers: 294, blocks: 147 });
+    expect(seen.spreads('a', HOUR_MS)(number(100_000))).toEqual({ numbers: 194, blocks: 97 });
+    expect(seen.spreads('b', 0)(number(0))).toEqual({ numbers: 0, blocks: 0 });
+  });
+
+  it('reads the blocks of an account once for all blocks of a message (R392)', () => {
+    const seen = new SeenNumbers();
+    for (let at = 0; at < 300; at += 1) seen.add('a', number(at * 500), 0, 'm');
+    const { prototype } = Map;
+    const original = prototype[Symbol.iterator];
+    let walks = 0;
+    prototype[Symbol.iterator] = function (this: Map<unknown, unknown>) {
+      walks += 1;
+      return original.call(this);
+    };
+    try {
+      const spreadOf = seen.spreads('a', 0);
+      const spreads = Array.from({ length: 150 }, (_, block) => spreadOf(number(block * 1_000)));
+      // The first block is at the border of the network, and so is the last that has numbers.
+      expect(spreads[0]).toEqual({ numbers: 296, blocks: 148 });
+      expect(spreads[149]).toEqual({ numbers: 296, blocks: 148 });
+      expect(spreads.slice(1, -1)).toEqual(Array(148).fill({ numbers: 294, blocks: 147 }));
+    } finally {
+      prototype[Symbol.iterator] = original;
+    }
+    expect(walks).toBe(1);
   });
 
   it('takes back the numbers of a refused message, but not those of another one too (R392)', () => {

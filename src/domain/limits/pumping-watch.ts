@@ -73,11 +73,12 @@ export class PumpingWatch {
       if (asked.size === 0) return { block: undefined, takeBack };
       const counted = await this.#count(accountId, asked, now);
       added = counted.added;
+      const spreadOf = this.#seen.spreads(accountId, now.getTime());
       const isAbove = ([block, { addresses }]: readonly [string, AskedBlock]) => {
         const count = counted.above.get(block);
         const address = addresses.find((each) => !counted.known.has(each));
         if (count === undefined || address === undefined) return false;
-        return count > campaignBoundOf(address, this.#seen.spread(accountId, address, now.getTime()));
+        return count > campaignBoundOf(address, spreadOf(address));
       };
       return { block: [...asked].find(isAbove)?.[0], takeBack };
     } catch (error) {
