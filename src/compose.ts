@@ -466,6 +466,7 @@ async function wire(
     countries,
     clock,
     ids,
+    logger,
     settings: {
       isProduction: config.isProduction,
       slots: config.slots,

@@ -11,6 +11,7 @@ import type { CreateCache } from './ports/changes.ts';
 import type { Countries } from './ports/countries.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
+import type { Logger } from './ports/logger.ts';
 import type { Mailer } from './ports/mailer.ts';
 import type { Measurements } from './ports/measurements.ts';
 import type { OptOutTokens } from './ports/opt-out-tokens.ts';
@@ -53,6 +54,7 @@ export interface Dependencies {
   readonly countries: Countries;
   readonly clock: AgreedClock;
   readonly ids: Ids;
+  readonly logger: Pick<Logger, 'warn'>;
   readonly settings: {
     readonly isProduction: boolean;
     /** The slots of this cell, with which new key ids begin (CELL_SLOTS). */

@@ -285,6 +285,66 @@ describe('the pumping watch', () => {
     expect(answers.some(isHeld)).toBe(false);
   });
 
+  it('answers why it refused a send, even if its counts cannot be taken back (R392)', async () => {
+    const account = await gateway.createAccount(0);
+    const block = newBlock();
+    await sql.query(
+      `CREATE FUNCTION keep_numbers() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'kept'; END $$`,
+    );
+    await sql.query(
+      `CREATE TRIGGER keep_numbers BEFORE DELETE ON pumping_numbers FOR EACH ROW EXECUTE FUNCTION keep_numbers()`,
+    );
+    try {
+      const to = [0, 1, 2, 3, 4, 5].map((at) => inBlock(block, at));
+      const { status, body } = await send(account.key, to.join(','));
+      expect([status, body.error.code]).toEqual([402, 'insufficient_balance']);
+    } finally {
+      await sql.query('DROP FUNCTION keep_numbers CASCADE');
+    }
+    const counted = 'SELECT block FROM pumping_numbers WHERE account_id = $1';
+    expect(await sql.query(counted, [account.accountId])).toHaveLength(6);
+  });
+
+  it('takes counts back after a count that is under way, so that the two do not deadlock (R392)', async () => {
+    const { accountId } = await gateway.createAccount();
+    const block = newBlock();
+    const addresses = [inBlock(block, 1), inBlock(block, 2)];
+    await withUnitOfWork(gateway, async (uow, stores) => {
+      const { added } = await uow.run((tx) =>
+        tx.held.countNumbers({
+          accountId,
+          bounds: new Map([[block, 12]]),
+          added: addresses,
+          local: [],
+          since: new Date(),
+          until: new Date(),
+        }),
+      );
+      if (!added) throw new Error('nothing was counted');
+      const client = new pg.Client(gateway.database.connection);
+      await client.connect();
+      try {
+        await client.query('BEGIN');
+        await client.query("SELECT pg_advisory_xact_lock(hashtextextended('pumping ' || $1::text, 0))", [
+          accountId,
+        ]);
+        const done = stores.held.takeBack(added);
+        await eventually(async () => {
+          const waiting = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+          return (await sql.query(waiting)).length === 1;
+        });
+        // A count locks rows one after the other. While it waits, the other holds none of them.
+        const lock = 'SELECT FROM pumping_numbers WHERE account_id = $1 AND ending = $2 FOR UPDATE NOWAIT';
+        for (const ending of ['002', '001']) await client.query(lock, [accountId, ending]);
+        await client.query('COMMIT');
+        await done;
+      } finally {
+        await client.end();
+      }
+    });
+    expect(await sql.query('SELECT FROM pumping_numbers WHERE account_id = $1', [accountId])).toEqual([]);
+  });
+
   it('does not store the number of an erased person again (R392, R490)', async () => {
     const account = await gateway.createAccount();
     const { block } = await attack(account, 3, 100);

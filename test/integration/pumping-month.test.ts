@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { PumpingWatch } from '../../src/domain/limits/pumping-watch.ts';
 import { ordinarySends, sendsOfDay } from '../console/shown-account.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { preparedMessage } from '../support/prepared-message.ts';
 import { prepareClocks, type SetBackClocks, setBackClocks } from '../support/set-back-clocks.ts';
@@ -38,7 +38,7 @@ describe('after a month of ordinary traffic, the pumping watch', () => {
   /** Calls `work` with a function that shows a message to the watches of two processes in turn. */
   const watching = (work: (isHeld: (to: readonly string[]) => Promise<boolean>) => Promise<void>) =>
     withUnitOfWork(gateway, async (uow, stores) => {
-      const deps = { uow, stores, clock: gateway.parts.clock };
+      const deps = { uow, stores, clock: gateway.parts.clock, logger: silentLogger };
       const watches = [new PumpingWatch(deps), new PumpingWatch(deps)];
       let turn = 0;
       await work(async (to) => {

@@ -36,7 +36,10 @@ interface AskedBlock {
 export interface Watched {
   /** The block because of which the message must be held. Undefined if it may leave. */
   readonly block: string | undefined;
-  /** Takes the counts of the message back. Call it if the message is refused. */
+  /**
+   * Takes the counts of the message back. Call it if the message is refused. It never throws, so that the sender learns
+   * why the message was refused. Counts that stay are forgotten after an hour.
+   */
   takeBack(): Promise<void>;
 }
 
@@ -45,11 +48,11 @@ export interface Watched {
  * about blocks with several numbers. So ordinary sends run no statement, and others one transaction.
  */
 export class PumpingWatch {
-  readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock'>;
+  readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'logger'>;
   readonly #seen = new SeenNumbers();
   readonly #busiestDays = new Map<string, CachedDay>();
 
-  constructor(deps: Pick<Dependencies, 'stores' | 'uow' | 'clock'>) {
+  constructor(deps: Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'logger'>) {
     this.#deps = deps;
   }
 
@@ -66,7 +69,15 @@ export class PumpingWatch {
     let added: AddedNumbers | undefined;
     const takeBack = async () => {
       this.#seen.takeBack(accountId, addresses, id);
-      if (added) await this.#deps.stores.held.takeBack(added);
+      if (!added) return;
+      try {
+        await this.#deps.stores.held.takeBack(added);
+      } catch (error) {
+        this.#deps.logger.warn(
+          { accountId, err: error },
+          'numbers of a refused SMS stay counted by the pumping watch for an hour',
+        );
+      }
     };
     try {
       const asked = await this.#blocksToAsk(accountId, addresses, counts, now);

@@ -273,7 +273,11 @@ export class PgHeldStore implements HeldStore {
   }
 
   async takeBack({ accountId, addresses, at }: AddedNumbers): Promise<void> {
-    await this.#sql.query(TAKE_BACK, [accountId, addresses.map(blockOf), addresses.map(endingOf), at]);
+    // Without the lock, this could wait for a count and the count for this, because they lock rows in different orders.
+    await this.#sql.transaction(async (sql) => {
+      await sql.query(LOCK_COUNTS, [accountId]);
+      await sql.query(TAKE_BACK, [accountId, addresses.map(blockOf), addresses.map(endingOf), at]);
+    });
   }
 
   async busiestDays(
