@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dkimFault, tagsOf } from '../support/dkim.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
+import { fenceAccount } from '../support/fenced-account.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn, signInOperator } from '../support/graphql.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
@@ -317,6 +318,33 @@ describe('senders', () => {
     expect((await email(`Shop <shop@${domain}>`)).status).toBe(200);
     expect(faultOf(await email(`shop@mail.${domain}`))).toEqual([400, 'sender_not_approved']);
     expect(faultOf(await email(`shop@${domain}`, stranger.key))).toEqual([400, 'sender_not_approved']);
+  });
+
+  it('of email are checked while another account moves to another cell (R534, R503)', async () => {
+    const [staying, moving] = [newDomain(), newDomain()];
+    const ids: string[] = [];
+    for (const [domain, key] of [
+      [staying, account.key],
+      [moving, stranger.key],
+    ] as const) {
+      const { sender } = (await ask({ channel: 'email', domain }, key)).body;
+      publish(sender, 'verification');
+      expect((await verify(sender.id, key)).body.sender.status).toBe('approved');
+      ids.push(sender.id);
+    }
+    await using sql = await openSql(gateway.database);
+    await sql.query("UPDATE senders SET check_at = '2020-01-01' WHERE id = ANY($1)", [ids]);
+    const due = async () => {
+      const rows = await sql.query('SELECT id FROM senders WHERE id = ANY($1) AND check_at < now()', [ids]);
+      return rows.map(({ id }) => id);
+    };
+    {
+      await using _fence = await fenceAccount(gateway.database, stranger.accountId);
+      await gateway.parts.checkSenderDomains();
+      expect(await due()).toEqual([ids[1]]);
+    }
+    await gateway.parts.checkSenderDomains();
+    expect(await due()).toEqual([]);
   });
 
   it('of email are checked again, and lost when the record is gone for 72 hours (R534)', async () => {

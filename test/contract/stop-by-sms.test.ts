@@ -3,6 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Retention } from '../../src/workers/retention/retention.ts';
 import { eventually } from '../support/eventually.ts';
+import { fenceAccount } from '../support/fenced-account.ts';
 import { foldAnalytics } from '../support/fold-analytics.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -207,6 +208,32 @@ describe('STOP, START and HELP by SMS', () => {
     await write(number, { from: '6001' });
     await smpp(number, '6001', 'ACHA');
     expect(await suppressions(number)).toMatchObject([{ scope: 'all', source: 'stop' }]);
+  });
+
+  it('old writers are forgotten while another account moves to another cell (R503)', async () => {
+    await using sql = await openSql(gateway.database);
+    const [moving, staying] = [await gateway.createAccount(), await gateway.createAccount()];
+    const owners = [moving.accountId, staying.accountId];
+    await sql.query(
+      `INSERT INTO sms_writers (account_id, wrote_at, number_hash, sender)
+       SELECT id, '2020-01-01', convert_to(id::text, 'UTF8'), '6002' FROM unnest($1::uuid[]) AS n (id)`,
+      [owners],
+    );
+    const left = async () => {
+      const rows = await sql.query('SELECT account_id FROM sms_writers WHERE account_id = ANY($1)', [owners]);
+      return rows.map((row) => row.account_id);
+    };
+    const forget = () =>
+      withUnitOfWork(gateway, (_uow, stores) =>
+        stores.retention.forgetSmsWriters(new Date('2020-01-02'), 100),
+      );
+    {
+      await using _fence = await fenceAccount(gateway.database, moving.accountId);
+      expect(await forget()).toBe(1);
+      expect(await left()).toEqual([moving.accountId]);
+    }
+    expect(await forget()).toBe(1);
+    expect(await left()).toEqual([]);
   });
 
   it('a reply is answered through the carrier that it came from (R381)', async () => {

@@ -115,10 +115,13 @@ const NOTE_SMS_WRITERS = statement(
    ON CONFLICT (number_hash, sender) DO UPDATE SET account_id = excluded.account_id, wrote_at = excluded.wrote_at
    WHERE w.wrote_at <= excluded.wrote_at`,
 );
+// Rows of an account that moves to another cell refuse changes, and would stop those of all other accounts (R503).
 const FORGET_SMS_WRITERS = statement(
   'sms-writers-forget',
   `DELETE FROM sms_writers WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM sms_writers WHERE wrote_at < $1 ORDER BY wrote_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+     SELECT ctid FROM sms_writers w WHERE wrote_at < $1
+       AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = w.account_id AND a.moving IS NOT NULL)
+     ORDER BY wrote_at LIMIT $2 FOR UPDATE SKIP LOCKED))
    RETURNING 1`,
 );
 const REMOVE_MESSAGES = statement(

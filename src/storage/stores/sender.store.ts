@@ -97,11 +97,13 @@ const APPROVED = statement(
   `SELECT account_id, channel, look FROM senders WHERE status = 'approved' AND environment = 'production'`,
 );
 
+// Rows of an account that moves to another cell refuse changes, and would stop those of all other accounts (R503).
 const TAKE_DUE_DOMAINS = statement(
   'senders-take-due-domains',
   `UPDATE senders SET check_at = $3 WHERE id IN (
-     SELECT id FROM senders WHERE channel = 'email' AND environment = 'production' AND status = 'approved'
+     SELECT id FROM senders s WHERE channel = 'email' AND environment = 'production' AND status = 'approved'
        AND CASE WHEN check_at IS NULL THEN verified_at <= $2 ELSE check_at <= $1 END
+       AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = s.account_id AND a.moving IS NOT NULL)
      ORDER BY check_at LIMIT $4 FOR UPDATE SKIP LOCKED)
    RETURNING ${COLUMNS.join(', ')}`,
 );

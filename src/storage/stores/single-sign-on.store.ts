@@ -93,10 +93,12 @@ const RELEASE = statement(
      AND o.domain_proved_at IS NOT NULL AND o.domain_lost_at IS NOT NULL
    RETURNING o.account_id`,
 );
+// Rows of an account that moves to another cell refuse changes, and would stop those of all other accounts (R503).
 const TAKE_DUE_DOMAINS = statement(
   'single-sign-on-due-domains',
   `UPDATE single_sign_on SET domain_check_at = $2 WHERE account_id IN (
-     SELECT account_id FROM single_sign_on WHERE domain_proved_at IS NOT NULL AND domain_check_at <= $1
+     SELECT account_id FROM single_sign_on s WHERE domain_proved_at IS NOT NULL AND domain_check_at <= $1
+       AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = s.account_id AND a.moving IS NOT NULL)
      ORDER BY domain_check_at LIMIT $3 FOR UPDATE SKIP LOCKED)
    RETURNING ${SETTINGS_COLUMNS.join(', ')}`,
 );
