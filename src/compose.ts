@@ -385,6 +385,7 @@ async function wire(
   );
   const addressHashes = new KeyedAddressHashes({
     store: stores.erasures,
+    createCache,
     secrets,
     lostMasterKeys: config.lostMasterKeys,
     logger,

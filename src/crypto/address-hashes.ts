@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type { AddressHash, AddressHashes } from '../domain/ports/address-hashes.ts';
+import type { Cache, CreateCache } from '../domain/ports/changes.ts';
 import type { ErasureStore } from '../domain/ports/erasure-store.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
@@ -13,6 +14,7 @@ const MAX_KEYS = 1_000;
 
 interface Parts {
   readonly store: Pick<ErasureStore, 'hashKey' | 'hashKeys' | 'addHashKey' | 'replaceHashKey' | 'erasing'>;
+  readonly createCache: CreateCache;
   readonly secrets: SecretBox;
   readonly lostMasterKeys: readonly string[];
   readonly logger: Pick<Logger, 'warn'>;
@@ -28,9 +30,12 @@ export class KeyedAddressHashes implements AddressHashes {
   readonly #parts: Parts;
   /** By account. An account never gets another key while a process runs. */
   readonly #keys = new Map<string, KeyObject>();
+  /** Anyone can text STOP as often as they like, so a text alone must not read all erasures. It has one value. */
+  readonly #erasing: Cache<ReadonlyMap<string, AddressHash>>;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#erasing = parts.createCache('erasures', () => this.#readErasing());
   }
 
   /**
@@ -69,14 +74,25 @@ export class KeyedAddressHashes implements AddressHashes {
     return key && hashWith(key, accountId);
   }
 
-  async ofErasing(): Promise<ReadonlyMap<string, AddressHash>> {
-    // Most accounts have the same key.
-    const keys = new Map<string, KeyObject>();
+  ofErasing(): Promise<ReadonlyMap<string, AddressHash>> {
+    return this.#erasing.get('all');
+  }
+
+  /** Leaves out accounts whose key cannot be opened, so that a reply of a person still counts for the other accounts. */
+  async #readErasing(): Promise<ReadonlyMap<string, AddressHash>> {
     const found = new Map<string, AddressHash>();
-    for (const { accountId, sealed } of await this.#parts.store.erasing()) {
-      const key = keys.get(sealed) ?? this.#unseal(sealed);
-      keys.set(sealed, key);
-      found.set(accountId, hashWith(key, accountId));
+    // Most accounts have the same key.
+    const rows = Map.groupBy(await this.#parts.store.erasing(), ({ sealed }) => sealed);
+    for (const [sealed, accounts] of rows) {
+      try {
+        const key = this.#unseal(sealed);
+        for (const { accountId } of accounts) found.set(accountId, hashWith(key, accountId));
+      } catch (error) {
+        this.#parts.logger.warn(
+          { accounts: accounts.length, masterKey: sealedUnder(sealed), err: error },
+          'the key of address hashes cannot be opened: a STOP of an erased person is not kept for its accounts',
+        );
+      }
     }
     return found;
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
@@ -66,6 +67,16 @@ describe('erasure of a person', () => {
   const sms = (to: string, message: string, more: object = {}, key = account.key) =>
     send('/developers/sms', { to, message, ...more }, key);
   const message = async (id: string) => (await call('GET', `/developers/messages/${id}`)).body;
+
+  /** Writes an SMS to the gateway. Resolves with the status that the carrier gets. */
+  const sayFrom = (number: string, text: string) => {
+    const answered = Promise.withResolvers<number>();
+    const fields = { source_addr_ton: 1, source_addr: number.slice(1), destination_addr: 'SERVICE' };
+    smsc.send('deliver_sm', { ...fields, short_message: Buffer.from(text) }, ({ command_status: status }) =>
+      answered.resolve(status),
+    );
+    return answered.promise;
+  };
 
   /** Returns the tables of the whole database that contain a text, the audit log and all others. */
   const tablesWith = async (text: string) => {
@@ -353,14 +364,7 @@ describe('erasure of a person', () => {
 
   it('takes START of an erased person to the account that has the STOP, and STOP to those that erased the number (R496)', async () => {
     const number = '+256700000911';
-    const say = (text: string) => {
-      const answered = Promise.withResolvers<number>();
-      const fields = { source_addr_ton: 1, source_addr: number.slice(1), destination_addr: 'SERVICE' };
-      smsc.send('deliver_sm', { ...fields, short_message: Buffer.from(text) }, ({ command_status: status }) =>
-        answered.resolve(status),
-      );
-      return answered.promise;
-    };
+    const say = (text: string) => sayFrom(number, text);
     const outcome = async (key = account.key) => {
       const { status, body } = await call('POST', '/developers/sms', { to: number, message: 'Hello' }, key);
       return status === 200 ? 'sent' : body.error.code;
@@ -390,6 +394,37 @@ describe('erasure of a person', () => {
     );
     for (const key of [account.key, stranger.key])
       expect(await outcome(key)).toBe('all_recipients_suppressed');
+  });
+
+  it('takes STOP of an erased person although the key of another account cannot be opened, and reads the erasures once (R496)', async () => {
+    const number = '+256700000921';
+    const [right, broken] = [await gateway.createAccount(), await gateway.createAccount()];
+    await sms(number, 'Hello', {}, broken.key);
+    await done((await erase(number, broken.key)).body.erasure.id, broken.key);
+    await using sql = await openSql(gateway.database);
+    await sql.query('INSERT INTO account_hash_keys (account_id, sealed) VALUES ($1, $2)', [
+      broken.accountId,
+      'v1.lost.text',
+    ]);
+    // This announces that there are other erasures.
+    await sms(number, 'Hello', {}, right.key);
+    await done((await erase(number, right.key)).body.erasure.id, right.key);
+    const original = pg.Query.prototype.submit;
+    let reads = 0;
+    pg.Query.prototype.submit = function (this: { readonly name?: string }, ...given) {
+      if (this.name === 'erasure-erasing') reads += 1;
+      return original.apply(this as unknown as pg.Query, given);
+    };
+    try {
+      expect(await sayFrom(number, 'STOP')).toBe(0);
+      for (let at = 0; at < 5; at += 1) expect(await sayFrom(`+25670000093${at}`, 'STOP')).toBe(0);
+    } finally {
+      pg.Query.prototype.submit = original;
+      await sql.query('DELETE FROM account_hash_keys WHERE account_id = $1', [broken.accountId]);
+    }
+    expect(reads).toBe(1);
+    const stopped = await sql.query('SELECT account_id FROM suppressions WHERE address = $1', [number]);
+    expect(stopped.map((row) => row.account_id)).toEqual([right.accountId]);
   });
 
   it('erases what an import brings that is running when the person is erased (R491)', async () => {

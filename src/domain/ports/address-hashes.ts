@@ -9,6 +9,6 @@ export interface AddressHashes {
   of(accountId: string): Promise<AddressHash>;
   /** Does what `of` does. Undefined if there is no key, because nobody was erased. */
   known(accountId: string): Promise<AddressHash | undefined>;
-  /** Returns the hash functions of all accounts that have erased somebody in production. */
+  /** Returns the hash functions of the accounts that have erased somebody in production. It may be from a cache. */
   ofErasing(): Promise<ReadonlyMap<string, AddressHash>>;
 }

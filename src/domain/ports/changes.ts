@@ -2,7 +2,15 @@
  * Cache invalidation between processes. A transaction that makes a change also announces it. This process gets the
  * announcement at the commit, other processes some moments later.
  */
-export type ChangeKind = 'api-key' | 'account' | 'prices' | 'suppressions' | 'senders' | 'session' | 'hold';
+export type ChangeKind =
+  | 'api-key'
+  | 'account'
+  | 'prices'
+  | 'suppressions'
+  | 'erasures'
+  | 'senders'
+  | 'session'
+  | 'hold';
 
 /** Announced instead of an id. It means that any object of the kind may have changed. */
 export const ALL_IDS = '*';

@@ -12,6 +12,7 @@ import {
   sliceOf,
   UUID_KEY,
 } from '../paging.ts';
+import { ALL_IDS } from '../ports/changes.ts';
 import { isUuid } from '../uuid.ts';
 import { ERASURE_REASON_MAX_LENGTH, type Erasure, NOTHING_ERASED } from './erasure.ts';
 import { exportPart, type RecipientExport } from './export-person.ts';
@@ -85,6 +86,7 @@ export function erasureOperations(deps: Dependencies) {
             doneAuditSequence: null,
           };
           await tx.erasures.insert({ ...erasure, step: 'collect', mark: null, targets });
+          tx.announce('erasures', ALL_IDS);
           return erasure;
         });
       },

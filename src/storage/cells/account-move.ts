@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { ALL_IDS } from '../../domain/ports/changes.ts';
 import { configOf, type DatabaseConnection } from '../postgres/connection.ts';
 import { CHANGES_CHANNEL, changePayload } from '../postgres/pg-changes.ts';
 import { MOVED_TABLES, type MovedTable, rowsOf, WRITERS } from './account-tables.ts';
@@ -422,6 +423,7 @@ class AccountMove {
       changePayload({ kind: 'account', id: this.#id }),
       ...keys.rows.map((row) => changePayload({ kind: 'api-key', id: row.key_id })),
       ...(['suppressions', 'senders'] as const).map((kind) => changePayload({ kind, id: this.#id })),
+      changePayload({ kind: 'erasures', id: ALL_IDS }),
     ];
     await client.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
       CHANGES_CHANNEL,

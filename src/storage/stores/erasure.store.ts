@@ -334,7 +334,6 @@ const ERASING = statement(
   'erasure-erasing',
   `SELECT e.account_id, coalesce(k.sealed, (SELECT sealed FROM address_hash_key)) AS sealed
    FROM (SELECT DISTINCT account_id FROM erasures WHERE environment IS DISTINCT FROM 'sandbox') e
-   JOIN accounts a ON a.id = e.account_id AND a.moving IS NULL
    LEFT JOIN account_hash_keys k ON k.account_id = e.account_id
    WHERE k.sealed IS NOT NULL OR EXISTS (SELECT FROM address_hash_key)`,
 );
@@ -342,6 +341,7 @@ const WHO_ERASED = statement(
   'erasure-who-erased',
   `SELECT DISTINCT e.account_id FROM erasures e
    JOIN unnest($1::uuid[], $2::text[]) AS n (account_id, hash) ON e.account_id = n.account_id AND e.address_hash = n.hash
+   JOIN accounts a ON a.id = e.account_id AND a.moving IS NULL
    WHERE e.kind = 'phone' AND e.environment IS DISTINCT FROM 'sandbox'`,
 );
 const HASH_KEYS = statement(

@@ -150,7 +150,8 @@ const STOPPED_UNDER = statement(
   'suppressions-stopped-under',
   `SELECT s.account_id FROM unnest($3::uuid[], $4::text[]) AS n (account_id, hash)
    JOIN suppressions s ON s.account_id = n.account_id AND s.environment = 'production' AND s.channel = $1
-     AND s.address = $2 || n.hash AND s.source = 'stop'`,
+     AND s.address = $2 || n.hash AND s.source = 'stop'
+   JOIN accounts a ON a.id = s.account_id AND a.moving IS NULL`,
 );
 const LIFT_STOP = statement(
   'suppressions-lift-stop',
