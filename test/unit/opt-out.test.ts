@@ -10,6 +10,8 @@ describe('the way out of marketing (R531)', () => {
     'Répondez STOP pour ne plus recevoir',
     'Jibu STOP',
     'Answer with *STOP*',
+    'Mangoes. STOP ends this.',
+    'STOP to opt out',
   ])('a WhatsApp text names it: %s', (text) => {
     expect(withReplyWayOut(text, 'marketing')).toBe(text);
   });

@@ -17,9 +17,12 @@ const BLANK = OPT_OUT_PATH + BLANK_TOKEN;
 const ADDED_TO_SMS = `\nStop: ${PLACE}`;
 /** What a marketing text on WhatsApp ends with, where every reply reaches the gateway. */
 const ADDED_TO_WHATSAPP = '\nReply STOP to get no more offers.';
-/** A text that tells people to answer STOP, in English, French or Swahili. The word alone may mean anything. */
+/**
+ * A text that tells people to answer STOP, in English, French or Swahili: what to do with the word, or what it is for.
+ * The word alone may mean anything.
+ */
 const REPLY_STOP =
-  /(?:reply|send|text|write|type|answer|répondez|repondez|envoyez|jibu|tuma|andika)(?: with| par)?[\s"'“«*_:]+STOP\b/i;
+  /(?:reply|send|text|write|type|answer|répondez|repondez|envoyez|jibu|tuma|andika)(?: with| par)?[\s"'“«*_:]+STOP\b|\bSTOP\b[\s"'”»*_]+(?:ends|to (?:end|stop|opt out|unsubscribe)|pour|ili)\b/i;
 const UNSUBSCRIBE = /^list-unsubscribe(-post)?$/i;
 
 /** What decides about the links of a message. */

@@ -114,8 +114,8 @@ class Window {
     while (this.#isQuiet(found) !== isQuiet) found += (boundary - this.#timeOfDay(found) + DAY_MS) % DAY_MS;
     // A clock that was set forward meanwhile reads too late an hour.
     const tooLateMs = (this.#timeOfDay(found) - boundary + DAY_MS) % DAY_MS;
-    for (let earlier = Math.max(start, found - tooLateMs); earlier < found; earlier += OFFSET_STEP_MS) {
-      if (this.#isQuiet(earlier) === isQuiet) return earlier;
+    for (let earlier = found - tooLateMs; earlier < found; earlier += OFFSET_STEP_MS) {
+      if (earlier >= start && this.#isQuiet(earlier) === isQuiet) return earlier;
     }
     return found;
   }
