@@ -58,6 +58,15 @@ function email({
   };
 }
 
+/** Each copy is a mail of its own, with a link of its own. */
+function withOwnCopies(mail: EmailSubmission): EmailSubmission {
+  const copy = (address: string): EmailSubmission => ({
+    ...mail,
+    headers: { 'List-Unsubscribe': `<https://gw.example/${address}>` },
+  });
+  return { ...mail, copiesTo: (addresses) => new Map(addresses.map((each) => [each, copy(each)])) };
+}
+
 const signal = new AbortController().signal;
 const submit = (provider: SmtpProvider, members: Members = {}): Promise<SubmitOutcome> =>
   provider.submit(email(members), signal);
@@ -337,13 +346,7 @@ describe('copies go with the first mail (R23)', () => {
       rcpt: (to, count) => (count === 1 && !to.startsWith('cleo') ? 451 : 'accept'),
     });
     const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
-    const linked = {
-      ...mail,
-      copyTo: (address: string) => ({
-        ...mail,
-        headers: { 'List-Unsubscribe': `<https://gw.example/${address}>` },
-      }),
-    };
+    const linked = withOwnCopies(mail);
     const provider = provide(server.url);
     expect(await provider.submit(linked, signal)).toMatchObject({ kind: 'unavailable' });
     expect(server.received).toEqual([]);
@@ -355,6 +358,52 @@ describe('copies go with the first mail (R23)', () => {
       [['ben@example.com'], '<https://gw.example/ben@example.com>'],
     ]);
     expect(server.received.map(({ header }) => header('Cc'))).toEqual(Array(3).fill('ben@example.com'));
+  });
+
+  it('the outcome of the recipient does not wait for copies that are mails of their own (R532)', async () => {
+    const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 'accept' : 'silent') });
+    const mail = withOwnCopies(email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] }));
+    const provider = provide(server.url, { timing: { stopGraceMs: 100 } });
+    expect(await provider.submit(mail, signal)).toMatchObject({ kind: 'accepted' });
+    // The copy still waits for the server's answer.
+    await eventually(() => provider.health().inFlight === 1);
+    expect(server.received.map(({ to }) => to)).toEqual([['ann@example.com']]);
+  });
+
+  it('copies that are mails of their own all wait after the first that the server does not take (R532)', async () => {
+    const asked: string[] = [];
+    const server = await serve({
+      rcpt: (to) => {
+        asked.push(to);
+        return to.startsWith('ann') ? 'accept' : 'drop';
+      },
+    });
+    const logged: unknown[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => void logged.push(fields) };
+    const provider = provide(server.url, { logger: { ...logger, child: () => logger } });
+    const mail = email({ cc: ['ben@example.com', 'cleo@example.com', 'dan@example.com'] });
+    const late = withOwnCopies({ ...mail, expiresAt: new Date(Date.now() + 9_000) });
+    expect(await provider.submit(late, signal)).toMatchObject({ kind: 'accepted' });
+    // The retry would come after the deadline. So all three are given up at once.
+    await eventually(() =>
+      logged.some(
+        (each) => JSON.stringify(each) === JSON.stringify({ messageId: mail.messageId, copies: 3 }),
+      ),
+    );
+    expect(new Set(asked)).toEqual(new Set(['ann@example.com', 'ben@example.com']));
+  });
+
+  it('a mail whose time ends while its body loads is not sent (R23)', async () => {
+    const server = await serve();
+    const time = new AbortController();
+    const mail = email();
+    const body = () => {
+      time.abort();
+      return mail.body();
+    };
+    const outcome = await provide(server.url).submit({ ...mail, body }, time.signal);
+    expect(outcome).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
+    expect(server.received).toEqual([]);
   });
 
   it('copies deferred until the deadline or the shutdown are given up, and logged', async () => {

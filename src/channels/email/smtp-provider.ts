@@ -5,7 +5,8 @@
  * The Message-ID is made from message id and position. So a mail that is sent again because the answer was lost has the
  * same id. **Copies** (cc, bcc) are sent in the same transaction. If a server accepts copies but defers `to`, this
  * process does not send those copies again. Deferred copies wait in memory and are retried after the same delays as
- * other mails. Copies of marketing are mails of their own, because each has its own opt-out link.
+ * other mails. Copies of marketing are mails of their own, because each has its own opt-out link. They leave after the
+ * outcome of `to` is returned: if the process ends meanwhile, the job does not send again what was sent.
  */
 import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
@@ -112,7 +113,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
     if (!(await this.#connections.acquire(signal))) return notSent('the mail server has no connection free');
     try {
-      if (this.#now() < submission.expiresAt) return await this.#send(submission);
+      if (this.#now() < submission.expiresAt) return await this.#send(submission, signal);
       return { ...notSent('the message expired before it could be sent'), onlyThis: true };
     } finally {
       this.#connections.release();
@@ -139,13 +140,20 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     this.#pool.transporter.close?.({ force: true });
   }
 
-  async #send(submission: EmailSubmission): Promise<SubmitOutcome> {
-    const { to } = submission;
+  async #send(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    const { to, copiesTo } = submission;
     const mail = await this.#compose(submission);
     if ('kind' in mail) return mail;
+    // The body may have taken a while to load. Nothing has left yet.
+    if (signal.aborted) return notSent('the time to send the mail was over before it could be sent');
     const taken = this.#acceptedCopies.of(mail.messageId);
     const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
-    const failures = await this.#transmitAll(mail, submission, [to, ...copies]);
+    if (copiesTo) {
+      const failure = (await this.#transmit(mail, submission, [to])).get(to);
+      if (failure?.kind !== 'unavailable' && copies.length > 0) void this.#sendCopies(submission, copies, 0);
+      return failure ?? { kind: 'accepted', sid: mail.messageId };
+    }
+    const failures = await this.#transmit(mail, submission, [to, ...copies]);
     const outcome = failures.get(to);
     if (outcome?.kind === 'unavailable') {
       this.#acceptedCopies.add(
@@ -182,26 +190,34 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     }
   }
 
-  /** Sends the mail to all recipients: in one transaction, or, with `copyTo`, each copy in its own. */
-  async #transmitAll(
-    mail: Mail,
+  /** Sends copies without the mail to `to`: in one transaction, or, with `copiesTo`, each in its own. Never rejects. */
+  async #transmitCopies(
+    submission: EmailSubmission,
+    copies: readonly string[],
+  ): Promise<ReadonlyMap<string, Failure>> {
+    const { copiesTo, expiresAt } = submission;
+    if (!copiesTo) return this.#composeAndTransmit(submission, copies);
+    const failures = new Map<string, Failure>();
+    let away: Failure | undefined;
+    for (const [copy, own] of copiesTo(copies)) {
+      // The server may be away. The other copies wait too, instead of a timeout for each.
+      if (!away && this.#now() >= expiresAt) away = notSent('the message expired before it could be sent');
+      const failure = away ?? (await this.#composeAndTransmit(own, [copy])).get(copy);
+      if (!failure) continue;
+      failures.set(copy, failure);
+      if (mayBeAway(failure)) away = failure;
+    }
+    return failures;
+  }
+
+  /** Loads and sends a mail. Resolves with the recipients that were not accepted, and why. Never rejects. */
+  async #composeAndTransmit(
     submission: EmailSubmission,
     recipients: readonly string[],
   ): Promise<ReadonlyMap<string, Failure>> {
-    const { copyTo, to } = submission;
-    if (!copyTo) return this.#transmit(mail, submission, recipients);
-    const failures = new Map<string, Failure>();
-    for (const address of recipients) {
-      const own = address === to ? mail : await this.#compose(copyTo(address));
-      const failure = 'kind' in own ? own : (await this.#transmit(own, submission, [address])).get(address);
-      if (!failure) continue;
-      failures.set(address, failure);
-      // The server may be away. Its copies wait with the mail, instead of a timeout for each.
-      if (address === to && failure.kind === 'unavailable') {
-        return new Map(recipients.map((each) => [each, failure]));
-      }
-    }
-    return failures;
+    const mail = await this.#compose(submission);
+    if ('kind' in mail) return new Map(recipients.map((each) => [each, mail]));
+    return this.#transmit(mail, submission, recipients);
   }
 
   /**
@@ -295,18 +311,15 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     }
     const timer = setTimeout(() => {
       this.#waiting.delete(timer);
-      void this.#retryCopies(submission, copies, attempt + 1);
+      void this.#sendCopies(submission, copies, attempt + 1);
     }, delayMs);
     this.#waiting.set(timer, fields);
   }
 
-  async #retryCopies(submission: EmailSubmission, copies: readonly string[], attempt: number): Promise<void> {
+  async #sendCopies(submission: EmailSubmission, copies: readonly string[], attempt: number): Promise<void> {
     if (!(await this.#connections.acquire())) return this.#retryLater(submission, copies, attempt);
     try {
-      const mail = await this.#compose(submission);
-      if (!('kind' in mail)) {
-        this.#settleCopies(submission, copies, await this.#transmitAll(mail, submission, copies), attempt);
-      } else if (mail.kind === 'unavailable') this.#retryLater(submission, copies, attempt);
+      this.#settleCopies(submission, copies, await this.#transmitCopies(submission, copies), attempt);
     } finally {
       this.#connections.release();
     }
@@ -356,6 +369,11 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
 /** Returns the outcome of a mail that was certainly not sent and may be retried later. */
 function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
+}
+
+/** True unless the server answered that it defers this mail only. */
+function mayBeAway(failure: Failure): boolean {
+  return failure.kind === 'unavailable' && !(failure.onlyThis && failure.definitelyNotSent);
 }
 
 /** Asks mailbox providers to send complaints about the mail to its return path (RFC 9477). */

@@ -56,10 +56,10 @@ export interface EmailSubmission extends Submission {
   /** The domain that the mail is signed for. Undefined: DKIM_DOMAIN. */
   readonly dkimDomain?: string | undefined;
   /**
-   * Returns the same mail as a copy to `address`, with the opt-out link of that person. Undefined: all copies are the
-   * mail itself, and leave in its transaction.
+   * Returns the same mail as a copy to each of `addresses`, with the opt-out link of that person. The copies load the
+   * body once together. Undefined: all copies are the mail itself, and leave in its transaction.
    */
-  readonly copyTo?: ((address: string) => EmailSubmission) | undefined;
+  readonly copiesTo?: ((addresses: readonly string[]) => ReadonlyMap<string, EmailSubmission>) | undefined;
   /**
    * The envelope senders, to which mails come back (R497): of the mail to `to`, and of the one to all copies. Undefined:
    * the address of `from`.

@@ -45,21 +45,32 @@ export const emailRules: ChannelRules = {
         copies: directory.returnPaths.addressOf({ ...sent, isCopy: true }),
       },
     };
-    const mailFor = (address: string): EmailSubmission => {
+    const loadBulk = async (): Promise<EmailBody> => {
+      const bulk = (await directory.bulk(message.id)) as EmailBody | undefined;
+      return bulk ?? { text: message.content, html: null, attachments: [] };
+    };
+    const mailFor = (address: string, loadBody: () => Promise<EmailBody>): EmailSubmission => {
       const linked = linkWriter(message, address, directory.optOutTokens);
       return {
         ...mail,
         body: async () => {
-          const bulk = (await directory.bulk(message.id)) as EmailBody | undefined;
-          const { text, html, attachments } = bulk ?? { text: message.content, html: null, attachments: [] };
+          const { text, html, attachments } = await loadBody();
           return { text: text && linked(text), html: html && linked(html), attachments };
         },
         headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, linked(value)])),
       };
     };
+    const copies = (addresses: readonly string[]) => {
+      let loaded: Promise<EmailBody> | undefined;
+      const loadOnce = () => {
+        loaded ??= loadBulk();
+        return loaded;
+      };
+      return new Map(addresses.map((address) => [address, mailFor(address, loadOnce)]));
+    };
     return {
-      ...mailFor(recipient.address),
-      ...(message.purpose === 'marketing' ? { copyTo: mailFor } : {}),
+      ...mailFor(recipient.address, loadBulk),
+      ...(message.purpose === 'marketing' ? { copiesTo: copies } : {}),
     };
   },
 
