@@ -176,9 +176,19 @@ describe('a bounce', () => {
     expect(await suppressionsOf(to)).toEqual([]);
   });
 
-  it('of the address to which a person forwards suppresses nobody (R497)', async () => {
+  it('of the address to which a person forwards fails and suppresses nobody (R497)', async () => {
     const { id, to, returnPath } = await sendMail();
     await give(returnPath, bounceMail({ address: 'forwarded@example.net' }));
+    expect(await messageOf(id)).toMatchObject({ status: 'sent', recipients: [{ status: 'sent' }] });
+    expect(await notesOf(id, 'failed')).toEqual([
+      'A server to which the recipient forwards could not deliver the mail; it changed nothing.',
+    ]);
+    expect(await suppressionsOf(to)).toEqual([]);
+  });
+
+  it('that names no address lets the recipient fail, and suppresses nobody (R497)', async () => {
+    const { id, to, returnPath } = await sendMail();
+    await give(returnPath, bounceMail({ address: to }).replace(/^Final-Recipient:.*\r?\n/m, ''));
     expect(await messageOf(id)).toMatchObject({ status: 'failed' });
     expect(await suppressionsOf(to)).toEqual([]);
   });
@@ -259,20 +269,18 @@ describe('a bounce', () => {
 });
 
 describe('a complaint', () => {
-  it('about marketing suppresses marketing, about any other message all of them (R498)', async () => {
+  it('suppresses marketing only, whichever message it is about (R498)', async () => {
     const marketing = await sendMail({ purpose: 'marketing' });
     const receipt = await sendMail();
     for (const { returnPath } of [marketing, receipt])
       expect(await give(returnPath, complaintMail())).toMatch(/^250 .*Recorded/);
-    expect(await suppressionsOf(marketing.to)).toEqual([
-      expect.objectContaining({ scope: 'marketing', source: 'complaint' }),
-    ]);
-    expect(await suppressionsOf(receipt.to)).toEqual([
-      expect.objectContaining({ scope: 'all', source: 'complaint' }),
-    ]);
+    for (const { to } of [marketing, receipt])
+      expect(await suppressionsOf(to)).toEqual([
+        expect.objectContaining({ scope: 'marketing', source: 'complaint' }),
+      ]);
     const query = `{ suppressions(channel: EMAIL, address: "${receipt.to}") { nodes { source scope } } }`;
     const { body } = await graphql(sender, query, { token });
-    expect(body.data.suppressions.nodes).toEqual([{ source: 'COMPLAINT', scope: 'ALL' }]);
+    expect(body.data.suppressions.nodes).toEqual([{ source: 'COMPLAINT', scope: 'MARKETING' }]);
     for (const { id } of [marketing, receipt]) {
       expect(await messageOf(id)).toMatchObject({ status: 'sent' });
       expect(await notesOf(id, 'complaint')).toEqual(['The recipient reported the mail as spam.']);

@@ -31,6 +31,7 @@ const MAX_STATUS = 20;
 /** Number of equal notes in a timeline. */
 const NOTED_ALIKE = 8;
 const COMPLAINED = 'The recipient reported the mail as spam.';
+const FORWARDED = 'A server to which the recipient forwards could not deliver the mail; it changed nothing.';
 const LATE = 'A repeated or late bounce; it changed nothing.';
 
 /** Operations that handle mails which come back. */
@@ -93,8 +94,11 @@ async function takeBounce(
   { status, words, address }: MailReport & { readonly kind: 'bounce' },
 ): Promise<ReturnedOutcome> {
   const { message, recipient, now } = reported;
-  // A forward to an address that does not exist says nothing about the address that forwards.
-  const isOwn = address === undefined || address.toLowerCase() === reported.address;
+  // A forward that fails says nothing about the address that forwards: the mail has reached that one.
+  if (address !== undefined && (suppressibleAddress('email', address) ?? address) !== reported.address) {
+    await note(tx, reported, 'failed', FORWARDED, NOTED_ALIKE);
+    return 'unchanged';
+  }
   const code = storable(status, MAX_STATUS);
   const move: RecipientMove = {
     messageId: message.id,
@@ -105,7 +109,8 @@ async function takeBounce(
     provider: null,
     sids: [],
     error: { code, message: storable(words ?? `The mail came back with the status ${code}.`, MAX_WORDS) },
-    addressUnknown: isOwn && saysAddressUnknown(status) ? true : undefined,
+    // Without the field Final-Recipient it is not known which address failed.
+    addressUnknown: address !== undefined && saysAddressUnknown(status) ? true : undefined,
   };
   const { done } = await transitionRecipients(tx, ids, [message.id], [move], now);
   if (done.has(move)) return 'failed';
@@ -114,8 +119,8 @@ async function takeBounce(
 }
 
 /**
- * Suppresses the person. A complaint about marketing ends marketing only: the person still needs codes and receipts.
- * A complaint about any other message ends all of them, because it was such a message that the person did not want.
+ * Suppresses marketing to the person, whichever message the complaint is about: the person still needs codes and
+ * receipts, and anybody who saw the head of a mail can write a complaint about it.
  */
 async function takeComplaint(
   tx: Tx,
@@ -132,18 +137,16 @@ async function takeComplaint(
   const owner = { accountId: message.accountId, environment: message.environment };
   // Of a person who was erased after an earlier message, the address must not come back.
   if ((await tx.suppressions.among(owner, 'email', forms)).some(isHashed)) return 'complained';
-  const isMarketing = message.purpose === 'marketing';
-  const suppression = {
+  const id = await tx.suppressions.add({
     ...owner,
     id: ids.uuid(),
     channel: 'email',
     address,
-    scope: isMarketing ? 'marketing' : 'all',
+    scope: 'marketing',
     source: 'complaint',
     reason: null,
     createdAt: now,
-  } as const;
-  const id = await (isMarketing ? tx.suppressions.add(suppression) : tx.suppressions.widen(suppression));
+  });
   if (id !== undefined) tx.announce('suppressions', message.accountId);
   return 'complained';
 }

@@ -32,7 +32,7 @@ export type MailReport =
   | { readonly kind: 'complaint' };
 
 /**
- * `failed`: the recipient failed. `complained`: the recipient no longer gets such messages. `unchanged`: the report is a
- * repeated or late one, or concerns copies, or a message that is deleted or erased.
+ * `failed`: the recipient failed. `complained`: the recipient no longer gets marketing. `unchanged`: the report is a
+ * repeated or late one, or concerns copies, a forward, or a message that is deleted or erased.
  */
 export type ReturnedOutcome = 'failed' | 'complained' | 'unchanged';
