@@ -1,16 +1,12 @@
 import { recordChange } from '../audit/record-change.ts';
 import type { SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError } from '../errors.ts';
+import { checkDueDomains, DOMAIN_CHECK_EVERY_MS, recordsIfAnswered } from '../domain-checks.ts';
 import type { PersonMailJob } from '../ports/job-queue.ts';
 import type { SingleSignOn } from '../ports/single-sign-on.ts';
 import type { Tx } from '../ports/stores.ts';
-import { DOMAIN_CHECK_AGAIN_MS, DOMAIN_CHECK_EVERY_MS, domainRecord } from './single-sign-on.ts';
+import { domainRecord } from './single-sign-on.ts';
 
-/** Number of domains whose records are read at the same time. */
-const CHECKED_AT_ONCE = 20;
-/** A round begins no new checks after this time, in ms. A stopping process waits for the end of the round. */
-const CHECKED_FOR_MS = 20_000;
 /** A mail about a lost domain must not be sent later than this after the check, in ms. */
 const NOTICE_MS = 24 * 3_600_000;
 const BY_CHECK: SystemCaller = { kind: 'system', name: 'single-sign-on' };
@@ -31,15 +27,11 @@ export class SingleSignOnDomains {
    */
   async check(): Promise<void> {
     const { stores, clock } = this.#deps;
-    const until = clock.now().getTime() + CHECKED_FOR_MS;
-    let now = clock.now();
-    do {
-      const again = new Date(now.getTime() + DOMAIN_CHECK_AGAIN_MS);
-      const due = await stores.singleSignOn.takeDueDomains(now, again, CHECKED_AT_ONCE);
-      if (due.length === 0) return;
-      await Promise.all(due.map((settings) => this.#check(settings)));
-      now = clock.now();
-    } while (now.getTime() < until);
+    await checkDueDomains(
+      clock,
+      (now, again, count) => stores.singleSignOn.takeDueDomains(now, again, count),
+      (settings) => this.#check(settings),
+    );
   }
 
   async #check(settings: SingleSignOn): Promise<void> {
@@ -64,13 +56,8 @@ export class SingleSignOnDomains {
   /** Returns whether the DNS has the record. Undefined if no name server answers. */
   async #hasRecord(settings: SingleSignOn): Promise<boolean | undefined> {
     const { name, value } = domainRecord(settings);
-    try {
-      const records = await this.#deps.txtRecords.find(name);
-      return records.some((record) => record.trim() === value);
-    } catch (error) {
-      if (error instanceof DomainError) return undefined;
-      throw error;
-    }
+    const records = await recordsIfAnswered(this.#deps.txtRecords, name);
+    return records?.some((record) => record.trim() === value);
   }
 
   #record(tx: Tx, { accountId, domain }: SingleSignOn, what: 'prove' | 'lose'): Promise<string> {

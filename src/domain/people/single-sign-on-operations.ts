@@ -2,6 +2,7 @@ import { refuseStaleRole } from '../accounts/refuse-stale-role.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller, type SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { DOMAIN_CHECK_EVERY_MS } from '../domain-checks.ts';
 import { type FieldFault, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { ALL_IDS } from '../ports/changes.ts';
@@ -10,7 +11,6 @@ import { userIdOf } from './second-factor-operations.ts';
 import {
   CLAIM_MAX_LENGTH,
   CLIENT_MAX_LENGTH,
-  DOMAIN_CHECK_EVERY_MS,
   domainRecord,
   ISSUER_MAX_LENGTH,
   ROLE_RULES_MAX,

@@ -15,9 +15,6 @@ export const CHECKED_FOR_MINUTES = 55;
 /** Pause in ms between two checks of a person at the provider, and after a failed check. */
 export const CHECK_EVERY_MS = 30 * 60_000;
 export const CHECK_AGAIN_MS = 5 * 60_000;
-/** Pause in ms between two checks of a domain's DNS record, and after a check that did not find it (R445). */
-export const DOMAIN_CHECK_EVERY_MS = 24 * 3_600_000;
-export const DOMAIN_CHECK_AGAIN_MS = 3_600_000;
 export const ROLE_RULES_MAX = 50;
 export const ISSUER_MAX_LENGTH = 500;
 export const CLIENT_MAX_LENGTH = 500;

@@ -1,21 +1,14 @@
 import { recordChange } from '../audit/record-change.ts';
 import type { SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError } from '../errors.ts';
+import { checkDueDomains, DOMAIN_CHECK_EVERY_MS, recordsIfAnswered } from '../domain-checks.ts';
 import type { Tx } from '../ports/stores.ts';
 import { announceSenders } from './check-sender.ts';
 import { recordsOf, type Sender } from './sender.ts';
 import { recordReview } from './sender-operations.ts';
 
-/** How often the record of a domain is read, in ms, and how often one that is missing. */
-const CHECK_EVERY_MS = 24 * 3_600_000;
-const CHECK_AGAIN_MS = 3_600_000;
 /** A domain is lost when its record is missing for this long, in ms. */
 const LOST_AFTER_MS = 72 * 3_600_000;
-/** Number of domains whose records are read at the same time. */
-const CHECKED_AT_ONCE = 20;
-/** A round begins no new checks after this time, in ms. A stopping process waits for the end of the round. */
-const CHECKED_FOR_MS = 20_000;
 const BY_CHECK: SystemCaller = { kind: 'system', name: 'senders' };
 
 type Needs = Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids' | 'txtRecords' | 'settings'>;
@@ -31,16 +24,14 @@ export class SenderDomains {
   /** Checks the domains that are due. A name server that does not answer changes nothing. */
   async check(): Promise<void> {
     const { stores, clock } = this.#deps;
-    const until = clock.now().getTime() + CHECKED_FOR_MS;
-    let now = clock.now();
-    do {
-      const again = new Date(now.getTime() + CHECK_AGAIN_MS);
-      const unchecked = new Date(now.getTime() - CHECK_EVERY_MS);
-      const due = await stores.senders.takeDueDomains(now, unchecked, again, CHECKED_AT_ONCE);
-      if (due.length === 0) return;
-      await Promise.all(due.map((sender) => this.#check(sender)));
-      now = clock.now();
-    } while (now.getTime() < until);
+    await checkDueDomains(
+      clock,
+      (now, again, count) => {
+        const unchecked = new Date(now.getTime() - DOMAIN_CHECK_EVERY_MS);
+        return stores.senders.takeDueDomains(now, unchecked, again, count);
+      },
+      (sender) => this.#check(sender),
+    );
   }
 
   async #check(checked: Sender): Promise<void> {
@@ -53,7 +44,7 @@ export class SenderDomains {
       // Somebody may have removed or rejected it meanwhile.
       if (sender?.status !== 'approved') return;
       const now = clock.now();
-      if (isThere) return tx.senders.keepDomain(sender.id, new Date(now.getTime() + CHECK_EVERY_MS));
+      if (isThere) return tx.senders.keepDomain(sender.id, new Date(now.getTime() + DOMAIN_CHECK_EVERY_MS));
       const since = await tx.senders.missDomain(sender.id, now);
       if (now.getTime() - since.getTime() >= LOST_AFTER_MS) await this.#lose(tx, sender, now);
     });
@@ -78,12 +69,8 @@ export class SenderDomains {
     const { settings, txtRecords } = this.#deps;
     const [proof] = recordsOf(sender, settings.mailRecords);
     if (proof?.kind !== 'verification') return undefined;
-    try {
-      const found = { verification: await txtRecords.find(proof.name) };
-      return recordsOf({ ...sender, found }, settings.mailRecords)[0]?.isRight === true;
-    } catch (error) {
-      if (error instanceof DomainError) return undefined;
-      throw error;
-    }
+    const verification = await recordsIfAnswered(txtRecords, proof.name);
+    if (verification === undefined) return undefined;
+    return recordsOf({ ...sender, found: { verification } }, settings.mailRecords)[0]?.isRight === true;
   }
 }
