@@ -94,6 +94,8 @@ export function usePlace(main: RefObject<HTMLElement | null>): void {
     }
     if (!current || (current.path === path && current.list !== list)) return;
     scrollTo(0, 0);
+    // A page may lead on after its content has come. A menu that was opened meanwhile would close without the focus.
+    if (document.activeElement?.closest('[role="menu"]')) return;
     // The page is taller than the window: the focus would scroll past its top.
     main.current.focus({ preventScroll: true });
   }, [main, key, path, list]);
