@@ -98,7 +98,10 @@ function startSender({ key, accountId }: { key: string; accountId: string }): Se
 async function move(accountId: string, from: CellName, killAt?: string): Promise<void> {
   if (killAt !== undefined) {
     const killed = processes.startMove(accountId, from);
-    await eventually(() => killed.stderr().includes(killAt) || killed.child.exitCode !== null);
+    await eventually(() => {
+      if (killed.stderr().includes(killAt) || killed.child.exitCode !== null) return true;
+      throw new Error(`the move did not come to "${killAt}": ${killed.stderr()}`);
+    }, 120_000);
     const { code, stderr } = await killed.kill();
     if (code !== null) throw new Error(`the move ended with ${code} before it was killed: ${stderr}`);
   }
@@ -135,17 +138,21 @@ describe('moves behind HAProxy, with the CLI as a process', () => {
     }
     const senders = places.map(({ account }) => startSender(account));
     const bystanders = others.map(startSender);
-    for (let index = 0; index < MOVES; index += 1) {
-      const place = places[index % places.length];
-      if (!place) throw new Error('there is no such account');
-      const sender = senders[index % senders.length];
-      const before = sender?.accepted.length ?? 0;
-      await move(place.account.accountId, place.at, STEPS[index]);
-      place.at = place.at === 'a' ? 'b' : 'a';
-      // It goes on in the other cell.
-      await eventually(() => (sender?.accepted.length ?? 0) > before + 5);
+    try {
+      for (let index = 0; index < MOVES; index += 1) {
+        const place = places[index % places.length];
+        if (!place) throw new Error('there is no such account');
+        const sender = senders[index % senders.length];
+        const before = sender?.accepted.length ?? 0;
+        await move(place.account.accountId, place.at, STEPS[index]);
+        place.at = place.at === 'a' ? 'b' : 'a';
+        // It goes on in the other cell.
+        await eventually(() => (sender?.accepted.length ?? 0) > before + 5);
+      }
+    } finally {
+      // Else a fault would show as those of senders whose proxy the test has ended.
+      await Promise.all([...senders, ...bystanders].map((sender) => sender.stop()));
     }
-    for (const sender of [...senders, ...bystanders]) await sender.stop();
 
     for (const { refusals } of bystanders) expect([...refusals]).toEqual([]);
     for (const { refusals } of senders) expect([...refusals.keys()]).toEqual(['503 account_moving 2']);
@@ -202,14 +209,17 @@ describe('moves behind HAProxy, with the CLI as a process', () => {
     const [ofA, ofB] = [await createAccount('a'), await createAccount('b')];
     const senders = Array.from({ length: 8 }, () => startSender(ofB));
     const sent = () => senders.reduce((sum, { accepted }) => sum + accepted.length, 0);
-    await eventually(() => sent() > 50);
-    await processes.cells.a.kill();
-    const before = sent();
-    await eventually(
-      async () => (await post('sms', ofA.key, { to: '+256772000001', message: 'Hello' })).status === 503,
-    );
-    await eventually(() => sent() > before + 500);
-    for (const sender of senders) await sender.stop();
+    try {
+      await eventually(() => sent() > 50);
+      await processes.cells.a.kill();
+      const before = sent();
+      await eventually(
+        async () => (await post('sms', ofA.key, { to: '+256772000001', message: 'Hello' })).status === 503,
+      );
+      await eventually(() => sent() > before + 500);
+    } finally {
+      await Promise.all(senders.map((sender) => sender.stop()));
+    }
     expect(senders.flatMap(({ refusals }) => [...refusals])).toEqual([]);
     expect((await post('sms', ofA.key, { to: '+256772000001', message: 'Hello' })).status).toBe(503);
   });
