@@ -2,7 +2,7 @@ import pg from 'pg';
 
 /** Statements that no request sends: of the queue, the listener, periodic tasks and new connections. */
 const BACKGROUND =
-  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|INTO api_key_requests|audit_head|INTO audit_entries|INTO api_request_days|FROM request_logging\s+WHERE account_id = ANY|FROM data_copy|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^SELECT pg_wal_lsn_diff\(pg_current_wal_flush_lsn|pg_backend_pid|^BEGIN$|COMMIT$/i;
+  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|INTO api_key_requests|audit_head|INTO audit_entries|INTO api_request_days|FROM request_logging\s+WHERE account_id = ANY|FROM data_copy|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^SELECT DISTINCT to_database_sealed|^SELECT pg_wal_lsn_diff\(pg_current_wal_flush_lsn|pg_backend_pid|^BEGIN$|COMMIT$/i;
 
 /**
  * Names of statements that periodic tasks send. They delete old rows, fold counts, and check or show that a process
