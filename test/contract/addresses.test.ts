@@ -29,11 +29,14 @@ const send = (method: string, path: string, headers: Record<string, string> = {}
     // A body that no route accepts, so that the request changes nothing.
     ...(method === 'GET' ? {} : { body: '[]' }),
   });
-/** Leaves out the parts of an answer that differ between requests. */
+/** Leaves out the parts of an answer that differ between requests; the last use of the key is stored some seconds later. */
 const told = ({ status, headers, body }: Awaited<ReturnType<typeof send>>) => {
   const names = Object.keys(headers).sort();
-  return { status, names, allow: headers.allow, type: headers['content-type'], body };
+  return { status, names, allow: headers.allow, type: headers['content-type'], body: withoutLastUse(body) };
 };
+
+const withoutLastUse = (body: unknown): unknown =>
+  JSON.parse(JSON.stringify(body ?? null), (name, value) => (name === 'lastUsedAt' ? 'left out' : value));
 
 describe('a REST address gets the same answer however it is written', () => {
   it('this file tests all routes without parameters', () => {
