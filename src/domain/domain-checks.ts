@@ -4,7 +4,7 @@ import type { Clock } from './ports/system.ts';
 
 /** Pause in ms between two checks of a domain's DNS record, and after a check that did not find it (R445, R534). */
 export const DOMAIN_CHECK_EVERY_MS = 24 * 3_600_000;
-export const DOMAIN_CHECK_AGAIN_MS = 3_600_000;
+const DOMAIN_CHECK_AGAIN_MS = 3_600_000;
 /** Number of domains whose records are read at the same time. */
 const CHECKED_AT_ONCE = 20;
 /** A round begins no new checks after this time, in ms. A stopping process waits for the end of the round. */
