@@ -132,6 +132,7 @@ async function onSlowLine(console: Console): Promise<BenchResult[]> {
     const state = await (await signedIn(console)).storageState();
     // A new context has the session but an empty cache.
     const context = await console.browser.newContext({ storageState: state });
+    await context.addInitScript(OBSERVE);
     for (const times of [first, next]) {
       const page = await context.newPage();
       await slowLine(await context.newCDPSession(page));
