@@ -5,6 +5,9 @@ import { BACKFILL } from '../../migrations/0050_analytics.ts';
 export const REGULAR = '+256700000001';
 /** One message in 50,000 has this text. */
 export const NEEDLE = 'needle';
+/** Price of each message, and the top-up before them. */
+export const PRICE_MINOR = 30;
+export const TOP_UP_MINOR = 1_000_000_000_000;
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 /**
@@ -51,7 +54,7 @@ export async function writeMessages(run: Run, chunk: Chunk, keyId: string, rareK
     `WITH message AS (
        INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
          environment, currency, api_key_id, sender, content)
-       SELECT ${uuid('at', 'n')}, $1, n, 30, 30, at, at, 'sms',
+       SELECT ${uuid('at', 'n')}, $1, n, ${PRICE_MINOR}, ${PRICE_MINOR}, at, at, 'sms',
          CASE WHEN n % 1009 = 0 THEN 'sandbox' ELSE 'production' END, 'UGX',
          CASE WHEN n % 499 = 0 THEN $8 ELSE $9 END, 'SERVICE',
          CASE WHEN n % 50021 = 0 THEN '${NEEDLE}' ELSE 'Message number ' || n END
@@ -61,7 +64,7 @@ export async function writeMessages(run: Run, chunk: Chunk, keyId: string, rareK
        failed_at, error_code)
      SELECT ${uuid('at', 'n')}, $1, 0,
        CASE WHEN n % 2003 = 0 THEN '${REGULAR}' ELSE '+2567' || lpad((n::bigint * 7919 % 100000000)::text, 8, '0') END,
-       30, status, CASE WHEN status IN ('sent', 'delivered') THEN at END,
+       ${PRICE_MINOR}, status, CASE WHEN status IN ('sent', 'delivered') THEN at END,
        CASE WHEN status = 'delivered' THEN at END, CASE WHEN status = 'failed' THEN at END,
        CASE WHEN status = 'failed' THEN 'rejected' END
      FROM (SELECT n, at, ${STATUS} AS status FROM ${MADE}) made`,
@@ -69,7 +72,10 @@ export async function writeMessages(run: Run, chunk: Chunk, keyId: string, rareK
   );
 }
 
-/** Inserts the ledger entries of the messages. For the second half of them, also events and deliveries. */
+/**
+ * Inserts the ledger entries of the messages, after the one of the top-up. For the second half of the messages, it
+ * inserts events and deliveries too.
+ */
 export async function writeConsequences(
   run: Run,
   chunk: Chunk,
@@ -79,7 +85,7 @@ export async function writeConsequences(
   await run('ALTER TABLE ledger_entries DISABLE TRIGGER charged_once');
   await run(
     `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, created_at, message_id, kind)
-     SELECT $1, n, -30, 1e12 - 30 * n, at, ${uuid('at', 'n')}, 'charge' FROM ${MADE}`,
+     SELECT $1, n + 1, -${PRICE_MINOR}, ${TOP_UP_MINOR} - ${PRICE_MINOR} * n::bigint, at, ${uuid('at', 'n')}, 'charge' FROM ${MADE}`,
     madeBy(chunk),
   );
   await run('ALTER TABLE ledger_entries ENABLE TRIGGER charged_once');
@@ -123,10 +129,10 @@ export async function fillOthers(
     `WITH message AS (
        INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
          environment, currency, sender, content)
-       SELECT ${id}, $1, n, 30, 30, $2, $2, 'sms', 'production', 'UGX', 'SERVICE', 'From somebody else'
+       SELECT ${id}, $1, n, ${PRICE_MINOR}, ${PRICE_MINOR}, $2, $2, 'sms', 'production', 'UGX', 'SERVICE', 'From somebody else'
        FROM generate_series(1, $3::int) n RETURNING id)
      INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at)
-     SELECT id, $1, 0, '${REGULAR}', 30, 'delivered', $2, $2 FROM message`,
+     SELECT id, $1, 0, '${REGULAR}', ${PRICE_MINOR}, 'delivered', $2, $2 FROM message`,
     [otherId, now, number],
   );
   await run('UPDATE accounts SET sms_seq = $2 WHERE id = $1', [otherId, number]);

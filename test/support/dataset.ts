@@ -3,7 +3,15 @@ import pg from 'pg';
 import type { Operations } from '../../src/domain/operations.ts';
 import type { Stores } from '../../src/domain/ports/stores.ts';
 import type { SecretBox } from '../../src/domain/ports/system.ts';
-import { type Chunk, fillCounts, fillOthers, writeConsequences, writeMessages } from './dataset-rows.ts';
+import {
+  type Chunk,
+  fillCounts,
+  fillOthers,
+  PRICE_MINOR,
+  TOP_UP_MINOR,
+  writeConsequences,
+  writeMessages,
+} from './dataset-rows.ts';
 
 /** An account as after a year of use, and the values that its lists are filtered by. */
 export interface Dataset {
@@ -87,7 +95,15 @@ export async function fillDatabase(
     ),
   ]);
   log('indexes and counts');
-  await first.run('UPDATE accounts SET sms_seq = $2, ledger_seq = $2 WHERE id = $1', [accountId, count]);
+  await first.run(
+    'UPDATE accounts SET sms_seq = $2::bigint, ledger_seq = $2::bigint + 1, balance_minor = $3 WHERE id = $1',
+    [accountId, count, TOP_UP_MINOR - PRICE_MINOR * count],
+  );
+  await first.run(
+    `INSERT INTO ledger_entries (account_id, seq, kind, amount_minor, balance_after_minor, actor, created_at)
+     VALUES ($1, 1, 'topup', $2, $2, 'system:bench', $3)`,
+    [accountId, TOP_UP_MINOR, new Date(now.getTime() - YEAR_MS)],
+  );
   await first.run('UPDATE event_feeds SET last_seq = $2 WHERE account_id = $1', [accountId, count]);
   const index = async () => {
     for (const { indexdef } of indexes) await first.run(indexdef);
