@@ -5,6 +5,7 @@ import { Router } from 'wouter';
 import { App } from './app.tsx';
 import { ignoreHeldEnter } from './lib/held-key.ts';
 import { queryClient } from './lib/queries.ts';
+import { rememberedFrame } from './lib/session-frame.ts';
 import { restoreTheme } from './lib/theme.ts';
 import { language } from './lib/words.ts';
 import { ROUTES } from './routes.tsx';
@@ -14,10 +15,14 @@ import './ui/base.css';
 
 document.documentElement.lang = language;
 restoreTheme();
-// Begins to load the page while the session is asked for. A failure shows when the page is rendered.
-const opened = ROUTES.find(({ path }) => `/console${path}` === location.pathname);
-void opened?.preload().catch(() => undefined);
 ignoreHeldEnter();
+// Loads the code of the page before anything is asked, so that session and page are asked in one call. Without a
+// remembered frame, the session is asked first. A failure to load shows when the page is rendered.
+const opened = ROUTES.find(({ path }) =>
+  new RegExp(`^/console${path.replaceAll(/:\w+/g, '[^/]+')}$`).test(location.pathname),
+);
+const loaded = opened?.preload().catch(() => undefined);
+if (rememberedFrame()) await loaded;
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>

@@ -5,6 +5,7 @@ import type { Session } from '../domain/accounts/sessions.ts';
 import { forbidden, validationError } from '../domain/errors.ts';
 import { CONSOLE_DOCUMENTS } from './console-documents.generated.ts';
 import { docUrlOf } from './error-codes.ts';
+import { joinedQueries } from './joined-queries.ts';
 
 /** Limits of the documents that clients register: their number, and their total length in characters. */
 const MAX_DOCUMENTS = 1_000;
@@ -81,7 +82,14 @@ export class PersistedDocuments {
    * same request. Otherwise the answer could select anything that the person may read.
    */
   servesSessions(text: string | undefined): boolean {
-    return !this.#isExclusive || (text !== undefined && this.#own.has(hashOf(text)));
+    return !this.#isExclusive || (text !== undefined && this.#isOwn(text));
+  }
+
+  /** True if the document is one of the listed or of the console's, or if it joins several of the console's queries. */
+  #isOwn(text: string): boolean {
+    if (this.#own.has(hashOf(text))) return true;
+    const parts = joinedQueries(text);
+    return parts.length > 1 && parts.every((part) => this.#own.has(hashOf(part)));
   }
 
   /** True if the document is listed or the console's, or if a client has registered it. */

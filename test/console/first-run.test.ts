@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { createQuickstart } from '../../src/start/quickstart.ts';
 import {
+  asks,
   type ConsoleBrowser,
   clickAgain,
   expectAccessible,
@@ -237,7 +238,7 @@ describe('the first steps in the console', () => {
     const { page } = await browser.open({ person: account, path: '/start' });
     let isLost = false;
     await page.route('**/graphql', async (route) => {
-      if (isLost || route.request().postDataJSON().operationName !== 'FirstRunSms') return route.continue();
+      if (isLost || !asks(route.request(), 'FirstRunSms')) return route.continue();
       isLost = true;
       await route.fetch();
       await route.abort();

@@ -96,7 +96,7 @@ describe('the ledger and the audit log in the console', () => {
     });
     let asked = 0;
     await page.route('**/graphql', async (route) => {
-      if (route.request().postData()?.includes('"first":100')) asked += 1;
+      if (route.request().postData()?.includes('"Ledger_first":100')) asked += 1;
       if (asked === 2) await held;
       await route.continue().catch(() => undefined);
     });

@@ -192,16 +192,16 @@ describe('the list of messages in the console', () => {
     let pages = 0;
     await page.route('**/graphql', async (route) => {
       const { operationName, variables } = route.request().postDataJSON();
-      if (operationName !== 'Messages' || variables.first !== 100) return route.continue();
+      if (operationName !== 'Messages' || variables.Messages_first !== 100) return route.continue();
       pages += 1;
-      const first = { ...route.request().postDataJSON(), variables: { ...variables, after: null } };
+      const first = { ...route.request().postDataJSON(), variables: { ...variables, Messages_after: null } };
       const json = await (await route.fetch({ postData: first })).json();
-      const { nodes } = json.data.messages;
-      const messages = {
+      const { nodes } = json.data.Messages_messages;
+      const page = {
         nodes: Array.from({ length: 100 }, () => nodes[0]),
         pageInfo: { hasNextPage: true, endCursor: 'more' },
       };
-      return route.fulfill({ json: { data: { messages } } });
+      return route.fulfill({ json: { data: { Messages_messages: page } } });
     });
     expect((await downloaded(page)).lines).toHaveLength(1_001);
     expect(pages).toBe(10);

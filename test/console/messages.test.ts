@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import {
+  asks,
   type ConsoleBrowser,
   expectAccessible,
   holdAnswers,
@@ -137,9 +138,9 @@ describe('messages in the console', () => {
     const { page } = await browser.open({ person: account, path: '/messages' });
     await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
     await page.route('**/graphql', async (route) => {
-      if (String(route.request().postDataJSON().variables?.filter?.channel) !== 'SMS')
+      if (String(route.request().postDataJSON().variables.Messages_filter?.channel) !== 'SMS')
         return route.continue();
-      await route.fulfill({ json: { data: { messages: null } } });
+      await route.fulfill({ json: { data: { Messages_messages: null } } });
     });
     await page.getByLabel('Channel').selectOption('SMS');
     await page.getByText('This could not be loaded').waitFor();
@@ -156,9 +157,7 @@ describe('messages in the console', () => {
     await page.getByText('3 in all').waitFor();
 
     const rows = await holdAnswers(page, 'Messages');
-    const counted = page.waitForResponse(
-      (answer) => answer.request().postDataJSON()?.operationName === 'MessagesCount',
-    );
+    const counted = page.waitForResponse((answer) => asks(answer.request(), 'MessagesCount'));
     await page.getByLabel('Environment').selectOption('Production');
     await counted;
     await rows.held;

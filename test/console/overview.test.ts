@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page, Request } from 'playwright-core';
 import {
+  asks,
   type ConsoleBrowser,
   expectAccessible,
   holdAnswers,
@@ -181,11 +182,12 @@ describe('the overview of the console', () => {
       const states = body.data.map(({ status }: { status: string }) => status);
       return states.every((status: string) => status === 'delivered') && states.length === 2;
     });
-    const told = page.waitForResponse((response) => response.url().endsWith('/graphql/stream'));
+    // The page asks for everything again after the stream has started. What is on its way then is asked after it.
+    const again = page.waitForRequest((request) => asks(request, 'Session'));
     stream.resolve();
-    await told;
-    await page.getByRole('link', { name: '+256700000012' }).waitFor();
+    await again;
     figures.release();
+    await page.getByRole('link', { name: '+256700000012' }).waitFor();
     await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
     await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
   });

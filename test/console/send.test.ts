@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import {
+  asks,
   type ConsoleBrowser,
   expectAccessible,
   hasFocus,
@@ -169,7 +170,7 @@ describe('sending from the console', () => {
   async function loseFirstAnswer(page: Page): Promise<void> {
     let isLost = false;
     await page.route('**/graphql', async (route) => {
-      if (isLost || route.request().postDataJSON().operationName !== 'SendSms') return route.continue();
+      if (isLost || !asks(route.request(), 'SendSms')) return route.continue();
       isLost = true;
       await route.fetch();
       await route.abort();

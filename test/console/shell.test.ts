@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
-import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import {
+  asks,
+  type ConsoleBrowser,
+  expectAccessible,
+  holdAnswers,
+  inBrowser,
+  startConsoleBrowser,
+} from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -118,7 +125,7 @@ describe('the frame of the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('at the next visit a page asks for its content before the session is known', async () => {
+  inBrowser('at the next visit a page asks for session and content in one call', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/messages' });
     await page.getByRole('button', { name: new RegExp(account.email) }).waitFor();
     const kept = await page.evaluate<string>("localStorage.getItem('console-frame')");
@@ -129,23 +136,36 @@ describe('the frame of the console', () => {
     });
     expect(kept).not.toContain(account.email);
 
-    let letSessionPass = () => {};
-    const mayPass = new Promise<void>((resolve) => {
-      letSessionPass = resolve;
-    });
-    await page.route('**/graphql', async (route) => {
-      if (route.request().postDataJSON().operationName === 'Session') await mayPass;
-      await route.continue();
-    });
-    await page.reload();
-    await page.getByText('No messages yet').waitFor();
+    const session = await holdAnswers(page, 'Session');
+    const [first] = await Promise.all([
+      page.waitForRequest((request) => asks(request, 'Session')),
+      page.reload(),
+    ]);
+    expect(['OpenAlerts', 'Messages'].filter((each) => !asks(first, each))).toEqual([]);
+    await session.held;
+    await page.getByRole('link', { name: 'Ledger', exact: true }).waitFor();
     expect(await page.getByRole('button', { name: new RegExp(account.email) }).count()).toBe(0);
-    letSessionPass();
+    session.release();
+    await page.getByText('No messages yet').waitFor();
     await page.getByRole('button', { name: new RegExp(account.email) }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in' }).waitFor();
     expect(await page.evaluate("localStorage.getItem('console-frame')")).toBeNull();
     expect(faults).toEqual([]);
+  });
+
+  inBrowser('a query that the gateway refuses does not take those of the same call with it', async () => {
+    const { page } = await browser.open({ person: account, path: '/messages' });
+    await page.getByText('No messages yet').waitFor();
+    await page.route('**/graphql', async (route) => {
+      const asked = route.request().postDataJSON();
+      if (!asks(route.request(), 'Messages')) return route.continue();
+      const variables = { ...asked.variables, Messages_filter: { status: ['NO_SUCH_STATUS'] } };
+      return route.continue({ postData: { ...asked, variables } });
+    });
+    await page.reload();
+    await page.getByRole('alert').getByText('NO_SUCH_STATUS').waitFor();
+    await page.getByRole('button', { name: new RegExp(account.email) }).waitFor();
   });
 
   inBrowser('a remembered frame without a session leads to the sign-in', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import {
+  asks,
   type ConsoleBrowser,
   expectAccessible,
   hasFocus,
@@ -149,7 +150,7 @@ describe('signing in to the console', () => {
     await page.context().clearCookies();
     let isAskedAgain = false;
     page.on('response', (response) => {
-      if (response.request().postDataJSON()?.operationName === 'ApiKeyDetail') isAskedAgain = true;
+      if (asks(response.request(), 'ApiKeyDetail')) isAskedAgain = true;
     });
     await eventually(async () => {
       await page.evaluate("dispatchEvent(new Event('visibilitychange'))");

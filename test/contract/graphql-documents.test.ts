@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join as joinPath } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readGraphqlDocuments } from '../../src/config/graphql-documents.ts';
+import { type Joined, joined } from '../../src/console/lib/joined.ts';
 import { Session } from '../../src/console/lib/session.generated.ts';
+import { Messages } from '../../src/console/pages/messages/messages.generated.ts';
+import { OpenAlerts } from '../../src/console/ui/open-alerts.generated.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 
@@ -19,8 +22,8 @@ describe('documents by hash (R283)', () => {
   let token: string;
   let folder: string;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'documents-'));
-    const path = join(folder, 'documents.json');
+    folder = await mkdtemp(joinPath(tmpdir(), 'documents-'));
+    const path = joinPath(folder, 'documents.json');
     await writeFile(path, JSON.stringify({ overview: VIEWER }));
     gateway = await startTestGateway({ GRAPHQL_DOCUMENTS: path });
     strict = await startTestGateway(
@@ -51,6 +54,7 @@ describe('documents by hash (R283)', () => {
     const { extensions: _, ...rest } = JSON.parse(await response.text());
     return { status: response.status, body: rest };
   }
+  const asked = ({ name, text, variables }: Joined) => ({ query: text, operationName: name, variables });
   const answered = () => ({ data: { viewer: { email: account.email } } });
   const notFound = {
     errors: [
@@ -96,7 +100,7 @@ describe('documents by hash (R283)', () => {
   it('in production, sessions run only what the file lists and the console', async () => {
     expect((await post(strict, { documentId: 'overview' })).body).toEqual(answered());
     expect((await post(strict, { query: VIEWER })).body).toEqual(answered());
-    const console = await post(strict, { query: Session.text, operationName: Session.name });
+    const console = await post(strict, asked(joined([{ query: Session, variables: {} }])));
     expect(console.body.errors).toBeUndefined();
     const text = 'query Unlisted { viewer { email } }';
     for (const body of [
@@ -115,6 +119,44 @@ describe('documents by hash (R283)', () => {
     }
     const introspected = await post(strict, { query: '{ __schema { queryType { name } } }' });
     expect(introspected.body.errors[0].message).toContain('GRAPHQL_DOCUMENTS');
+  });
+
+  it('in production, sessions run queries of the console together, and nothing besides', async () => {
+    const page = joined([
+      { query: Session, variables: {} },
+      { query: OpenAlerts, variables: {} },
+      { query: Messages, variables: { first: 2, filter: { channel: ['SMS'] } } },
+    ]);
+    const answer = await post(strict, asked(page));
+    expect(answer.body).toMatchObject({
+      data: {
+        Session_viewer: { email: account.email },
+        OpenAlerts_alerts: { totalCount: 0 },
+        Messages_messages: { nodes: [] },
+      },
+    });
+    expect(answer.body.errors).toBeUndefined();
+    const fields = '{Session_viewer:';
+    for (const text of [
+      page.text.replace(fields, '{other:viewer{id}Session_viewer:'),
+      page.text.replace(fields, '{Other_viewer:viewer{id}Session_viewer:'),
+      page.text.replace(fields, '{account{id}Session_viewer:'),
+      page.text.replace(fields, '{...{account{id}}Session_viewer:'),
+      page.text.replace(fields, '{Session_viewer:viewer{id}Session_viewer:'),
+      page.text.replace('id email role', 'id email role createdAt'),
+      page.text.replace('on Message{id', 'on Message{id sid'),
+      page.text.replace(fields, `@live${fields}`),
+      page.text
+        .replace('query Session_', 'query Session_Account_')
+        .replace(fields, '{Account_account:account{id}Session_viewer:'),
+      page.text.replace('query Session', `query ${'Session_'.repeat(30)}Session`),
+      `${page.text} query Unlisted { viewer { email } }`,
+      `mutation Session_SignOut{Session_signOut:signOut SignOut_signOut:signOut}`,
+    ]) {
+      expect(text).not.toBe(page.text);
+      const refused = await post(strict, asked({ ...page, text }));
+      expect([text, refused.body.errors?.[0].extensions.code]).toEqual([text, 'FORBIDDEN']);
+    }
   });
 
   it('in production, people still sign in, and access tokens run any document', async () => {
@@ -147,7 +189,7 @@ describe('documents by hash (R283)', () => {
   });
 
   it("the file is the one of graphql-codegen or Relay, or Apollo's manifest", async () => {
-    const path = join(folder, 'manifest.json');
+    const path = joinPath(folder, 'manifest.json');
     const operations = [{ id: 'a', name: 'A', type: 'query', body: VIEWER }];
     await writeFile(
       path,

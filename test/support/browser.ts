@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import axe from 'axe-core';
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page, Request } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
 import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
@@ -134,6 +134,12 @@ async function showsNavigation(page: Page): Promise<void> {
     .waitFor({ state: 'attached' });
 }
 
+/** True if a call of the console asks this operation, alone or together with others. */
+export function asks(request: Request, operationName: string): boolean {
+  const asked: unknown = request.postDataJSON()?.operationName;
+  return typeof asked === 'string' && asked.split('_').includes(operationName);
+}
+
 /**
  * Holds back the answers to an operation until `release` is called. `held` resolves when the first answer has arrived.
  * Only one hold works at a time, because `release` removes all routes of the page.
@@ -146,7 +152,7 @@ export async function holdAnswers(
   const released = Promise.withResolvers<void>();
   let isReleased = false;
   await page.route('**/graphql', async (route) => {
-    if (isReleased || route.request().postDataJSON().operationName !== operationName) return route.continue();
+    if (isReleased || !asks(route.request(), operationName)) return route.continue();
     const response = await route.fetch();
     held.resolve();
     await released.promise;
@@ -178,7 +184,7 @@ export async function clickAgain(page: Page): Promise<void> {
 export async function clickTwiceAtOnce(button: Locator, operationName: string): Promise<() => number> {
   let asked = 0;
   button.page().on('request', (request) => {
-    if (request.postDataJSON()?.operationName === operationName) asked += 1;
+    if (asks(request, operationName)) asked += 1;
   });
   await button.evaluate((element) => {
     const { click } = element as unknown as { click(): void };

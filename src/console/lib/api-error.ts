@@ -57,6 +57,8 @@ export class ApiError extends Error {
 /** One entry of `errors` in a GraphQL response. */
 export interface GraphqlFault {
   readonly message: string;
+  /** Where in the answer it happened. Undefined if the document was refused as a whole. */
+  readonly path?: readonly (string | number)[];
   readonly extensions?: {
     readonly code?: string;
     readonly details?: {

@@ -11,7 +11,7 @@ import {
 } from '@tanstack/react-query';
 import { useRef, useSyncExternalStore } from 'react';
 import type { ApiError } from './api-error.ts';
-import type { Complete, Document } from './document.ts';
+import type { Complete, Document, Query } from './document.ts';
 import { request } from './request.ts';
 
 const FRESH_MS = 2_000;
@@ -72,17 +72,19 @@ export type ApiQuery<Result> = UseQueryResult<Complete<Result>, ApiError>;
  * variables arrives.
  */
 export function useApiQuery<Result, Variables>(
-  document: Document<Result, Variables>,
+  document: Query<Result, Variables>,
   variables: Variables,
   options: {
     readonly isEnabled?: boolean;
     readonly refetchEveryMs?: number;
     readonly keepsLast?: boolean;
+    /** Asks in a call of its own, for what may take longer than the rest of the page should wait. */
+    readonly isApart?: boolean;
   } = {},
 ): ApiQuery<Result> {
   return useQuery<Complete<Result>, ApiError>({
     queryKey: keyOf(document, variables),
-    queryFn: ({ signal }) => request(document, variables, signal),
+    queryFn: ({ signal }) => request(document, variables, { signal, isApart: options.isApart ?? false }),
     ...(options.keepsLast ? { placeholderData: keepPreviousData } : {}),
     enabled: options.isEnabled ?? true,
     refetchInterval: options.refetchEveryMs ?? false,

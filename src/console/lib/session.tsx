@@ -56,10 +56,10 @@ export function useSessionQuery() {
  */
 async function loadSession(signal?: AbortSignal): Promise<SignedIn> {
   try {
-    return await request(Session, {}, signal);
+    return await request(Session, {}, { signal });
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'FORBIDDEN')) throw error;
-    const { viewer, permissions } = await request(RestrictedSession, {}, signal);
+    const { viewer, permissions } = await request(RestrictedSession, {}, { signal });
     return { viewer: { ...viewer, account: null }, permissions, recovery: { hold: null } };
   }
 }

@@ -122,7 +122,7 @@ function Faults({ of: { id, finishedAt } }: { of: ImportRowFragment }) {
             cellsOf={(fault: RowFault) => [fault.row, fault.column, fault.value, fault.code, fault.message]}
             sliceAfter={async (cursor, signal) => {
               const variables = { id, first: SLICE_MAX, after: cursor };
-              return (await request(ContactImportErrors, variables, signal)).contactImport.errors;
+              return (await request(ContactImportErrors, variables, { signal })).contactImport.errors;
             }}
           >
             {t('Download as CSV')}

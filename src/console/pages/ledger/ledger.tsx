@@ -90,7 +90,7 @@ export default function LedgerPage() {
             actorName(entry.actor),
           ]}
           sliceAfter={async (after, signal) =>
-            (await request(Ledger, { ...span, first: SLICE_MAX, after }, signal)).ledger
+            (await request(Ledger, { ...span, first: SLICE_MAX, after }, { signal })).ledger
           }
         >
           {t('Export as CSV')}

@@ -72,7 +72,7 @@ export function MessageExport({ filter, total }: { filter: MessageFilter; total:
       begin={() => begin('MESSAGES', filter)}
       most={isSearch ? MOST_OF_SEARCH : MOST}
       sliceAfter={async (after, signal) => {
-        const { messages } = await request(Messages, { first: PAGE, after, filter }, signal);
+        const { messages } = await request(Messages, { first: PAGE, after, filter }, { signal });
         return { ...messages, totalCount: total ?? 0 };
       }}
     >
@@ -134,7 +134,7 @@ export function RecipientExport({ filter }: { filter: RecipientFilter }) {
       begin={() => begin('RECIPIENTS', filter)}
       most={MOST}
       sliceAfter={async (after, signal) =>
-        (await request(MessageRecipients, { first: PAGE, after, filter }, signal)).recipients
+        (await request(MessageRecipients, { first: PAGE, after, filter }, { signal })).recipients
       }
     >
       {t('Export as CSV')}

@@ -94,7 +94,7 @@ function Rows({
   const { rows, newCount } = useLiveRows(page.nodes, filter, { isFirst, isLoaded });
   const drawerOf = useDrawerHref(OPENED);
   const [chosen] = useColumnChoice();
-  const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
+  const count = useApiQuery(MessagesCount, { filter }, { isApart: true }).data?.messages.totalCount;
   // Rows of the old filter stay until the new rows arrive. Meanwhile the count is hidden, because it would not match
   // them.
   if (rows.length === 0 && !isLoaded) return <Loading />;

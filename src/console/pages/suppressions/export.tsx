@@ -28,7 +28,7 @@ export function ExportButton() {
       const parts = [BOM];
       let after: string | null = null;
       do {
-        const answer = await request(ExportSuppressions, { after, environment }, signal);
+        const answer = await request(ExportSuppressions, { after, environment }, { signal });
         const part: Part = answer.exportSuppressions;
         parts.push(part.csv);
         after = part.nextAfter;
