@@ -5,6 +5,7 @@
 import { Pool } from 'undici';
 import type { ProviderHealth, SubmitOutcome } from '../domain/ports/provider.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
+import { MAY_NOT_LEAVE } from './may-leave.ts';
 
 /**
  * The provider's answer, or why there is none. `definitelyNotSent` means that no byte of the request can have reached
@@ -41,6 +42,8 @@ export interface WaitLimits {
   readonly signal?: AbortSignal;
   /** The request must not be sent after this time. */
   readonly expiresAt?: Date;
+  /** Called when the wait is over. The request is sent only if it returns true. */
+  readonly mayLeave?: () => Promise<boolean>;
 }
 
 export interface ProviderHttpOptions {
@@ -105,9 +108,14 @@ export class ProviderHttp {
   }
 
   /** Waits for a free connection, POSTs what `write` returns, and reads the answer. Never rejects. */
-  async post(write: () => ProviderRequest, { signal, expiresAt }: WaitLimits): Promise<ProviderExchange> {
+  async post(
+    write: () => ProviderRequest,
+    { signal, expiresAt, mayLeave }: WaitLimits,
+  ): Promise<ProviderExchange> {
     if (!(await this.#connections.acquire(signal))) return turnedAway('no connection is free');
     try {
+      if (mayLeave && !(await mayLeave())) return turnedAway(MAY_NOT_LEAVE);
+      if (signal?.aborted) return turnedAway('the time to send the message was over before it could be sent');
       if (expiresAt && this.#now() >= expiresAt)
         return turnedAway('the message expired before it could be sent');
       return await this.#exchange('POST', write());

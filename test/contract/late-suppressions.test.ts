@@ -7,6 +7,7 @@ import { graphql, signIn } from '../support/graphql.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
+import { countStatements } from '../support/statements.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const HOUR_MS = 3_600_000;
@@ -17,6 +18,8 @@ const SUPPRESSED = { status: 'failed', error: { code: 'recipient_suppressed' } }
 /** Resolves when the message is old enough to be checked again: one of the last second has just been checked (R530). */
 const isOld = ({ createdAt }: { createdAt: string }) =>
   eventually(() => Date.now() - Date.parse(createdAt) > 1_200);
+const ONE_LEFT_OUT =
+  'One copy (cc or bcc) was left out: its recipient was suppressed after the message was accepted.';
 let numbers = 0;
 const newNumber = (country = '25670') => {
   numbers += 1;
@@ -25,15 +28,17 @@ const newNumber = (country = '25670') => {
 
 describe('a person who is suppressed while a message waits', () => {
   let smsc: Smsc;
+  /** A carrier that takes one message at a time, of numbers that begin with 25675. */
+  let slow: Smsc;
   let mails: MailServer;
   let gateway: TestGateway;
   let account: TestAccount;
   let sql: TestSql;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   beforeAll(async () => {
-    [smsc, mails] = [await startSmsc(), await startMailServer()];
+    [smsc, slow, mails] = [await startSmsc(), await startSmsc(), await startMailServer()];
     gateway = await startTestGateway({
-      SMS_ROUTES: `*=${smsc.url}`,
+      SMS_ROUTES: `*=${smsc.url},25675=${slow.url}?window=1`,
       EMAIL_URL: mails.url,
       QUIET_HOURS,
       PUMPING_WATCH: 'on',
@@ -49,6 +54,7 @@ describe('a person who is suppressed while a message waits', () => {
     await gateway?.stop();
     await mails?.stop();
     await smsc?.stop();
+    await slow?.stop();
   });
 
   const call = (method: string, path: string, body?: object) =>
@@ -70,6 +76,13 @@ describe('a person who is suppressed while a message waits', () => {
       return recipients.every(({ status }: { status: string }) => status !== 'pending') && recipients;
     });
   const textsTo = (to: string) => smsc.messages().filter((message) => message.to === to.slice(1));
+  /** The notes about copies in the timeline of a message. */
+  const notesOf = async (id: string) => {
+    const { timeline } = (await call('GET', `/developers/messages/${id}`)).body;
+    return timeline
+      .filter(({ detail = '' }) => detail.includes('left out'))
+      .map(({ status, detail }: { status: string; detail: string }) => ({ status, detail }));
+  };
   const soon = () => new Date(Date.now() + 2_500).toISOString();
 
   it('does not get a scheduled message, which is refunded and reported, but the others do (R530)', async () => {
@@ -203,5 +216,109 @@ describe('a person who is suppressed while a message waits', () => {
     const mail = await mails.waitFor(({ raw }) => raw.includes(sent.body.id));
     expect(mail.to).toEqual(['ann@example.com', 'cy@example.com']);
     expect(mail.raw).not.toContain('Ben@');
+    await settled(sent.body.id);
+    expect(await notesOf(sent.body.id)).toEqual([{ status: 'sent', detail: ONE_LEFT_OUT }]);
+    const token = await signIn(gateway, account);
+    const query = `{ message(id: "${sent.body.id}") { timeline { status detail } } }`;
+    const { body: shown } = await graphql(gateway, query, { token });
+    expect(shown.data.message.timeline).toContainEqual({ status: 'sent', detail: ONE_LEFT_OUT });
+  });
+
+  it('gets no copy that a mail server deferred, but the others do (R558)', async () => {
+    mails.behave({
+      rcpt: (to, count) => (to.startsWith('deferred') && count === 1 ? 450 : 'accept'),
+    });
+    const sent = await call('POST', '/developers/email', {
+      to: 'ann@example.com',
+      cc: ['deferred-ben@example.com'],
+      bcc: ['deferred-cy@example.com', 'deferred-dan@example.com'],
+      subject: 's',
+      text: 'x',
+    });
+    expect(sent.status).toBe(200);
+    const ownMails = () => mails.received.filter(({ raw }) => raw.includes(sent.body.id));
+    await eventually(() => ownMails().length === 1);
+    expect(await settled(sent.body.id)).toMatchObject([{ status: 'sent' }]);
+    await suppress('deferred-ben@example.com', 'all', 'email');
+    await suppress('deferred-dan@example.com', 'all', 'email');
+    await eventually(() => ownMails().length === 2);
+    expect(ownMails().map(({ to }) => to)).toEqual([['ann@example.com'], ['deferred-cy@example.com']]);
+    expect(ownMails()[1]?.raw).not.toContain('deferred-ben');
+    const detail =
+      '2 copies (cc or bcc) were left out: their recipients were suppressed after the message was accepted.';
+    expect(await notesOf(sent.body.id)).toEqual([{ status: 'sent', detail }]);
+    mails.behave({ rcpt: () => 'accept' });
+  });
+
+  it('gets no SMS that waited for a place in the window of its carrier, but the others do (R557)', async () => {
+    const [first, ann, ben] = [newNumber('25675'), newNumber('25675'), newNumber('25675')];
+    slow.behave({ answer: ({ destination }) => (`+${destination.address}` === first ? 'late' : 'accept') });
+    const before = await balance();
+    await send(first);
+    await eventually(() => slow.received.length > 0);
+    const waiting = await send(`${ann},${ben}`);
+    await isOld(waiting);
+    await suppress(ann);
+    slow.answerLate();
+    const [stopped, other] = await settled(waiting.id);
+    expect(stopped).toMatchObject({ ...SUPPRESSED, refunded: 30 });
+    expect(other).toMatchObject({ status: 'sent' });
+    expect(slow.messages().map(({ to }) => `+${to}`)).toEqual([first, ben]);
+    expect(await balance()).toBe(before - 2 * 30);
+    await checkLedger(sql, account.accountId);
+    slow.behave({ answer: 'accept' });
+  });
+
+  it('costs one statement for all that waited, and none for those that did not (R557)', async () => {
+    await suppress(newNumber());
+    const looks = (texts: readonly string[]) => texts.filter((text) => /FROM suppressions/.test(text)).length;
+    await eventually(async () => {
+      using statements = countStatements();
+      const { id } = await send(newNumber('25675'));
+      const [{ sentAt }] = await settled(id);
+      const { createdAt } = (await call('GET', `/developers/messages/${id}`)).body;
+      // A busy machine may take longer than a second. Then the worker has to look.
+      if (Date.parse(sentAt) - Date.parse(createdAt) > 800) return false;
+      // The send itself looks once.
+      expect(looks(statements.texts())).toBe(1);
+      return true;
+    });
+    slow.behave({ answer: ({ index }) => (index === begun ? 'late' : 'accept') });
+    const begun = slow.received.length;
+    await send(newNumber('25675'));
+    await eventually(() => slow.received.length > begun);
+    const to = Array.from({ length: 40 }, () => newNumber('25675'));
+    const waiting = await send(to.join());
+    await isOld(waiting);
+    using statements = countStatements();
+    slow.answerLate();
+    const recipients = await settled(waiting.id);
+    expect(recipients.every(({ status }: { status: string }) => status === 'sent')).toBe(true);
+    expect(looks(statements.texts())).toBeGreaterThan(0);
+    expect(looks(statements.texts())).toBeLessThan(to.length / 4);
+    slow.behave({ answer: 'accept' });
+  });
+
+  it('gets nothing while the suppressions cannot be read, and the message is tried again (R557)', async () => {
+    const [first, ann] = [newNumber('25675'), newNumber('25675')];
+    slow.behave({ answer: ({ destination }) => (`+${destination.address}` === first ? 'late' : 'accept') });
+    await send(first);
+    await eventually(() => slow.received.at(-1)?.destination.address === first.slice(1));
+    const waiting = await send(ann);
+    await isOld(waiting);
+    await sql.query('ALTER TABLE suppressions RENAME TO suppressions_away');
+    try {
+      slow.answerLate();
+      const isNoted = async () => {
+        const { body } = await call('GET', `/developers/messages/${waiting.id}`);
+        return body.timeline.some(({ detail = '' }) => detail.startsWith('Unavailable: it is not known'));
+      };
+      await eventually(isNoted);
+      expect(slow.received.at(-1)?.destination.address).toBe(first.slice(1));
+    } finally {
+      await sql.query('ALTER TABLE suppressions_away RENAME TO suppressions');
+    }
+    expect(await settled(waiting.id)).toMatchObject([{ status: 'sent' }]);
+    slow.behave({ answer: 'accept' });
   });
 });

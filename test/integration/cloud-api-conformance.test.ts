@@ -10,34 +10,38 @@ const content = {
   content: { type: 'text', body: 'Hello', previewUrl: false },
 } as const satisfies Partial<WhatsAppSubmission>;
 
-describeProvider<WhatsAppSubmission>('The Cloud API', async () => {
-  let treatment: Treatment = 'accept';
-  const platform = await startCloudApi((request, count): CloudApiAnswer | 'hang' | 'reset' => {
-    switch (treatment) {
-      case 'accept':
-        return taken(request.body.to, `wamid.${count}`);
-      case 'reject':
-        return refused(400, 131026, 'Message undeliverable');
-      case 'throttle':
-        return refused(429, 130429, 'Rate limit hit');
-      case 'silent':
-        return 'hang';
-      case 'down':
-        return 'reset';
-    }
-  });
-  return {
-    provider: new CloudApiProvider({ ...CLOUD_API, baseUrl: platform.url, timeoutMs: 2_000 }),
-    content,
-    arrange(next) {
-      treatment = next;
-      return undefined;
-    },
-    reached: () => platform.requests.length,
-    connections: platform.connections,
-    stop: platform.stop,
-  };
-});
+describeProvider<WhatsAppSubmission>(
+  'The Cloud API',
+  async () => {
+    let treatment: Treatment = 'accept';
+    const platform = await startCloudApi((request, count): CloudApiAnswer | 'hang' | 'reset' => {
+      switch (treatment) {
+        case 'accept':
+          return taken(request.body.to, `wamid.${count}`);
+        case 'reject':
+          return refused(400, 131026, 'Message undeliverable');
+        case 'throttle':
+          return refused(429, 130429, 'Rate limit hit');
+        case 'silent':
+          return 'hang';
+        case 'down':
+          return 'reset';
+      }
+    });
+    return {
+      provider: new CloudApiProvider({ ...CLOUD_API, baseUrl: platform.url, timeoutMs: 2_000 }),
+      content,
+      arrange(next) {
+        treatment = next;
+        return undefined;
+      },
+      reached: () => platform.requests.length,
+      connections: platform.connections,
+      stop: platform.stop,
+    };
+  },
+  { asksBeforeLeaving: true },
+);
 
 describeProvider<Submission>(
   'The WhatsApp simulator',

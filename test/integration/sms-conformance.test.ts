@@ -37,7 +37,7 @@ describeProvider<SmsSubmission>(
       stop: () => smsc.stop(),
     };
   },
-  { reports: true },
+  { reports: true, asksBeforeLeaving: true },
 );
 
 describeProvider<SmsSubmission>(
@@ -55,59 +55,67 @@ describeProvider<SmsSubmission>(
   { treatments: ['accept', 'reject', 'throttle'], isRepeatKnown: true, reports: true },
 );
 
-describeProvider<SmsSubmission>('Africa’s Talking', async () => {
-  let sids = 0;
-  const api = await startSmsApi(({ form }) => {
-    sids += 1;
-    return africasTalkingAnswer(form.get('to') ?? '', 101, 'Success', `ATXid_${sids}`);
-  });
-  const url = `africastalking://gateway:secret@${api.host}`;
-  const accept = ({ form }: { form: URLSearchParams }) => {
-    sids += 1;
-    return africasTalkingAnswer(form.get('to') ?? '', 101, 'Success', `ATXid_${sids}`);
-  };
-  return {
-    provider: createAfricasTalkingCarrier({ url, timeoutMs: TIMEOUT_MS }),
-    content,
-    arrange(treatment) {
-      api.beGone(treatment === 'down');
-      api.answerWith((request) => {
-        if (treatment === 'accept') return accept(request);
-        if (treatment === 'reject') return africasTalkingAnswer('+256700123456', 403, 'InvalidPhoneNumber');
-        if (treatment === 'throttle')
-          return { status: 429, body: 'Too many requests', headers: { 'retry-after': '7' } };
-        return 'silent';
-      });
-      return undefined;
-    },
-    reached: () => api.requests.length,
-    connections: api.connections,
-    stop: api.stop,
-  };
-});
+describeProvider<SmsSubmission>(
+  'Africa’s Talking',
+  async () => {
+    let sids = 0;
+    const api = await startSmsApi(({ form }) => {
+      sids += 1;
+      return africasTalkingAnswer(form.get('to') ?? '', 101, 'Success', `ATXid_${sids}`);
+    });
+    const url = `africastalking://gateway:secret@${api.host}`;
+    const accept = ({ form }: { form: URLSearchParams }) => {
+      sids += 1;
+      return africasTalkingAnswer(form.get('to') ?? '', 101, 'Success', `ATXid_${sids}`);
+    };
+    return {
+      provider: createAfricasTalkingCarrier({ url, timeoutMs: TIMEOUT_MS }),
+      content,
+      arrange(treatment) {
+        api.beGone(treatment === 'down');
+        api.answerWith((request) => {
+          if (treatment === 'accept') return accept(request);
+          if (treatment === 'reject') return africasTalkingAnswer('+256700123456', 403, 'InvalidPhoneNumber');
+          if (treatment === 'throttle')
+            return { status: 429, body: 'Too many requests', headers: { 'retry-after': '7' } };
+          return 'silent';
+        });
+        return undefined;
+      },
+      reached: () => api.requests.length,
+      connections: api.connections,
+      stop: api.stop,
+    };
+  },
+  { asksBeforeLeaving: true },
+);
 
-describeProvider<SmsSubmission>('Twilio', async () => {
-  let sids = 0;
-  const api = await startSmsApi(({ form }) => twilioAnswer(form, 'SM0'));
-  const url = `twilio://AC0123:secret@${api.host}`;
-  return {
-    provider: createTwilioCarrier({ url, publicUrl: 'https://gateway.example', timeoutMs: TIMEOUT_MS }),
-    content,
-    arrange(treatment) {
-      api.beGone(treatment === 'down');
-      api.answerWith(({ form }) => {
-        if (treatment === 'accept') {
-          sids += 1;
-          return twilioAnswer(form, `SM${sids}`);
-        }
-        if (treatment === 'reject') return twilioError(400, 21211, "Invalid 'To' Phone Number");
-        if (treatment === 'throttle') return twilioError(429, 20429, 'Too Many Requests');
-        return 'silent';
-      });
-      return undefined;
-    },
-    reached: () => api.requests.length,
-    connections: api.connections,
-    stop: api.stop,
-  };
-});
+describeProvider<SmsSubmission>(
+  'Twilio',
+  async () => {
+    let sids = 0;
+    const api = await startSmsApi(({ form }) => twilioAnswer(form, 'SM0'));
+    const url = `twilio://AC0123:secret@${api.host}`;
+    return {
+      provider: createTwilioCarrier({ url, publicUrl: 'https://gateway.example', timeoutMs: TIMEOUT_MS }),
+      content,
+      arrange(treatment) {
+        api.beGone(treatment === 'down');
+        api.answerWith(({ form }) => {
+          if (treatment === 'accept') {
+            sids += 1;
+            return twilioAnswer(form, `SM${sids}`);
+          }
+          if (treatment === 'reject') return twilioError(400, 21211, "Invalid 'To' Phone Number");
+          if (treatment === 'throttle') return twilioError(429, 20429, 'Too Many Requests');
+          return 'silent';
+        });
+        return undefined;
+      },
+      reached: () => api.requests.length,
+      connections: api.connections,
+      stop: api.stop,
+    };
+  },
+  { asksBeforeLeaving: true },
+);

@@ -40,7 +40,7 @@ describeProvider<EmailSubmission>(
       stop: server.stop,
     };
   },
-  { isRepeatKnown: true },
+  { isRepeatKnown: true, asksBeforeLeaving: true },
 );
 
 describeProvider<EmailSubmission>(

@@ -41,6 +41,8 @@ export interface Conformance {
   readonly isRepeatKnown?: boolean;
   /** True if the peer sends delivery reports. */
   readonly reports?: boolean;
+  /** True if submissions may wait, and people may be suppressed meanwhile: push knows no suppressions. */
+  readonly asksBeforeLeaving?: boolean;
 }
 
 const ALL: readonly Treatment[] = ['accept', 'reject', 'throttle', 'silent', 'down'];
@@ -49,7 +51,12 @@ const ALL: readonly Treatment[] = ['accept', 'reject', 'throttle', 'silent', 'do
 export function describeProvider<S extends Submission>(
   name: string,
   start: () => Promise<ProviderBench<S>>,
-  { treatments = ALL, isRepeatKnown = false, reports: doesReport = false }: Conformance = {},
+  {
+    treatments = ALL,
+    isRepeatKnown = false,
+    reports: doesReport = false,
+    asksBeforeLeaving = false,
+  }: Conformance = {},
 ): void {
   describe(`${name} does what every provider must`, () => {
     const ignoreInbound = async () => {};
@@ -119,6 +126,36 @@ export function describeProvider<S extends Submission>(
           definitelyNotSent: true,
         });
         expect(await submitTreated('accept')).toMatchObject({ kind: 'accepted' });
+      },
+    );
+
+    const whenAsking = asksBeforeLeaving ? it : it.skip;
+    whenAsking(
+      'sends nothing to a person who may no longer get it when the wait is over (R557)',
+      async () => {
+        const { provider, submission, arrange, reached } = await open();
+        const members = await arrange('accept');
+        // The first one shows that the provider is connected.
+        expect(await provider.submit(submission(members), signal)).toMatchObject({ kind: 'accepted' });
+        const before = reached();
+        for (const allowed of [[], undefined]) {
+          const asked: (readonly string[])[] = [];
+          const stillAllowed = async (addresses: readonly string[]) => {
+            asked.push(addresses);
+            return allowed;
+          };
+          const one = submission({ ...members, stillAllowed } as Partial<S>);
+          expect(await provider.submit(one, signal)).toMatchObject({
+            kind: 'unavailable',
+            definitelyNotSent: true,
+          });
+          expect(asked).toEqual([[one.to]]);
+        }
+        expect(provider.health()).toMatchObject({ state: 'up', inFlight: 0 });
+        expect(reached()).toBe(before);
+        const stillAllowed = async (addresses: readonly string[]) => addresses;
+        const last = submission({ ...members, stillAllowed } as Partial<S>);
+        expect(await provider.submit(last, signal)).toMatchObject({ kind: 'accepted' });
       },
     );
 

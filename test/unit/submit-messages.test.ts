@@ -44,7 +44,13 @@ async function releaseSlotWhileWaiting({
     clock,
     tokens,
     NO_QUIET_HOURS,
-    { check: async () => (part) => part.message },
+    {
+      check: async () => () => ({
+        isSuppressed: false,
+        stillAllowed: async (addresses) => addresses,
+        close: () => 0,
+      }),
+    },
   );
   const message = preparedMessage(ACCOUNT, {
     recipients: Array.from({ length: recipients }, (_, n) => ({

@@ -20,6 +20,7 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import { Semaphore } from '../../runtime/semaphore.ts';
+import { MAY_NOT_LEAVE } from '../may-leave.ts';
 import { AcceptedCopies } from './accepted-copies.ts';
 import type { DkimSigning } from './dkim.ts';
 import { type Mail, mailOf } from './smtp-mail.ts';
@@ -141,13 +142,26 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   async #send(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    const { to } = submission;
+    const taken = this.#acceptedCopies.of(this.#sidOf(submission));
+    const untaken = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
+    const allowed = await stillAllowed(submission, [to, ...untaken]);
+    if (!allowed?.includes(to)) return { ...notSent(MAY_NOT_LEAVE), onlyThis: true };
+    const copies = untaken.filter((copy) => allowed.includes(copy));
+    return this.#sendTo(namingOnly(submission, untaken, copies), copies, signal);
+  }
+
+  /** Sends the mail to `to` and to these copies. */
+  async #sendTo(
+    submission: EmailSubmission,
+    copies: readonly string[],
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
     const { to, copiesTo } = submission;
     const mail = await this.#compose(submission);
     if ('kind' in mail) return mail;
     // The body may have taken a while to load. Nothing has left yet.
     if (signal.aborted) return notSent('the time to send the mail was over before it could be sent');
-    const taken = this.#acceptedCopies.of(mail.messageId);
-    const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
     if (copiesTo) {
       const failure = (await this.#transmit(mail, submission, [to])).get(to);
       if (failure?.kind !== 'unavailable' && copies.length > 0) void this.#sendCopies(submission, copies, 0);
@@ -170,10 +184,14 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     return outcome ?? { kind: 'accepted', sid: mail.messageId };
   }
 
+  /** Returns the Message-ID of the mail. */
+  #sidOf({ messageId, position }: EmailSubmission): string {
+    return `<${messageId}.${position}@${this.#options.messageIdDomain}>`;
+  }
+
   /** Returns the mail to send. If it cannot be created, returns the outcome. */
   async #compose(submission: EmailSubmission): Promise<Mail | Failure> {
-    const { messageId, position } = submission;
-    const sid = `<${messageId}.${position}@${this.#options.messageIdDomain}>`;
+    const { messageId } = submission;
     let body: EmailBody;
     try {
       body = await submission.body();
@@ -182,7 +200,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       return { ...notSent('the mail could not be fetched'), onlyThis: true };
     }
     try {
-      return mailOf(submission, body, sid);
+      return mailOf(submission, body, this.#sidOf(submission));
     } catch (error) {
       this.#logger.error({ err: error, messageId }, 'a mail could not be written');
       const why = error instanceof Error ? error.message : String(error);
@@ -199,7 +217,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if (!copiesTo) return this.#composeAndTransmit(submission, copies);
     const failures = new Map<string, Failure>();
     let away: Failure | undefined;
-    for (const [copy, own] of copiesTo(copies)) {
+    for (const [copy, mail] of copiesTo(copies)) {
+      const own = { ...mail, cc: submission.cc };
       // The server may be away. The other copies wait too, instead of a timeout for each.
       if (!away && this.#now() >= expiresAt) away = notSent('the message expired before it could be sent');
       const failure = away ?? (await this.#composeAndTransmit(own, [copy])).get(copy);
@@ -319,7 +338,12 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   async #sendCopies(submission: EmailSubmission, copies: readonly string[], attempt: number): Promise<void> {
     if (!(await this.#connections.acquire())) return this.#retryLater(submission, copies, attempt);
     try {
-      this.#settleCopies(submission, copies, await this.#transmitCopies(submission, copies), attempt);
+      // They have waited: for the outcome of the mail, for a connection, or since a server deferred them.
+      const allowed = await stillAllowed(submission, copies);
+      if (!allowed) return this.#retryLater(submission, copies, attempt);
+      if (allowed.length === 0) return;
+      const kept = namingOnly(submission, copies, allowed);
+      this.#settleCopies(kept, allowed, await this.#transmitCopies(kept, allowed), attempt);
     } finally {
       this.#connections.release();
     }
@@ -369,6 +393,26 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
 /** Returns the outcome of a mail that was certainly not sent and may be retried later. */
 function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
+}
+
+/** Returns the people who may still get the mail (R557). Undefined if nobody can know now. */
+async function stillAllowed(
+  { stillAllowed: ask }: EmailSubmission,
+  addresses: readonly string[],
+): Promise<readonly string[] | undefined> {
+  return ask ? ask(addresses) : addresses;
+}
+
+/** Returns the mail whose header names only those of `copies` that still get it. The people of a mail see each other. */
+function namingOnly(
+  submission: EmailSubmission,
+  copies: readonly string[],
+  allowed: readonly string[],
+): EmailSubmission {
+  return {
+    ...submission,
+    cc: submission.cc.filter((copy) => !copies.includes(copy) || allowed.includes(copy)),
+  };
 }
 
 /** True unless the server answered that it defers this mail only. */

@@ -14,6 +14,7 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import type { InboundAnswer, SmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import { mayLeave } from '../may-leave.ts';
 import { noAnswer, ProviderHttp, type ProviderRequest, REQUEST_TIMEOUT } from '../provider-http.ts';
 
 /** An answer of the carrier's API. */
@@ -140,7 +141,11 @@ export class HttpCarrier implements Provider<SmsSubmission> {
 
   async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
     const write = () => this.#requestFor(submission);
-    const exchange = await this.#http.post(write, { signal, expiresAt: submission.expiresAt });
+    const exchange = await this.#http.post(write, {
+      signal,
+      expiresAt: submission.expiresAt,
+      mayLeave: () => mayLeave(submission),
+    });
     if (exchange.kind === 'failure') {
       if (!exchange.onlyThis) this.#trouble = exchange.reason;
       return noAnswer('the carrier', exchange);

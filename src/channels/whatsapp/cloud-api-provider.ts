@@ -7,6 +7,7 @@ import type {
   WhatsAppContent,
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
+import { mayLeave } from '../may-leave.ts';
 import {
   healthOf,
   noAnswer,
@@ -66,7 +67,11 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
           ...contentOf(submission.content),
         }),
       });
-      const answer = await this.#http.post(write, { signal, expiresAt: submission.expiresAt });
+      const answer = await this.#http.post(write, {
+        signal,
+        expiresAt: submission.expiresAt,
+        mayLeave: () => mayLeave(submission),
+      });
       return this.#read(answer, submission);
     } finally {
       this.#inFlight -= 1;

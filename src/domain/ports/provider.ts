@@ -21,6 +21,13 @@ export interface Submission {
   readonly attempt: number;
   /** The message must not be sent after this time (R14). */
   readonly expiresAt: Date;
+  /**
+   * Returns those of `addresses` that may still get the message (R557). Call it when a wait is over, just before the
+   * message leaves. If `to` is not among them, end as `unavailable` and `definitelyNotSent`. Most calls run no
+   * statement. Returns undefined if nobody can know now: try again later. Never rejects. If it is absent, all may get
+   * the message.
+   */
+  readonly stillAllowed?: (addresses: readonly string[]) => Promise<readonly string[] | undefined>;
 }
 
 export interface SmsSubmission extends Submission {

@@ -106,10 +106,7 @@ export function allowedBy(
 }
 
 /** Returns the payload of an email without its suppressed copies (cc, bcc). */
-export function withoutCopies(
-  payload: Readonly<Record<string, unknown>>,
-  stays: (address: string) => boolean,
-) {
+function withoutCopies(payload: Readonly<Record<string, unknown>>, stays: (address: string) => boolean) {
   const kept = ['cc', 'bcc'].flatMap((name) => {
     const addresses = payload[name];
     return Array.isArray(addresses) ? [[name, addresses.filter((each) => stays(String(each)))]] : [];

@@ -11,7 +11,7 @@ import type { ReturnPaths } from '../../domain/ports/return-paths.ts';
 import type { Routing } from '../../domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
-import type { LateSuppressions } from '../../domain/suppressions/late-suppressions.ts';
+import type { LateGate, LateSuppressions } from '../../domain/suppressions/late-suppressions.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';
 import { QuietSignals } from './quiet-signals.ts';
@@ -58,6 +58,8 @@ interface ProviderAnswer {
   readonly heldUntil?: Date;
   /** True if an earlier provider gave no answer and may have sent the message. */
   readonly possiblySentBefore?: boolean;
+  /** Number of copies of an email that were left out (R558). */
+  readonly copiesLeftOut?: number;
 }
 
 /**
@@ -112,17 +114,18 @@ export class SubmitMessages {
   /** Resolves when the outcome of every recipient is stored. Throws `JobInterrupted` if `signal` aborts before that. */
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const recipients = await this.#claim(job);
-    const allowed = await this.#suppressions.check(recipients, this.#clock.now());
+    const gateOf = await this.#suppressions.check(recipients);
     const openJob = { held: job, unrecorded: recipients.length };
     using quiet = new QuietSignals(this.#quietHours, this.#clock, signal);
     let unanswered = recipients.length;
     const submit = async (each: ClaimedRecipient) => {
-      const message = allowed(each);
-      const answer = message
-        ? await this.#tryProviders(job, message, each.recipient, signal, quiet)
-        : SUPPRESSED;
+      const gate = gateOf(each);
+      const answer = gate.isSuppressed
+        ? SUPPRESSED
+        : await this.#tryProviders(job, each, gate, signal, quiet);
+      const copiesLeftOut = gate.close(answer.outcome.kind === 'accepted' ? 'sent' : 'failed');
       unanswered -= 1;
-      await this.#record(job, each, answer, openJob, signal);
+      await this.#record(job, each, { ...answer, copiesLeftOut }, openJob, signal);
     };
     // Without this, a few messages without an answer would block all other messages of their carrier. A job that waits
     // for the database keeps its slot, because more jobs would only add to the database's load.
@@ -162,7 +165,7 @@ export class SubmitMessages {
   async #record(
     job: HeldJob<'submit'>,
     { message, recipient, neverSubmitted }: ClaimedRecipient,
-    { provider, outcome, heldUntil, possiblySentBefore = false }: ProviderAnswer,
+    { provider, outcome, heldUntil, possiblySentBefore = false, copiesLeftOut = 0 }: ProviderAnswer,
     openJob: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
@@ -175,6 +178,7 @@ export class SubmitMessages {
         attempt: job.data.attempt,
         outcome,
         heldUntil,
+        copiesLeftOut,
         possiblySent:
           !neverSubmitted ||
           possiblySentBefore ||
@@ -189,12 +193,13 @@ export class SubmitMessages {
 
   /**
    * Tries the providers of a route in order. Returns the first outcome that is not `unavailable`, otherwise the last
-   * one. Holds the recipient if quiet hours begin before a provider has taken it (R386).
+   * one. Holds the recipient if quiet hours begin before a provider has taken it (R386). Ends if the recipient was
+   * suppressed while it waited (R557).
    */
   async #tryProviders(
     job: HeldJob<'submit'>,
-    message: OutgoingMessage,
-    recipient: OutgoingRecipient,
+    { message, recipient }: ClaimedRecipient,
+    gate: LateGate,
     signal: AbortSignal,
     quiet: QuietSignals,
   ): Promise<ProviderAnswer> {
@@ -220,6 +225,7 @@ export class SubmitMessages {
       outcome: { kind: 'unavailable', reason, definitelyNotSent: true },
     };
     let possiblySent = false;
+    const stillAllowed = (addresses: readonly string[]) => gate.stillAllowed(addresses);
     for (const provider of providers) {
       const submission = await rulesOf(message.channel).submission(
         message,
@@ -229,7 +235,8 @@ export class SubmitMessages {
       );
       if (!submission)
         return { provider: provider.name, outcome: RECIPIENT_REMOVED, possiblySentBefore: possiblySent };
-      const outcome = await provider.submit(submission, waiting);
+      const outcome = await provider.submit({ ...submission, stillAllowed }, waiting);
+      if (gate.isSuppressed) return { ...SUPPRESSED, possiblySentBefore: possiblySent };
       answer = { provider: provider.name, outcome, possiblySentBefore: possiblySent };
       if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
       possiblySent ||= outcome.definitelyNotSent !== true;

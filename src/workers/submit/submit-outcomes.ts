@@ -9,6 +9,7 @@ import type { RecipientMove, TimelineNote } from '../../domain/ports/message-sto
 import type { DeliveryReport, SubmitOutcome } from '../../domain/ports/provider.ts';
 import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
+import { leftOutNote } from '../../domain/suppressions/late-suppressions.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
@@ -37,6 +38,8 @@ export interface SubmitResult {
   readonly outcome: SubmitOutcome;
   /** Set if no provider was asked, because quiet hours hold the recipient until this time (R386). */
   readonly heldUntil?: Date | undefined;
+  /** Number of copies of an email that were left out because their recipients were suppressed (R558). */
+  readonly copiesLeftOut?: number;
   /**
    * True if this attempt or an earlier one got no answer and may have sent the message. If false, the recipient can be
    * canceled until the next attempt (R18), and is refunded at once if it fails.
@@ -151,7 +154,7 @@ export class SubmitOutcomes {
       const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.move] : []));
       const messageIds = [...new Set(results.map(({ message }) => message.id))];
       const { clock, ids } = this.#system;
-      const { messages, early } = await transitionRecipients(tx, ids, messageIds, moves, clock.now());
+      const { messages, done, early } = await transitionRecipients(tx, ids, messageIds, moves, clock.now());
       const last = results.at(-1);
       if (early.length > 0 && last) {
         // The outcome may have waited long for the database. Events still get the present time (see
@@ -167,7 +170,14 @@ export class SubmitOutcomes {
         tx,
         steps.filter((step) => step.kind === 'retry'),
       );
-      await tx.messages.note(retries.filter(isNoted).flatMap((retry) => retryNote(retry, messages)));
+      await tx.messages.note([
+        ...retries.filter(isNoted).flatMap((retry) => retryNote(retry, messages)),
+        ...steps.flatMap((step, index) => {
+          const { copiesLeftOut = 0 } = results[index] ?? {};
+          if (copiesLeftOut === 0 || step.kind !== 'move' || !done.has(step.move)) return [];
+          return copiesNote(step.move, copiesLeftOut, messages);
+        }),
+      ]);
       announceMessages(
         tx,
         messages,
@@ -279,6 +289,16 @@ function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): Timeli
   if (!message) return [];
   const detail = `Unavailable: ${retry.reason}. Next try at ${retry.at.toISOString()}.`;
   return [{ accountId: message.accountId, messageId, position, at, status: 'pending', detail }];
+}
+
+function copiesNote(
+  { messageId, position, at, to: status }: RecipientMove,
+  copies: number,
+  messages: ReadonlyMap<string, Message>,
+): TimelineNote[] {
+  const accountId = messages.get(messageId)?.accountId;
+  if (accountId === undefined) return [];
+  return [{ accountId, messageId, position, at, status, detail: leftOutNote(copies) }];
 }
 
 /** Returns one job for all retries on a route that are due in the same second. */

@@ -18,6 +18,7 @@ import type {
   SmsSubmission,
   SubmitOutcome,
 } from '../../../domain/ports/provider.ts';
+import { MAY_NOT_LEAVE, mayLeave } from '../../may-leave.ts';
 import { sidOf } from '../../sid-of.ts';
 import {
   ESME_RINVBNDSTS,
@@ -134,7 +135,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
       for (;;) {
         const session = await this.#links[0].session(signal);
         if ('kind' in session) return session;
-        if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
+        if (await session.window.acquire(signal))
+          return await this.#begin(session, submission, message, signal);
         if (signal.aborted) return notSent('the SMPP window was full');
         // Do not wait for the next session of this carrier, because another carrier can send the message sooner.
         if (session.isRetired) return notSent('the SMSC does not answer earlier messages');
@@ -202,9 +204,15 @@ class SmppCarrier implements Provider<SmsSubmission> {
     session: SmppSession,
     submission: SmsSubmission,
     message: SmppMessage,
+    signal: AbortSignal,
   ): Promise<SubmitOutcome> {
     this.#inFlight++;
     try {
+      const isAllowed = await mayLeave(submission);
+      if (!isAllowed || signal.aborted) {
+        session.window.release();
+        return { ...notSent(isAllowed ? 'its time to leave was over' : MAY_NOT_LEAVE), onlyThis: true };
+      }
       const parts = message.text.parts.length;
       if (parts <= 1) {
         const { throttled: _, ...outcome } = await this.#sendPart(
