@@ -1,6 +1,7 @@
 import { Args, Ctx, ID, InputType, ObjectType, Resolver, Root } from 'type-graphql';
 import { type AuditEntry, type AuditTargetKind, targetKindOf } from '../domain/audit/audit-entry.ts';
 import { type AuditExportFormat, exportCsv } from '../domain/audit/audit-export.ts';
+import { AccountType } from './account.graphql.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { weighingFilter } from './cost.ts';
@@ -51,11 +52,24 @@ class AuditLogFilter {
   @InputField(() => String, { nullable: true, description: 'The action.' })
   action?: string | null;
 
-  @InputField(() => String, { nullable: true, description: 'The actor: `user:…`, `key:…` or `system:…`.' })
+  @InputField(() => String, {
+    nullable: true,
+    description: 'The actor: `user:…`, `key:…` or `system:…`, or the email address of a person.',
+  })
   actor?: string | null;
 
-  @InputField(() => String, { nullable: true, description: 'The identifier of the target.' })
+  @InputField(() => String, {
+    nullable: true,
+    description: 'The identifier of the target, or the email address of a person.',
+  })
   target?: string | null;
+
+  @InputField(() => String, {
+    nullable: true,
+    description:
+      'For operators: the account, by its identifier, its email address, or a part of its name that no other account has.',
+  })
+  account?: string | null;
 
   @InputField(() => DateTime, { nullable: true, description: 'Earliest time, inclusive.' })
   from?: Date | null;
@@ -64,6 +78,7 @@ class AuditLogFilter {
   to?: Date | null;
 }
 
+const FILTERS = ['action', 'actor', 'target', 'account'];
 const AuditConnection = connectionOf('AuditEntry', () => AuditEntryType);
 
 @Resolver(() => AuditEntryType)
@@ -72,8 +87,8 @@ export class AuditResolver {
     nullable: true,
     description: "The account's audit log, newest first. Operators see all accounts.",
     cost: {
-      each: weighingFilter(['action', 'actor', 'target'], 20, 0),
-      total: weighingFilter(['action', 'actor', 'target'], 100, 10),
+      each: weighingFilter(FILTERS, 20, 0),
+      total: weighingFilter(FILTERS, 100, 10),
     },
   })
   async auditLog(
@@ -88,6 +103,14 @@ export class AuditResolver {
   @FieldResolver(() => AuditTarget, { description: 'What was changed.' })
   target(@Root() entry: AuditEntry): AuditTarget {
     return { type: targetKindOf(entry), id: entry.target };
+  }
+
+  @FieldResolver(() => AccountType, {
+    nullable: true,
+    description: 'The account itself. Null for changes of the platform.',
+  })
+  account(@Root() { accountId }: AuditEntry, @Ctx() { loaders }: GraphqlContext) {
+    return accountId === null ? null : loaders.account.load(accountId);
   }
 
   @FieldResolver(() => String, {
@@ -108,6 +131,15 @@ export class AuditResolver {
 
 @Resolver(() => AuditTarget)
 export class AuditTargetResolver {
+  @FieldResolver(() => String, {
+    nullable: true,
+    description:
+      'What people call the target: the email address of a person, the name of a key, a sender or an account, or the URL of a webhook. Also of what is removed. Null if it has none.',
+  })
+  name(@Root() { id }: AuditTarget, @Ctx() { loaders }: GraphqlContext) {
+    return loaders.targetName.load(id);
+  }
+
   @FieldResolver(() => Node, {
     nullable: true,
     description: 'The target itself. Null if it is gone, if you may not see it, or if it has no identifier.',

@@ -104,13 +104,10 @@ export function createLoaders(
     );
 
   return {
-    /**
-     * Reads each account with a query of its own. Only operators see several accounts, and they do not read the people
-     * of an account.
-     */
-    account: new DataLoader<string, Account>((ids) =>
-      Promise.all(ids.map((id) => run(accounts.find, { id }))),
-    ),
+    account: byKey<string, Account | null>(async (ids) => {
+      const found = new Map((await run(accounts.findMany, { ids })).map((row) => [row.id, row]));
+      return (id) => found.get(id) ?? null;
+    }),
     troubles: byKey<string, readonly AccountTrouble[]>(async (accountIds) => {
       const rows = await run(platform.troublesOf, { accountIds });
       const found = new Map(rows.map(({ id, troubles }) => [id, troubles]));
@@ -123,6 +120,10 @@ export function createLoaders(
     object: byKey<string, FoundObject | undefined>(async (ids) => {
       const found = await run(objects.find, { ids });
       return (id) => found.get(id.toLowerCase());
+    }),
+    targetName: byKey<string, string | null>(async (ids) => {
+      const names = await run(audit.targetNames, { ids });
+      return (id) => names.get(id) ?? null;
     }),
     auditLine: byKey<string, string | undefined>(async (ids) => {
       const lines = await run(audit.exportLines, { ids });

@@ -1,4 +1,4 @@
-import { Args, Ctx, ID, InputType, ObjectType, Resolver } from 'type-graphql';
+import { Args, Ctx, ID, InputType, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type { Purpose } from '../domain/messages/message.ts';
 import type {
@@ -8,6 +8,7 @@ import type {
   SenderRecordKind,
   SenderStatus,
 } from '../domain/senders/sender.ts';
+import { AccountType } from './account.graphql.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import {
@@ -20,7 +21,7 @@ import {
 import { given } from './given.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
-import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
+import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
 @ObjectType('SenderRegistration', {
   description: 'The state of a sender ID at a network that registers sender IDs itself.',
@@ -186,6 +187,11 @@ export class SenderResolver {
   ) {
     const filter = given({ channel, status, accountId, environment });
     return connection(await run(operations.senders.slice, { ...slice, ...filter }));
+  }
+
+  @FieldResolver(() => AccountType, { nullable: true, description: 'The account itself.' })
+  account(@Root() { accountId }: SenderType, @Ctx() { loaders }: GraphqlContext) {
+    return loaders.account.load(accountId);
   }
 
   @Query(() => SenderType, { nullable: true, description: 'One sender.' })

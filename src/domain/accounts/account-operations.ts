@@ -100,6 +100,20 @@ export function accountOperations(deps: Dependencies) {
     ),
 
     /**
+     * Returns the accounts with these ids that the caller may read: their own, or any for an operator. In no particular
+     * order, and without the lists of an account, so that it is no reading of an account (R290).
+     */
+    findMany: operation(
+      'account.findMany',
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
+      async (caller, { ids }: { readonly ids: readonly string[] }): Promise<readonly Account[]> => {
+        const ownId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
+        const visible = ids.filter((id) => ownId === undefined || id.toLowerCase() === ownId);
+        return visible.length === 0 ? [] : stores.accounts.findMany(visible);
+      },
+    ),
+
+    /**
      * Lets an operator read an account with the rights of a VIEWER, and records that in the account's audit log (R290).
      * Without a reason, the texts of messages are masked. Returns the caller with which the operator reads.
      */

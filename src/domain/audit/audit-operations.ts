@@ -3,11 +3,11 @@ import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import { type Slice, type TwoWaySliceInput, twoWayRange, twoWaySliceOf, UUID_KEY } from '../paging.ts';
 import type { AuditHead } from '../ports/audit-stores.ts';
-import type { AuditFilter } from '../ports/list-stores.ts';
 import { maskedUrl } from '../webhooks/webhook-url.ts';
 import { type AuditLink, CHAIN_START, nextLink } from './audit-chain.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import { exportLine } from './audit-export.ts';
+import { type AuditSearch, resolveSearch } from './audit-search.ts';
 
 const VERIFY_BATCH = 1_000;
 
@@ -109,6 +109,20 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
     ),
 
     /**
+     * Returns the names of what entries are about, by id: an email address, a name, or a masked URL (R526). What has no
+     * name, and objects of other accounts, are left out.
+     */
+    targetNames: operation(
+      'audit.targetNames',
+      { roles: ACCOUNT_ROLES, operator: 'reading' },
+      async (caller, { ids }: { readonly ids: readonly string[] }): Promise<ReadonlyMap<string, string>> => {
+        const accountId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
+        const names = await stores.objects.names(accountId, ids);
+        return new Map(names.map(({ id, name, isUrl }) => [id, isUrl ? maskedUrl(name) : name]));
+      },
+    ),
+
+    /**
      * Lists the account's entries, newest first. An operator sees the entries of all accounts and of the platform.
      * Webhook URLs are masked when they are read: old entries hold whole URLs, and entries are never rewritten (R212).
      */
@@ -117,11 +131,10 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
       { roles: ACCOUNT_ROLES, operator: 'reading' },
       async (
         caller,
-        input: TwoWaySliceInput & { readonly filter?: AuditFilter | undefined },
+        input: TwoWaySliceInput & { readonly filter?: AuditSearch | undefined },
       ): Promise<Slice<AuditEntry>> => {
-        const accountId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
-        const filter = input.filter ?? {};
         const range = twoWayRange(input, UUID_KEY);
+        const { accountId, filter } = await resolveSearch(stores, caller, input.filter ?? {});
         const entries = await stores.audit.list(accountId, filter, range);
         const rows = entries.map(withMaskedUrls);
         return twoWaySliceOf(

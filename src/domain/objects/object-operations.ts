@@ -44,8 +44,7 @@ export function objectOperations({ stores }: Pick<Dependencies, 'stores'>) {
     [Kind in ObjectKind]: (caller: Caller, ids: readonly string[]) => Promise<readonly ObjectsByKind[Kind][]>;
   } = {
     async account(caller, ids) {
-      const found = await Promise.all(ids.map((id) => stores.accounts.find(id)));
-      return found.filter((account) => account !== undefined && mayReach(caller, account.id)) as Account[];
+      return (await stores.accounts.findMany(ids)).filter(({ id }) => mayReach(caller, id));
     },
     user: (caller, ids) => stores.users.findMany(ids, accountIdOf(caller)),
     apiKey: (caller, ids) => stores.apiKeys.findMany(accountIdOf(caller), ids),

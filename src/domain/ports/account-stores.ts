@@ -13,6 +13,8 @@ export interface AccountStore {
    * Like `find`, but resolves only when the values that it read are on the disk. Use it for a balance that people see.
    */
   findOnDisk(id: string): Promise<Account | undefined>;
+  /** Like `findOnDisk`, for several accounts, in no particular order. Ids that name no account are left out. */
+  findMany(ids: readonly string[]): Promise<readonly Account[]>;
   /** Lists accounts in an order (R525). `search` matches a part of the name or the email address. */
   list(search: string | undefined, range: KeyRange, order?: AccountOrder): Promise<readonly Account[]>;
   count(search: string | undefined): Promise<number>;

@@ -77,8 +77,10 @@ export interface CountedDeliveries extends DeliveryCounts {
 }
 export interface AuditFilter {
   readonly action?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly target?: string | undefined;
+  /** Any of these. */
+  readonly actors?: readonly string[] | undefined;
+  /** Any of these. */
+  readonly targets?: readonly string[] | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }

@@ -18,6 +18,11 @@ export interface UserStore {
    */
   withEmail(email: string): Promise<readonly User[]>;
   /**
+   * Returns the ids of the people with this email address. Removed people of the account `accountId` are among them; if
+   * it is undefined, removed operators, and the present people of all accounts.
+   */
+  idsOfEmail(email: string, accountId: string | undefined): Promise<readonly string[]>;
+  /**
    * Returns password hashes of people with the email address, one for each different salt, oldest first. There is
    * usually one, because new hashes reuse a salt. There are at most 3.
    */

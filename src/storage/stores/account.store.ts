@@ -158,6 +158,16 @@ export class PgAccountStore implements AccountStore {
     return this.#sql.readOnDisk((sql) => new PgAccountStore(sql).find(id));
   }
 
+  async findMany(ids: readonly string[]): Promise<readonly Account[]> {
+    const rows: AccountRow[] = await this.#sql.readOnDisk((sql) =>
+      new PgAccountStore(sql)
+        .#withPlan()
+        .whereIn('accounts.id', ids.filter(isUuid))
+        .select(...COLUMNS),
+    );
+    return rows.map(mapRow);
+  }
+
   async list(
     search: string | undefined,
     range: KeyRange,

@@ -148,8 +148,8 @@ function matching(sql: Sql, accountId: string | undefined, filter: AuditFilter) 
   const query = sql.table<AuditRow>('audit_entries');
   if (accountId !== undefined) query.where('account_id', accountId);
   if (filter.action !== undefined) query.where('action', filter.action);
-  if (filter.actor !== undefined) query.where('actor', filter.actor);
-  if (filter.target !== undefined) query.where('target', filter.target);
+  if (filter.actors !== undefined) query.whereIn('actor', [...filter.actors]);
+  if (filter.targets !== undefined) query.whereIn('target', [...filter.targets]);
   // Also compare ids, because the index is on ids and an id contains its time.
   const { from, to } = filter;
   if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));

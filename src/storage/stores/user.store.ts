@@ -79,6 +79,16 @@ export function mapUser(row: UserRow): User {
   };
 }
 
+const IDS_IN_ACCOUNT = statement(
+  'users-ids-in-account',
+  'SELECT id FROM users WHERE account_id = $2 AND lower(email) = lower($1)',
+);
+/** Two queries, because the index on emails holds present people only. Those without an account are few. */
+const IDS_IN_ALL = statement(
+  'users-ids-in-all',
+  `SELECT id FROM users WHERE lower(email) = lower($1) AND removed_at IS NULL
+   UNION SELECT id FROM users WHERE account_id IS NULL AND lower(email) = lower($1)`,
+);
 const LOCK_MEMBERS = statement(
   'users-lock',
   `SELECT ${USER_COLUMNS.join(', ')} FROM users WHERE account_id = $1 AND ${presentIn('users')}
@@ -146,6 +156,14 @@ export class PgUserStore implements UserStore {
       .orderBy('id')
       .select(...USER_COLUMNS);
     return rows.map(mapUser);
+  }
+
+  async idsOfEmail(email: string, accountId: string | undefined): Promise<readonly string[]> {
+    const rows =
+      accountId === undefined
+        ? await this.#sql.query<{ id: string }>(IDS_IN_ALL, [email])
+        : await this.#sql.query<{ id: string }>(IDS_IN_ACCOUNT, [email, accountId]);
+    return rows.map(({ id }) => id);
   }
 
   async saltsOf(email: string): Promise<readonly string[]> {

@@ -5,13 +5,15 @@ import type { Query } from '../../lib/document.ts';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Conditions on audit entries. All that are given must hold. */
 export type AuditLogFilter = {
+  /** For operators: the account, by its identifier, its email address, or a part of its name that no other account has. */
+  readonly account?: string | null | undefined;
   /** The action. */
   readonly action?: string | null | undefined;
-  /** The actor: `user:…`, `key:…` or `system:…`. */
+  /** The actor: `user:…`, `key:…` or `system:…`, or the email address of a person. */
   readonly actor?: string | null | undefined;
   /** Earliest time, inclusive. */
   readonly from?: string | null | undefined;
-  /** The identifier of the target. */
+  /** The identifier of the target, or the email address of a person. */
   readonly target?: string | null | undefined;
   /** Latest time, inclusive. */
   readonly to?: string | null | undefined;
@@ -29,6 +31,13 @@ export type AuditActorFragment =
   | AuditActor_User_Fragment
 ;
 
+export type AuditAccountsQueryVariables = Exact<{
+  search: string;
+}>;
+
+
+export type AuditAccountsQuery = { readonly accounts: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string }> } | null };
+
 export type AuditLogQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
@@ -36,31 +45,28 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { readonly auditLog: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly accountId: string | null, readonly at: string, readonly action: string, readonly before: Readonly<Record<string, unknown>> | null, readonly after: Readonly<Record<string, unknown>> | null, readonly actor:
+export type AuditLogQuery = { readonly auditLog: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly at: string, readonly action: string, readonly before: Readonly<Record<string, unknown>> | null, readonly after: Readonly<Record<string, unknown>> | null, readonly account: { readonly id: string, readonly name: string } | null, readonly actor:
         | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
         | { readonly __typename: 'System', readonly name: string }
         | { readonly __typename: 'User', readonly email: string }
-      , readonly target: { readonly id: string, readonly node:
-          | { readonly __typename: 'Account' }
-          | { readonly __typename: 'ApiKey', readonly name: string }
-          | { readonly __typename: 'ApiRequest' }
-          | { readonly __typename: 'AuditEntry' }
-          | { readonly __typename: 'Contact' }
-          | { readonly __typename: 'ContactImport' }
-          | { readonly __typename: 'Device' }
-          | { readonly __typename: 'Message' }
-          | { readonly __typename: 'User', readonly email: string }
-          | { readonly __typename: 'Webhook', readonly url: string }
-          | { readonly __typename: 'WebhookDelivery' }
-         | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+      , readonly target: { readonly id: string, readonly name: string | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 const AuditActor = "fragment AuditActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}";
+
+export const AuditAccounts: Query<AuditAccountsQuery, AuditAccountsQueryVariables> = {
+  name: 'AuditAccounts',
+  variables: "$AuditAccounts_search:String!",
+  fields: "AuditAccounts_accounts:accounts(first:8 search:$AuditAccounts_search){nodes{id name email}}",
+  fragments: {},
+  tokens: 31,
+  aliases: 1,
+};
 
 export const AuditLog: Query<AuditLogQuery, AuditLogQueryVariables> = {
   name: 'AuditLog',
   variables: "$AuditLog_first:Int!$AuditLog_after:String$AuditLog_filter:AuditLogFilter",
-  fields: "AuditLog_auditLog:auditLog(first:$AuditLog_first after:$AuditLog_after filter:$AuditLog_filter){nodes{id accountId at actor{...AuditActor}action target{id node{__typename ...on User{email}...on ApiKey{name}...on Webhook{url}}}before after}pageInfo{hasNextPage endCursor}totalCount}",
+  fields: "AuditLog_auditLog:auditLog(first:$AuditLog_first after:$AuditLog_after filter:$AuditLog_filter){nodes{id account{id name}at actor{...AuditActor}action target{id name}before after}pageInfo{hasNextPage endCursor}totalCount}",
   fragments: { AuditActor },
-  tokens: 110,
+  tokens: 93,
   aliases: 1,
 };

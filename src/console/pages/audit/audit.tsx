@@ -1,5 +1,6 @@
+import { useState } from 'react';
 import { Link } from 'wouter';
-import { People as PeopleQuery, type PeopleQuery as PeopleResult } from '../../lib/people.generated.ts';
+import { People } from '../../lib/people.generated.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can, useIsOperator, usePermission } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
@@ -13,16 +14,16 @@ import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
-import { AuditLog, type AuditLogFilter, type AuditLogQuery } from './audit.generated.ts';
+import { AuditAccounts, AuditLog, type AuditLogFilter, type AuditLogQuery } from './audit.generated.ts';
 import { Changes } from './changes.tsx';
 import { ExportAudit } from './export.tsx';
-import { sentenceOf } from './sentence.ts';
+import { recordedName, sentenceOf } from './sentence.ts';
 
-type People = NonNullable<PeopleResult['members']>;
 type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
 
 const ACTIONS_ID = 'audit-actions';
 const PEOPLE_ID = 'audit-people';
+const ACCOUNTS_ID = 'audit-accounts';
 /** Actions that the filter suggests. Other actions can be typed. */
 const ACTIONS = [
   ...['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke', 'apiKey.setRateLimit'],
@@ -38,27 +39,23 @@ const GONE = ['webhook.delete', 'sender.remove'];
 /** The audit log of the account. Operators see the log of all accounts. */
 export default function AuditLogPage() {
   const mayListPeople = usePermission('member.list');
-  const people = useApiQuery(PeopleQuery, {}, { isEnabled: mayListPeople }).data?.members;
-  const who = useFilter('actor');
+  const people = useApiQuery(People, {}, { isEnabled: mayListPeople }).data?.members;
+  const isOperator = useIsOperator();
+  const account = useFilter('account');
   const filter: AuditLogFilter = {
     action: useFilter('action'),
-    actor: actorOf(who, people),
+    actor: useFilter('actor'),
     target: useFilter('target'),
+    account: isOperator ? account : null,
     from: useTimeFilter('from'),
     to: useTimeFilter('to'),
   };
-  const log = useApiQuery(
-    AuditLog,
-    { first: PAGE_SIZE, after: useAfter(), filter },
-    // The id of a person is known when the people are.
-    { keepsLast: true, isEnabled: !isEmail(who) || !mayListPeople || people !== undefined },
-  );
-  const isOperator = useIsOperator();
+  const log = useApiQuery(AuditLog, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
   const columns: readonly Column<Entry>[] = [
     { header: t('When'), cell: ({ at }) => <Time at={at} />, isWhole: true },
     { header: t('What'), cell: (entry) => <Sentence of={entry} /> },
     ...(isOperator
-      ? [{ header: t('Account'), cell: ({ accountId }: Entry) => <AccountLink id={accountId} /> }]
+      ? [{ header: t('Account'), cell: ({ account: of }: Entry) => <AccountLink of={of} /> }]
       : []),
     { header: t('Entry'), cell: (entry) => <RawEntry of={entry} /> },
   ];
@@ -72,7 +69,8 @@ export default function AuditLogPage() {
       <Filters label={t('Filter the audit log')}>
         <Field name="action" label={t('Action')} list={ACTIONS_ID} placeholder="apiKey.create" />
         <Field name="actor" label={t('Who')} list={PEOPLE_ID} placeholder={t('Email, key:… or system:…')} />
-        <Field name="target" label={t('Target')} placeholder={t('Key id, user id, …')} />
+        <Field name="target" label={t('Target')} placeholder={t('Email or id')} />
+        {isOperator && <AccountField />}
         <Field name="from" label={t('From (time)')} type="datetime-local" />
         <Field name="to" label={t('To (time)')} type="datetime-local" />
       </Filters>
@@ -103,29 +101,34 @@ export default function AuditLogPage() {
   );
 }
 
-const isEmail = (text: string | null): text is string => text?.includes('@') === true;
-
-/** Returns the actor that the log names. The filter takes the email of a person instead of their id. */
-function actorOf(who: string | null, people: People | undefined): string | null {
-  if (!isEmail(who)) return who;
-  const person = people?.find(({ email }) => email.toLowerCase() === who.toLowerCase());
-  return person ? `user:${person.id}` : who;
-}
-
-function AccountLink({ id }: { id: string | null }) {
-  if (id === null) return <span className="quiet">{t('the platform')}</span>;
+/** The filter by account. It suggests accounts whose name or email address contains what is typed. */
+function AccountField() {
+  const [typed, setTyped] = useState('');
+  const search = typed.trim();
+  const { data } = useApiQuery(AuditAccounts, { search }, { isEnabled: search !== '', keepsLast: true });
   return (
-    <Link href={`/accounts/${id}`}>
-      <code>{id}</code>
-    </Link>
+    <>
+      <Field
+        name="account"
+        label={t('Account')}
+        list={ACCOUNTS_ID}
+        placeholder={t('Name or email')}
+        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+      <datalist id={ACCOUNTS_ID}>
+        {data?.accounts.nodes.map(({ id, name, email }) => (
+          <option key={id} value={email}>
+            {name}
+          </option>
+        ))}
+      </datalist>
+    </>
   );
 }
 
-/** The name of a target, or its id if it has none or does not exist any more. */
-function nameOf({ id, node }: Entry['target']) {
-  if (node?.__typename === 'ApiKey') return <strong>{node.name}</strong>;
-  if (node?.__typename === 'Webhook') return <strong>{node.url}</strong>;
-  return <code>{id}</code>;
+function AccountLink({ of: account }: { of: Entry['account'] }) {
+  if (account === null) return <span className="quiet">{t('the platform')}</span>;
+  return <Link href={`/accounts/${account.id}`}>{account.name}</Link>;
 }
 
 /** Says in a sentence who did what to whom. */
@@ -153,14 +156,16 @@ function RawEntry({ of: { action, target, before, after } }: { of: Entry }) {
   );
 }
 
-function Target({ of: { action, target } }: { of: Pick<Entry, 'action' | 'target'> }) {
+/** The name of the target, or its id if it has none or does not exist any more. */
+function Target({ of: entry }: { of: Entry }) {
   const isOperator = useIsOperator();
+  const { action, target } = entry;
   const pages: Record<string, string> = {
     sender: '/senders',
-    ...(isOperator ? {} : { apiKey: '/api-keys', webhook: '/webhooks' }),
+    ...(isOperator ? { account: '/accounts' } : { apiKey: '/api-keys', webhook: '/webhooks' }),
   };
   const page = pages[action.split('.')[0] ?? ''];
-  if (target.node?.__typename === 'User') return target.node.email;
-  const text = nameOf(target);
+  const name = target.name ?? recordedName(entry);
+  const text = name === undefined ? <code>{target.id}</code> : <strong>{name}</strong>;
   return page && !GONE.includes(action) ? <Link href={`${page}/${target.id}`}>{text}</Link> : text;
 }

@@ -12,33 +12,54 @@ export type AuditExportFormat =
 
 /** Conditions on audit entries. All that are given must hold. */
 export type AuditLogFilter = {
+  /** For operators: the account, by its identifier, its email address, or a part of its name that no other account has. */
+  readonly account?: string | null | undefined;
   /** The action. */
   readonly action?: string | null | undefined;
-  /** The actor: `user:…`, `key:…` or `system:…`. */
+  /** The actor: `user:…`, `key:…` or `system:…`, or the email address of a person. */
   readonly actor?: string | null | undefined;
   /** Earliest time, inclusive. */
   readonly from?: string | null | undefined;
-  /** The identifier of the target. */
+  /** The identifier of the target, or the email address of a person. */
   readonly target?: string | null | undefined;
   /** Latest time, inclusive. */
   readonly to?: string | null | undefined;
 };
+
+type ExportedActor_ApiKey_Fragment = { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string };
+
+type ExportedActor_System_Fragment = { readonly __typename: 'System', readonly name: string };
+
+type ExportedActor_User_Fragment = { readonly __typename: 'User', readonly email: string };
+
+export type ExportedActorFragment =
+  | ExportedActor_ApiKey_Fragment
+  | ExportedActor_System_Fragment
+  | ExportedActor_User_Fragment
+;
 
 export type AuditLinesQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
   filter?: AuditLogFilter | null | undefined;
   format: AuditExportFormat;
+  withNames: boolean;
 }>;
 
 
-export type AuditLinesQuery = { readonly auditLog: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly exportLine: string | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type AuditLinesQuery = { readonly auditLog: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly exportLine: string | null, readonly account?: { readonly name: string } | null, readonly actor?:
+        | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+        | { readonly __typename: 'System', readonly name: string }
+        | { readonly __typename: 'User', readonly email: string }
+      , readonly target?: { readonly id: string, readonly name: string | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+
+const ExportedActor = "fragment ExportedActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}";
 
 export const AuditLines: Query<AuditLinesQuery, AuditLinesQueryVariables> = {
   name: 'AuditLines',
-  variables: "$AuditLines_first:Int!$AuditLines_after:String$AuditLines_filter:AuditLogFilter$AuditLines_format:AuditExportFormat!",
-  fields: "AuditLines_auditLog:auditLog(first:$AuditLines_first after:$AuditLines_after filter:$AuditLines_filter){nodes{id exportLine(format:$AuditLines_format)}pageInfo{hasNextPage endCursor}}",
-  fragments: {},
-  tokens: 59,
+  variables: "$AuditLines_first:Int!$AuditLines_after:String$AuditLines_filter:AuditLogFilter$AuditLines_format:AuditExportFormat!$AuditLines_withNames:Boolean!",
+  fields: "AuditLines_auditLog:auditLog(first:$AuditLines_first after:$AuditLines_after filter:$AuditLines_filter){nodes{id exportLine(format:$AuditLines_format)account@include(if:$AuditLines_withNames){name}actor@include(if:$AuditLines_withNames){...ExportedActor}target@include(if:$AuditLines_withNames){id name}}pageInfo{hasNextPage endCursor}}",
+  fragments: { ExportedActor },
+  tokens: 128,
   aliases: 1,
 };

@@ -145,20 +145,19 @@ export function sentenceOf({ action, before, after }: Told): {
     case 'session.confirmSignIn':
       return { verb: t('confirmed a sign-in from a new country of') };
     case 'sender.request':
-      return { verb: t('requested sender'), ending: `(${nameIn(after)})` };
+      return { verb: t('requested sender') };
     case 'sender.verify':
-      return { verb: t('verified by DNS the domain of sender'), ending: `(${nameIn(after)})` };
+      return { verb: t('verified by DNS the domain of sender') };
     case 'sender.loseDomain':
-      return { verb: t('found no DNS record of the domain of sender'), ending: `(${nameIn(after)})` };
+      return { verb: t('found no DNS record of the domain of sender') };
     case 'sender.review':
       return {
         verb: after?.status === 'APPROVED' ? t('approved sender') : t('rejected sender'),
-        ending: `(${nameIn(after)})`,
       };
     case 'sender.setRegistrations':
       return { verb: t('changed the registrations at networks of sender') };
     case 'sender.remove':
-      return { verb: t('removed sender'), ending: `(${nameIn(before)})` };
+      return { verb: t('removed sender') };
     case 'price.set':
       return { verb: after?.amount === null ? t('removed the price') : t('changed the price') };
     default:
@@ -184,8 +183,12 @@ function changedKey(before: Told['before'], after: Told['after']) {
   return { verb: t('changed key') };
 }
 
-/** Returns the sender ID or the domain of a sender. */
-const nameIn = (sender: Told['after']): string => String(sender?.name ?? sender?.domain ?? '');
+/** Returns the name that the entry itself has of its target. It is needed for a sender that is removed. */
+export function recordedName({ action, before, after }: Told): string | undefined {
+  if (!action.startsWith('sender.')) return undefined;
+  const name = after?.name ?? after?.domain ?? before?.name ?? before?.domain;
+  return name === undefined || name === null ? undefined : String(name);
+}
 
 const textOf = (value: unknown): string => String(value ?? '').toLowerCase();
 const nameOf = (value: unknown): string => formatName(textOf(value).toUpperCase());

@@ -32,7 +32,9 @@ export default function AccountPage() {
         <>
           <PageHeader title={account.name}>
             <ButtonLink href={`/api-keys/new?account=${account.id}`}>{t('Create an API key')}</ButtonLink>
-            <ButtonLink href={`/audit?target=${account.id}`}>{t('Audit log')}</ButtonLink>
+            <ButtonLink href={`/audit?account=${encodeURIComponent(account.email)}`}>
+              {t('Audit log')}
+            </ButtonLink>
           </PageHeader>
           {!prices.some(({ currency }) => currency === account.currency) && (
             <Notice tone="warn">

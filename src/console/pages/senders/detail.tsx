@@ -17,13 +17,7 @@ import { Records } from './records.tsx';
 import { RegistrationForm, Registrations } from './registrations.tsx';
 import { Review } from './review.tsx';
 import { CHANNEL_NAMES, nameOf, nextStepOf, purposesText, toneOf } from './sender-text.ts';
-import {
-  AccountOfSender,
-  RemoveSender,
-  SenderDetail,
-  type SenderRowFragment,
-  Senders,
-} from './senders.generated.ts';
+import { RemoveSender, SenderDetail, type SenderRowFragment, Senders } from './senders.generated.ts';
 
 /** The page of one sender: its state and what to do next, its networks or DNS records, and the operator's answer. */
 export default function SenderPage() {
@@ -66,9 +60,9 @@ function Detail({ of: sender }: { of: SenderRowFragment }) {
 }
 
 function factsOf(sender: SenderRowFragment, isOperator: boolean): readonly (readonly [string, ReactNode])[] {
-  const { id, accountId, channel, environment, purposes, useCase, company, note } = sender;
+  const { id, account, channel, environment, purposes, useCase, company, note } = sender;
   return [
-    ...(isOperator ? [[t('Account'), <AccountName key="account" id={accountId} />] as const] : []),
+    ...(isOperator ? [[t('Account'), <AccountName key="account" of={account} />] as const] : []),
     [t('Kind'), CHANNEL_NAMES[channel]],
     [t('Environment'), formatName(environment)],
     ...(channel === 'SMS' ? [[t('Purposes'), purposesText(purposes)] as const] : []),
@@ -86,11 +80,11 @@ function factsOf(sender: SenderRowFragment, isOperator: boolean): readonly (read
   ];
 }
 
-/** The name of the account that requested the sender, as a link to its page. Only operators see it. */
-function AccountName({ id }: { id: string }) {
-  const { data } = useApiQuery(AccountOfSender, { id });
-  const names = new Set(data && [data.account.name, data.account.email]);
-  return <Link href={`/accounts/${id}`}>{[...names].join(', ') || id}</Link>;
+/** The account that requested the sender, as a link to its page. Only operators see it. */
+function AccountName({ of: account }: { of: SenderRowFragment['account'] }) {
+  if (account === null) return '–';
+  const names = new Set([account.name, account.email]);
+  return <Link href={`/accounts/${account.id}`}>{[...names].join(', ')}</Link>;
 }
 
 function Remove({ of }: { of: SenderRowFragment }) {

@@ -40,9 +40,11 @@ const NEXT: Column<SenderRowFragment> = {
   header: t('What to do next'),
   cell: (sender) => <div className="sender-next">{nextStepOf(sender)}</div>,
 };
+const ACCOUNT: Column<SenderRowFragment> = { header: t('Account'), cell: ({ account }) => account?.name };
 const OWN_COLUMNS = [NAME, ...STATE, NEXT, REQUESTED];
 const OPERATOR_COLUMNS = [
   NAME,
+  ACCOUNT,
   ...STATE,
   {
     header: t('Company'),

@@ -72,7 +72,7 @@ export type SenderStatus =
   /** May not be used. */
   | 'REJECTED';
 
-export type SenderRowFragment = { readonly id: string, readonly accountId: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> };
+export type SenderRowFragment = { readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> };
 
 export type SendersQueryVariables = Exact<{
   first: number;
@@ -83,21 +83,14 @@ export type SendersQueryVariables = Exact<{
 }>;
 
 
-export type SendersQuery = { readonly senders: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly accountId: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type SendersQuery = { readonly senders: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type SenderDetailQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type SenderDetailQuery = { readonly sender: { readonly id: string, readonly accountId: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> } | null };
-
-export type AccountOfSenderQueryVariables = Exact<{
-  id: string;
-}>;
-
-
-export type AccountOfSenderQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string } | null };
+export type SenderDetailQuery = { readonly sender: { readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> } | null };
 
 export type RequestSenderMutationVariables = Exact<{
   input: RequestSenderInput;
@@ -137,14 +130,14 @@ export type SetSenderRegistrationsMutationVariables = Exact<{
 
 export type SetSenderRegistrationsMutation = { readonly setSenderRegistrations: { readonly id: string } };
 
-const SenderRow = "fragment SenderRow on Sender{id accountId environment channel senderId domain status purposes useCase company note registrations{network status reference}records{kind name expected found isRight}createdAt reviewedAt verifiedAt checkedAt}";
+const SenderRow = "fragment SenderRow on Sender{id account{id name email}environment channel senderId domain status purposes useCase company note registrations{network status reference}records{kind name expected found isRight}createdAt reviewedAt verifiedAt checkedAt}";
 
 export const Senders: Query<SendersQuery, SendersQueryVariables> = {
   name: 'Senders',
   variables: "$Senders_first:Int!$Senders_after:String$Senders_channel:SenderChannel$Senders_status:SenderStatus$Senders_environment:Environment",
   fields: "Senders_senders:senders(first:$Senders_first after:$Senders_after channel:$Senders_channel status:$Senders_status environment:$Senders_environment){nodes{...SenderRow}pageInfo{hasNextPage endCursor}totalCount}",
   fragments: { SenderRow },
-  tokens: 100,
+  tokens: 105,
   aliases: 1,
 };
 
@@ -153,16 +146,7 @@ export const SenderDetail: Query<SenderDetailQuery, SenderDetailQueryVariables> 
   variables: "$SenderDetail_id:ID!",
   fields: "SenderDetail_sender:sender(id:$SenderDetail_id){...SenderRow}",
   fragments: { SenderRow },
-  tokens: 59,
-  aliases: 1,
-};
-
-export const AccountOfSender: Query<AccountOfSenderQuery, AccountOfSenderQueryVariables> = {
-  name: 'AccountOfSender',
-  variables: "$AccountOfSender_id:ID!",
-  fields: "AccountOfSender_account:account(id:$AccountOfSender_id){id name email}",
-  fragments: {},
-  tokens: 25,
+  tokens: 64,
   aliases: 1,
 };
 

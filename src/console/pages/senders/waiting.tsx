@@ -11,6 +11,7 @@ import { type SenderRowFragment, Senders } from './senders.generated.ts';
 const NONE = <span className="quiet">{t('not said')}</span>;
 const COLUMNS: readonly Column<SenderRowFragment>[] = [
   { header: t('Sender ID'), cell: ({ senderId }) => senderId },
+  { header: t('Account'), cell: ({ account }) => account?.name },
   { header: t('Company'), cell: ({ company }) => company ?? NONE },
   { header: t('What is sent'), cell: ({ useCase }) => useCase ?? NONE },
   { header: t('Purposes'), cell: ({ purposes }) => purposesText(purposes) },
