@@ -1,4 +1,5 @@
 import { type BenchContext, type BenchResult, type BenchServer, median, medianRatio } from './context.ts';
+import { pinToCores } from './cores.ts';
 import { checkAccepted, sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const SECONDS = 2;
@@ -13,7 +14,10 @@ interface Rates {
   readonly cpuUs: number[];
 }
 
-/** Row 8: messages accepted a second by two and four processes on one database, compared with one process. */
+/**
+ * Row 8: messages accepted a second by two and four processes on one database, compared with one process. Each process
+ * is pinned to one core.
+ */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const first = await context.startServer({ ROLES: 'api' });
   const servers = [first];
@@ -26,9 +30,12 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     })),
   );
   let accepted = 0;
+  let undo: (() => Promise<void>) | undefined;
   try {
     while (servers.length < Math.max(...COUNTS))
       servers.push(await context.joinServer(first, { ROLES: 'api' }));
+    const pinned = await pinToCores(context, servers, 'each');
+    undo = pinned.undo;
     for (const server of servers) accepted += (await sendSmsLoad(server, 64, WARM_SECONDS)).accepted;
     for (let round = 1; round <= ROUNDS; round++) {
       context.log(`processes: round ${round} of ${ROUNDS}`);
@@ -52,9 +59,11 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
           baseline: median(alone?.rates ?? []),
           ratio: medianRatio(rates, alone?.rates ?? []),
           cpuUs: median(cpuUs),
+          note: pinned.text,
         };
       });
   } finally {
+    await undo?.();
     for (const server of servers.reverse()) await server.stop();
   }
 }

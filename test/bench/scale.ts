@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import type { BenchContext, BenchResult, BenchServer } from './context.ts';
+import { pinToCores } from './cores.ts';
 import { checkAccepted, sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const CONNECTIONS = 64;
@@ -29,6 +30,7 @@ async function measure(
 ): Promise<BenchResult[]> {
   const server = await context.startServer(environment);
   const listener = new pg.Client({ ...context.postgres, database: server.database });
+  const pinned = await pinToCores(context, [server], 'together');
   let notifications = 0;
   listener.on('notification', () => {
     notifications += 1;
@@ -47,7 +49,12 @@ async function measure(
     const each = (figure: keyof typeof after) => (after[figure] - before[figure]) / load.accepted;
     const seconds = load.seconds;
     return [
-      { name: `scale: accepted/s while measured, ${name}`, value: load.accepted / seconds, unit: '/s' },
+      {
+        name: `scale: accepted/s while measured, ${name}`,
+        value: load.accepted / seconds,
+        unit: '/s',
+        note: pinned.text,
+      },
       { name: `scale: CPU of the gateway, each ${name}`, value: each('gatewaySeconds') * 1e6, unit: 'µs' },
       { name: `scale: CPU of PostgreSQL, each ${name}`, value: each('postgresSeconds') * 1e6, unit: 'µs' },
       { name: `scale: WAL, each ${name}`, value: each('walBytes'), unit: 'bytes' },
@@ -61,6 +68,7 @@ async function measure(
     ];
   } finally {
     await listener.end();
+    await pinned.undo();
     await server.stop();
   }
 }

@@ -1,6 +1,12 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that `npm run test:deploy` needs, if they are missing. Needs root then.
+# Installs what `npm run test:deploy` needs, if it is missing: schemas from the npm registry, and Debian packages, which
+# need root.
 set -euo pipefail
+cd "$(dirname "$0")"
+if ! cmp -s package.json node_modules/.installed; then
+  npm install --no-package-lock
+  cp package.json node_modules/.installed
+fi
 missing=()
 for package in debootstrap nginx-light caddy; do
   dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
@@ -10,6 +12,52 @@ const documentsOf = (path: string) =>
     expect(document.errors).toEqual([]);
     return document.toJS();
   });
+
+/** The packages of schemas, by the group of the objects. The group of `v1` has no name. */
+const SCHEMAS: Readonly<Record<string, string>> = {
+  v1: 'kubernetes-models/v1',
+  'apps/v1': 'kubernetes-models/apps/v1',
+  'policy/v1': 'kubernetes-models/policy/v1',
+  'monitoring.coreos.com/v1': '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1',
+};
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/**
+ * Returns what the schemas of Kubernetes and of the Prometheus Operator say against objects. The compiler finds unknown
+ * fields and wrong types, and a run of the program finds values out of their bounds.
+ */
+function schemaFaults(objects: readonly Manifest[]): string {
+  const directory = mkdtempSync(join(tmpdir(), 'manifests-'));
+  try {
+    symlinkSync(join(import.meta.dirname, 'node_modules'), join(directory, 'node_modules'));
+    writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
+    const program = objects.map(
+      (
+        object,
+        index,
+      ) => `import { type I${object.kind}, ${object.kind} } from '${SCHEMAS[object.apiVersion]}';
+const object${index}: I${object.kind} = ${JSON.stringify(object, null, 2)};
+new ${object.kind}(object${index}).validate();`,
+    );
+    writeFileSync(join(directory, 'manifests.ts'), program.join('\n'));
+    const compiler = join(import.meta.dirname, '../../node_modules/typescript/bin/tsc');
+    const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--types', ''];
+    const run = (...args: string[]) => {
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+        cwd: directory,
+        encoding: 'utf8',
+      });
+      return status === 0 ? '' : stdout + stderr;
+    };
+    return run(compiler, ...options, 'manifests.ts') + run('manifests.ts');
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
 
 describe('the Kubernetes manifests', () => {
   const [set, ...others] = documentsOf('kubernetes/gateway.yaml');
@@ -28,6 +76,17 @@ describe('the Kubernetes manifests', () => {
     expect(env[0].valueFrom.secretKeyRef.name).toBe(`${cluster.metadata.name}-app`);
     const labels = set.spec.template.metadata.labels;
     for (const { spec } of others) expect(spec.selector.matchLabels ?? spec.selector).toEqual(labels);
+  });
+
+  it('have the fields of their schemas, and no others', () => {
+    const [monitor] = documentsOf('kubernetes/monitoring.yaml');
+    expect(schemaFaults([set, ...others, monitor])).toBe('');
+    const [endpoint] = monitor.spec.podMetricsEndpoints;
+    const misspelt = { ...monitor, spec: { ...monitor.spec, podMetricsEndpoint: [endpoint] } };
+    expect(schemaFaults([misspelt])).toContain("'podMetricsEndpoint' does not exist");
+    const often = { ...endpoint, interval: 'often' };
+    const wrong = { ...monitor, spec: { ...monitor.spec, podMetricsEndpoints: [often] } };
+    expect(schemaFaults([wrong])).toContain('/spec/podMetricsEndpoints/0/interval');
   });
 
   it('scrape each pod with the token of its secret, as the job that the alerts ask for', () => {

@@ -152,6 +152,28 @@ describe('a migration whose table is in use', () => {
     });
   });
 
+  it('does not run after the lock of the migrations was lost, as by a promotion (R350)', async () => {
+    await lacking(addsColumn);
+    const end = await dump();
+    await withKnex(database!.connection, async (knex) => {
+      const waits: string[] = [];
+      const migrated = migrate(knex, { onWait: (name) => void waits.push(name) });
+      const refused = expect(migrated).rejects.toThrow(
+        /^The connection that held the lock of the migrations was lost. Run migrate again/,
+      );
+      await eventually(() => waits.length > 0);
+      // The advisory lock that migrations take (src/storage/postgres/migrate.ts).
+      const lost = await knex.raw(
+        `SELECT pg_terminate_backend(pid) AS done FROM pg_locks WHERE locktype = 'advisory' AND objid = 4872390
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      );
+      expect(lost.rows).toEqual([{ done: true }]);
+      await end();
+      await refused;
+      expect(await migrate(knex)).toMatchObject({ from: newest, to: '9998' });
+    });
+  });
+
   it('fails after its time limit, says what to do, and runs with the next start (R519)', async () => {
     await lacking(addsColumn);
     const end = await dump();

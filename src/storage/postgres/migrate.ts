@@ -88,14 +88,20 @@ async function migrateAlone(knex: Knex, options: StepOptions): Promise<string> {
     const missing = migrations.filter(({ name }) => !done.has(name));
     for (const migration of missing) {
       // One by one: Knex would run all of them in one transaction, which would keep its locks until the last has run.
-      const run = (hook: (transaction: Knex) => Promise<void>) =>
-        knex.migrate.up({ ...CONFIG, name: migration.name, beforeEach: hook } as typeof CONFIG);
+      const run = async (hook: (transaction: Knex) => Promise<void>) => {
+        await checkLock(knex, connection);
+        return knex.migrate.up({ ...CONFIG, name: migration.name, beforeEach: hook } as typeof CONFIG);
+      };
       await runStep(knex, migration, run, options);
     }
     if (missing.length > 0) await analyze(knex);
     return from;
   } finally {
-    await knex.raw('SELECT pg_advisory_unlock(?)', [MIGRATION_LOCK]).connection(connection);
+    // If this fails, the connection is gone, and its lock with it.
+    await knex
+      .raw('SELECT pg_advisory_unlock(?)', [MIGRATION_LOCK])
+      .connection(connection)
+      .catch(() => undefined);
     await knex.client.releaseConnection(connection);
   }
 }
@@ -120,6 +126,21 @@ async function lock(knex: Knex, connection: unknown): Promise<void> {
   const ask = 'SELECT pg_try_advisory_lock(?) AS mine';
   while (!(await knex.raw(ask, [MIGRATION_LOCK]).connection(connection)).rows[0].mine)
     await sleep(LOCK_PAUSE_MS);
+}
+
+/**
+ * Throws if the connection that holds the lock is gone, as after a promotion. The other connections of the pool then
+ * lead to the new primary, where another process may have the lock.
+ */
+async function checkLock(knex: Knex, connection: unknown): Promise<void> {
+  try {
+    await knex.raw('SELECT 1').connection(connection);
+  } catch (cause) {
+    throw new Error(
+      'The connection that held the lock of the migrations was lost. Run migrate again: the migrations that ended stay.',
+      { cause },
+    );
+  }
 }
 
 /**
