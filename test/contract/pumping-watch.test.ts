@@ -305,6 +305,61 @@ describe('the pumping watch', () => {
     expect(await sql.query(counted, [account.accountId])).toHaveLength(6);
   });
 
+  it('answers that the gateway is busy without waiting for the counts that it takes back (R392)', async () => {
+    const [rich, poor, account] = [
+      await gateway.createAccount(),
+      await gateway.createAccount(0),
+      await gateway.createAccount(),
+    ];
+    const [NUMBERS, MESSAGES] = [8_001, 8_002];
+    const client = new pg.Client(gateway.database.connection);
+    await client.connect();
+    const waitingFor = async (lock: number) =>
+      (await sql.query('SELECT FROM pg_locks WHERE objid = $1 AND NOT granted', [lock])).length;
+    await sql.query(
+      `CREATE FUNCTION wait_for() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS
+       $$ BEGIN PERFORM pg_advisory_xact_lock(tg_argv[0]::bigint); RETURN coalesce(NEW, OLD); END $$`,
+    );
+    await sql.query(
+      `CREATE TRIGGER wait_for BEFORE DELETE ON pumping_numbers FOR EACH ROW EXECUTE FUNCTION wait_for(${NUMBERS})`,
+    );
+    await sql.query(
+      `CREATE TRIGGER wait_for BEFORE INSERT ON messages FOR EACH STATEMENT EXECUTE FUNCTION wait_for(${MESSAGES})`,
+    );
+    const sent: Promise<Answer>[] = [];
+    try {
+      await client.query('SELECT pg_advisory_lock($1), pg_advisory_lock($2)', [NUMBERS, MESSAGES]);
+      sent.push(send(rich.key, inBlock(newBlock(), 1)));
+      await eventually(async () => (await waitingFor(MESSAGES)) === 1);
+      // 20,000 recipients may wait.
+      for (let at = 0; at < 21; at += 1) {
+        const to = Array.from(
+          { length: 1_000 },
+          (_, index) => `+2567${10_000_000 + at * 1_000_000 + index * 999}`,
+        );
+        sent.push(send(poor.key, to.join()));
+      }
+      expect((await Promise.race(sent)).status).toBe(503);
+      const block = newBlock();
+      const { status, body } = await send(
+        account.key,
+        [0, 1, 2, 3, 4].map((at) => inBlock(block, at)).join(),
+      );
+      expect([status, body.error.code]).toEqual([503, 'service_unavailable']);
+      await eventually(async () => (await waitingFor(NUMBERS)) === 1);
+      await client.query('SELECT pg_advisory_unlock($1)', [NUMBERS]);
+      await eventually(async () => {
+        const counted = 'SELECT block FROM pumping_numbers WHERE account_id = $1';
+        return (await sql.query(counted, [account.accountId])).length === 0;
+      });
+    } finally {
+      await client.end();
+      await Promise.allSettled(sent);
+      await sql.query('DROP FUNCTION wait_for CASCADE');
+    }
+    expect((await sent[0])?.status).toBe(200);
+  });
+
   it('takes counts back after a count that is under way, so that the two do not deadlock (R392)', async () => {
     const { accountId } = await gateway.createAccount();
     const block = newBlock();

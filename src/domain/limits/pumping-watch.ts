@@ -38,7 +38,8 @@ export interface Watched {
   readonly block: string | undefined;
   /**
    * Takes the counts of the message back. Call it if the message is refused. It never throws, so that the sender learns
-   * why the message was refused. Counts that stay are forgotten after an hour.
+   * why the message was refused. Do not wait for it if the database may not answer. Counts that stay are forgotten after
+   * an hour.
    */
   takeBack(): Promise<void>;
 }

@@ -183,7 +183,11 @@ export function createSendContext(deps: Dependencies): SendContext {
         return await accept(block === undefined ? prepared : heldForReview(prepared, block));
       } catch (error) {
         // After another error it may have been accepted.
-        if (error instanceof DomainError && error.code !== 'outcome_unknown') await takeBack();
+        if (error instanceof DomainError && error.code !== 'outcome_unknown') {
+          const takenBack = takeBack();
+          // The database may not answer. The sender must not wait for it again to learn that.
+          if (error.code !== 'service_unavailable') await takenBack;
+        }
         throw error;
       }
     },
