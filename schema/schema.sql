@@ -804,6 +804,16 @@ CREATE INDEX passkey_challenges_expiry ON passkey_challenges USING btree (expire
 CREATE UNIQUE INDEX passkey_challenges_pkey ON passkey_challenges USING btree (challenge_hash);
 CREATE INDEX passkey_challenges_user ON passkey_challenges USING btree (user_id);
 
+CREATE TABLE past_whatsapp_writers (
+  account_id uuid NOT NULL,
+  wrote_at timestamp with time zone NOT NULL,
+  number_hash bytea NOT NULL,
+  CONSTRAINT past_whatsapp_writers_pkey PRIMARY KEY (number_hash)
+);
+CREATE INDEX past_whatsapp_writers_account ON past_whatsapp_writers USING btree (account_id);
+CREATE UNIQUE INDEX past_whatsapp_writers_pkey ON past_whatsapp_writers USING btree (number_hash);
+CREATE INDEX past_whatsapp_writers_wrote_at ON past_whatsapp_writers USING btree (wrote_at);
+
 CREATE TABLE plans (
   id uuid NOT NULL,
   name text NOT NULL,

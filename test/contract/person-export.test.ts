@@ -163,6 +163,11 @@ describe('the export of a person', () => {
       [accountId, ANN],
     );
     await sql.query(
+      `INSERT INTO past_whatsapp_writers (account_id, wrote_at, number_hash)
+       VALUES ($1, now() - interval '1 year', sha256(convert_to($2, 'UTF8')))`,
+      [accountId, ANN],
+    );
+    await sql.query(
       'INSERT INTO whatsapp_writers (number, account_id, message_id, wrote_at) VALUES ($1, $2, $3, now())',
       [ANN, accountId, alone],
     );

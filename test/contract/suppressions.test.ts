@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Retention } from '../../src/workers/retention/retention.ts';
 import {
   CLOUD_API,
   type CloudApiRequest,
@@ -8,8 +9,11 @@ import {
   taken,
 } from '../support/cloud-api.ts';
 import { eventually } from '../support/eventually.ts';
+import { foldAnalytics } from '../support/fold-analytics.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
+import { openSql } from '../support/sql.ts';
+import { withUnitOfWork } from '../support/unit-of-work.ts';
 
 const MARY = '+256700000101';
 const JOHN = '+256700000102';
@@ -242,6 +246,54 @@ describe('STOP, START and HELP on WhatsApp', () => {
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(balance);
     const listed = await gateway.call('GET', '/developers/suppressions', { key: account.key });
     expect(listed.body.data.filter(({ address }: { address: string }) => address === number)).toEqual([]);
+  });
+
+  it('finds the account after its retention deleted the message, but a newer one counts before (R559)', async () => {
+    const number = '+256700000299';
+    const keeping = await gateway.createAccount();
+    const writeFrom = async ({ key }: TestAccount) => {
+      const { body } = await gateway.call('POST', '/developers/whatsapp', {
+        key,
+        body: { to: number, ...template },
+      });
+      const path = `/developers/messages/${body.id}`;
+      await eventually(async () => (await gateway.call('GET', path, { key })).body.status === 'sent');
+    };
+    const stopsOf = async ({ key }: TestAccount) => {
+      const { data } = (await gateway.call('GET', '/developers/suppressions', { key })).body;
+      return data.filter(({ address }: { address: string }) => address === number);
+    };
+    await writeFrom(keeping);
+    await using sql = await openSql(gateway.database);
+    await sql.query('UPDATE accounts SET message_days = 1 WHERE id = $1', [keeping.accountId]);
+    await foldAnalytics(gateway, sql);
+    const runRetentionIn = (days: number) =>
+      withUnitOfWork(gateway, (uow, stores) => {
+        const at = new Date(Date.now() + days * 24 * 3_600_000);
+        return new Retention(uow, stores, { now: () => at }).run();
+      });
+    await runRetentionIn(3);
+    expect(await sql.query('SELECT id FROM messages WHERE account_id = $1', [keeping.accountId])).toEqual([]);
+    const notes = async () =>
+      sql.query('SELECT w::text AS row FROM past_whatsapp_writers w WHERE account_id = $1', [
+        keeping.accountId,
+      ]);
+    const [note, ...others] = await notes();
+    expect(others).toEqual([]);
+    expect(note?.row).not.toContain('700000299');
+    await say(number, 'in-299-1', 'STOP');
+    expect(await stopsOf(keeping)).toMatchObject([{ scope: 'all', source: 'stop' }]);
+    const token = await signIn(gateway, keeping);
+    const query = '{ suppressions(first: 10) { nodes { channel source scope } } }';
+    const { body: shown } = await graphql(gateway, query, { token });
+    expect(shown.data.suppressions.nodes).toEqual([{ channel: 'WHATSAPP', source: 'STOP', scope: 'ALL' }]);
+    await writeFrom(account);
+    await say(number, 'in-299-2', 'STOP');
+    expect(await stopsOf(account)).toHaveLength(1);
+    await runRetentionIn(729);
+    expect(await notes()).toHaveLength(1);
+    await runRetentionIn(731);
+    expect(await notes()).toEqual([]);
   });
 
   it('a STOP that arrives again after START changes nothing (R379)', async () => {

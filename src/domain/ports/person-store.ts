@@ -61,7 +61,10 @@ export interface PersonalNumber {
   readonly limited: readonly { readonly hour: Date; readonly messages: number }[];
   /** When the pumping watch counted the number (R392). */
   readonly countedAt: Date | null;
-  /** When the account last wrote to the number on WhatsApp. Null if another account did since. */
+  /**
+   * When the account last wrote to the number on WhatsApp, also if the retention deleted the message (R559). Null if
+   * another account did since.
+   */
   readonly whatsAppAt: Date | null;
   /** When the account last wrote to the number by SMS that the retention deleted, by sender (R533). */
   readonly smsBefore: readonly { readonly sender: string; readonly wroteAt: Date }[];

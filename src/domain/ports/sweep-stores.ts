@@ -114,6 +114,8 @@ export interface RetentionStore {
    * Deletes up to `limit` unmatched reports that were received before `before`. Returns the number of deleted reports.
    */
   forgetReports(before: Date, limit: number): Promise<number>;
-  /** Forgets up to `limit` accounts that wrote to a number before `before` (R533). Returns how many. */
+  /** Forgets up to `limit` accounts that wrote to a number by SMS before `before` (R533). Returns how many. */
   forgetSmsWriters(before: Date, limit: number): Promise<number>;
+  /** Does the same for WhatsApp (R559). */
+  forgetWhatsAppWriters(before: Date, limit: number): Promise<number>;
 }

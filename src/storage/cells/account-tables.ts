@@ -43,7 +43,7 @@ const ofImport = { column: 'import_id', parent: 'contact_imports', key: 'id' };
  * Tables with one row for each number, of the account that wrote last to it. Both cells may have a row for a number: the
  * later one counts.
  */
-export const WRITERS: readonly string[] = ['whatsapp_writers', 'sms_writers'];
+export const WRITERS: readonly string[] = ['whatsapp_writers', 'past_whatsapp_writers', 'sms_writers'];
 
 /** In an order in which each table refers only to tables before it. */
 export const MOVED_TABLES: readonly MovedTable[] = [
@@ -87,6 +87,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   { name: 'erasure_messages', owner: ofErasure, when: 'late', fence: true },
   { name: 'inbound_messages', when: 'late', fence: true },
   { name: 'whatsapp_writers', when: 'late', fence: true },
+  { name: 'past_whatsapp_writers', when: 'late', fence: true },
   { name: 'sms_writers', when: 'late', fence: true },
   { name: 'send_limits', when: 'late', fence: true },
   { name: 'send_limit_keys', owner: ofLimit, when: 'late', fence: true },

@@ -251,6 +251,9 @@ const REMOVE_INBOUND = statement(
   'erasure-remove-inbound',
   `WITH written AS (
      DELETE FROM whatsapp_writers WHERE number = ANY ($2::text[]) AND account_id = $1
+   ), noted_whatsapp AS (
+     DELETE FROM past_whatsapp_writers WHERE account_id = $1
+       AND number_hash = ANY (ARRAY(SELECT ${hashOfNumber('p')} FROM unnest($2::text[]) AS p))
    ), noted AS (
      DELETE FROM sms_writers WHERE account_id = $1
        AND number_hash = ANY (ARRAY(SELECT ${hashOfNumber('p')} FROM unnest($2::text[]) AS p))

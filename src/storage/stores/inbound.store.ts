@@ -7,7 +7,7 @@ import type {
 } from '../../domain/ports/whatsapp.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** SQL for the hash under which a number stays after the retention deleted its messages (R533). */
+/** SQL for the hash under which a number stays after the retention deleted its messages (R533, R559). */
 export const hashOfNumber = (number: string) => `sha256(convert_to(${number}, 'UTF8'))`;
 
 const LAST_FROM = statement(
@@ -57,7 +57,11 @@ const NOTE_WRITES = statement(
 );
 const LAST_WRITERS = statement(
   'whatsapp-last-writers',
-  `SELECT number, account_id FROM whatsapp_writers WHERE number = ANY($1::text[])`,
+  `SELECT n.number, w.account_id FROM (SELECT DISTINCT unnest($1::text[]) AS number) n
+   CROSS JOIN LATERAL (
+     SELECT account_id, wrote_at FROM whatsapp_writers WHERE number = n.number
+     UNION ALL SELECT account_id, wrote_at FROM past_whatsapp_writers WHERE number_hash = ${hashOfNumber('n.number')}
+     ORDER BY wrote_at DESC LIMIT 1) w`,
 );
 
 /**

@@ -48,7 +48,10 @@ const NUMBERS = statement(
        WHERE l.account_id = $1 AND c.address = n.address ORDER BY l.id) AS messages,
      (SELECT seen_at FROM pumping_numbers p WHERE p.account_id = $1 AND p.block = left(n.address, -3)
        AND p.ending = right(n.address, 3)) AS "countedAt",
-     (SELECT wrote_at FROM whatsapp_writers w WHERE w.number = n.address AND w.account_id = $1) AS "whatsAppAt",
+     (SELECT max(wrote_at) FROM (
+       SELECT wrote_at FROM whatsapp_writers WHERE number = n.address AND account_id = $1
+       UNION ALL SELECT wrote_at FROM past_whatsapp_writers
+         WHERE number_hash = ${hashOfNumber('n.address')} AND account_id = $1) w) AS "whatsAppAt",
      ARRAY(SELECT w.sender FROM sms_writers w WHERE w.number_hash = ${hashOfNumber('n.address')}
        AND w.account_id = $1 ORDER BY w.sender) AS senders,
      ARRAY(SELECT w.wrote_at FROM sms_writers w WHERE w.number_hash = ${hashOfNumber('n.address')}

@@ -42,6 +42,7 @@ export const PERSONAL_TABLES: Readonly<Record<string, PersonalTable>> = {
   suppressions: { erased: 'address to hash, reason', exported: 'suppressions' },
   inbound_messages: { erased: 'deleted', exported: 'inboundMessages' },
   whatsapp_writers: { erased: 'deleted', exported: 'numbers.whatsAppAt' },
+  past_whatsapp_writers: { erased: 'deleted', exported: 'numbers.whatsAppAt' },
   sms_writers: { erased: 'deleted', exported: 'numbers.smsBefore' },
   send_limit_numbers: { erased: 'deleted when the hour is over', exported: 'numbers.limited' },
   pumping_numbers: { erased: 'deleted', exported: 'numbers.countedAt' },

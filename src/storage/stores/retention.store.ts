@@ -115,15 +115,27 @@ const NOTE_SMS_WRITERS = statement(
    ON CONFLICT (number_hash, sender) DO UPDATE SET account_id = excluded.account_id, wrote_at = excluded.wrote_at
    WHERE w.wrote_at <= excluded.wrote_at`,
 );
-// Rows of an account that moves to another cell refuse changes, and would stop those of all other accounts (R503).
-const FORGET_SMS_WRITERS = statement(
-  'sms-writers-forget',
-  `DELETE FROM sms_writers WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM sms_writers w WHERE wrote_at < $1
-       AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = w.account_id AND a.moving IS NOT NULL)
-     ORDER BY wrote_at LIMIT $2 FOR UPDATE SKIP LOCKED))
-   RETURNING 1`,
+// Deleting a message deletes its row of whatsapp_writers, too.
+const NOTE_WHATSAPP_WRITERS = statement(
+  'retention-note-whatsapp-writers',
+  `INSERT INTO past_whatsapp_writers AS w (account_id, wrote_at, number_hash)
+   SELECT account_id, wrote_at, ${hashOfNumber('number')} FROM whatsapp_writers
+   WHERE message_id = ANY($1::uuid[]) ORDER BY 3
+   ON CONFLICT (number_hash) DO UPDATE SET account_id = excluded.account_id, wrote_at = excluded.wrote_at
+   WHERE w.wrote_at <= excluded.wrote_at`,
 );
+// Rows of an account that moves to another cell refuse changes, and would stop those of all other accounts (R503).
+const forgetWriters = (name: string, table: string) =>
+  statement(
+    name,
+    `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM ${table} w WHERE wrote_at < $1
+         AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = w.account_id AND a.moving IS NOT NULL)
+       ORDER BY wrote_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+     RETURNING 1`,
+  );
+const FORGET_SMS_WRITERS = forgetWriters('sms-writers-forget', 'sms_writers');
+const FORGET_WHATSAPP_WRITERS = forgetWriters('whatsapp-writers-forget', 'past_whatsapp_writers');
 const REMOVE_MESSAGES = statement(
   'retention-remove-messages',
   `DELETE FROM messages WHERE id = ANY($1::uuid[])`,
@@ -294,6 +306,7 @@ export class PgRetentionStore implements RetentionStore {
 
   async remove(messageIds: readonly string[]): Promise<void> {
     await this.#sql.query(NOTE_SMS_WRITERS, [messageIds]);
+    await this.#sql.query(NOTE_WHATSAPP_WRITERS, [messageIds]);
     await this.#sql.query(REMOVE_EVENTS, [messageIds]);
     await this.#sql.query(REMOVE_MESSAGES, [messageIds]);
   }
@@ -340,6 +353,10 @@ export class PgRetentionStore implements RetentionStore {
 
   async forgetSmsWriters(before: Date, limit: number): Promise<number> {
     return (await this.#sql.query(FORGET_SMS_WRITERS, [before, limit])).length;
+  }
+
+  async forgetWhatsAppWriters(before: Date, limit: number): Promise<number> {
+    return (await this.#sql.query(FORGET_WHATSAPP_WRITERS, [before, limit])).length;
   }
 
   async forgetReports(before: Date, limit: number): Promise<number> {

@@ -20,8 +20,8 @@ const REPORTS_MS = 7 * DAY_MS;
  */
 const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
 
-/** How long a STOP finds the account whose SMS to the person was deleted, in ms (R533). */
-const SMS_WRITERS_MS = 730 * DAY_MS;
+/** How long a STOP finds the account whose message to the person was deleted, in ms (R533, R559). */
+const WRITERS_MS = 730 * DAY_MS;
 
 /**
  * Erases and deletes messages of accounts with a retention period, in the order of `seq`. It works in small
@@ -144,7 +144,7 @@ export class Retention {
     }
   }
 
-  /** Deletes sids that no report can match any more, reports that matched no message, and old writers of SMS. */
+  /** Deletes sids that no report can match any more, reports that matched no message, and old writers. */
   async #forgetReports(): Promise<void> {
     const before = new Date(this.#clock.now().getTime() - REPORTS_MS);
     for (const isScheduled of [false, true]) {
@@ -161,8 +161,9 @@ export class Retention {
     }
     const { retention } = this.#stores;
     while ((await retention.forgetReports(before, BATCH)) === BATCH);
-    const writersBefore = new Date(this.#clock.now().getTime() - SMS_WRITERS_MS);
+    const writersBefore = new Date(this.#clock.now().getTime() - WRITERS_MS);
     while ((await retention.forgetSmsWriters(writersBefore, BATCH)) === BATCH);
+    while ((await retention.forgetWhatsAppWriters(writersBefore, BATCH)) === BATCH);
   }
 
   #daysAgo(days: number): Date {
