@@ -42,6 +42,7 @@ import * as providerDays from './0240_provider_days.ts';
 import * as smsWriters from './0250_sms_writers.ts';
 import * as senderChecks from './0251_sender_checks.ts';
 import * as pastWhatsAppWriters from './0261_past_whatsapp_writers.ts';
+import * as limitNumbers from './0262_limit_numbers.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -121,4 +122,5 @@ export const migrations: readonly Migration[] = [
   { name: '0250_sms_writers', up: smsWriters.up, down: smsWriters.down },
   { name: '0251_sender_checks', up: senderChecks.up, down: senderChecks.down },
   { name: '0261_past_whatsapp_writers', up: pastWhatsAppWriters.up, down: pastWhatsAppWriters.down },
+  { name: '0262_limit_numbers', up: limitNumbers.up, down: limitNumbers.down },
 ];

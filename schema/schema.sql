@@ -1033,10 +1033,9 @@ CREATE TABLE send_limit_numbers (
   hour timestamp with time zone NOT NULL,
   messages integer NOT NULL,
   address text NOT NULL,
-  CONSTRAINT send_limit_numbers_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES send_limits(id) ON DELETE CASCADE,
   CONSTRAINT send_limit_numbers_pkey PRIMARY KEY (limit_id, address)
 ) WITH (fillfactor=70);
-CREATE INDEX send_limit_numbers_hour ON send_limit_numbers USING btree (hour);
+CREATE INDEX send_limit_numbers_hour ON send_limit_numbers USING brin (hour) WITH (pages_per_range='16', autosummarize='on');
 CREATE UNIQUE INDEX send_limit_numbers_pkey ON send_limit_numbers USING btree (limit_id, address);
 
 CREATE TABLE send_limits (

@@ -42,12 +42,17 @@ describe('pumping', () => {
     for (let at = 0; at < 300; at += 1) seen.add('a', number(at * 500), at < 100 ? 0 : HOUR_MS / 2, 'm');
     seen.add('a', '+256780000001', HOUR_MS / 2, 'm');
     seen.add('a', '+25677000', HOUR_MS / 2, 'm');
-    expect(seen.spreads('a', HOUR_MS / 2)(number(100_000))).toEqual({ numbers: 294, blocks: 147 });
-    expect(seen.spreads('a', HOUR_MS)(number(100_000))).toEqual({ numbers: 194, blocks: 97 });
-    expect(seen.spreads('b', 0)(number(0))).toEqual({ numbers: 0, blocks: 0 });
+    expect(seen.spread('a', number(100_000), HOUR_MS / 2)).toEqual({ numbers: 294, blocks: 147 });
+    expect(seen.spread('a', number(100_000), HOUR_MS)).toEqual({ numbers: 194, blocks: 97 });
+    expect(seen.spread('b', number(0), 0)).toEqual({ numbers: 0, blocks: 0 });
+    // Known numbers and those of a refused message count no more.
+    seen.mark('a', [number(50_000), number(50_500)], 'known');
+    expect(seen.spread('a', number(100_000), HOUR_MS)).toEqual({ numbers: 192, blocks: 96 });
+    seen.takeBack('a', [number(51_000)], 'm');
+    expect(seen.spread('a', number(100_000), HOUR_MS)).toEqual({ numbers: 191, blocks: 96 });
   });
 
-  it('reads the blocks of an account once for all blocks of a message (R392)', () => {
+  it('reads no other block to know the spread of a campaign, not even while numbers are added (R392)', () => {
     const seen = new SeenNumbers();
     for (let at = 0; at < 300; at += 1) seen.add('a', number(at * 500), 0, 'm');
     const { prototype } = Map;
@@ -58,16 +63,17 @@ describe('pumping', () => {
       return original.call(this);
     };
     try {
-      const spreadOf = seen.spreads('a', 0);
-      const spreads = Array.from({ length: 150 }, (_, block) => spreadOf(number(block * 1_000)));
+      const spreads = Array.from({ length: 150 }, (_, block) => seen.spread('a', number(block * 1_000), 0));
       // The first block is at the border of the network, and so is the last that has numbers.
       expect(spreads[0]).toEqual({ numbers: 296, blocks: 148 });
       expect(spreads[149]).toEqual({ numbers: 296, blocks: 148 });
       expect(spreads.slice(1, -1)).toEqual(Array(148).fill({ numbers: 294, blocks: 147 }));
+      for (let at = 0; at < 100; at += 1) seen.add('a', number(200_000 + at * 1_000), 0, 'm');
+      expect(seen.spread('a', number(0), 0)).toEqual({ numbers: 396, blocks: 248 });
     } finally {
       prototype[Symbol.iterator] = original;
     }
-    expect(walks).toBe(1);
+    expect(walks).toBe(0);
   });
 
   it('takes back the numbers of a refused message, but not those of another one too (R392)', () => {
@@ -84,7 +90,12 @@ describe('pumping', () => {
   });
 
   it('asks the database from the 4th number on, or from a quarter of the bound (R396)', () => {
-    expect([12, 15, 132, 10_000].map(askFrom)).toEqual([4, 4, 33, 256]);
+    expect([12, 15, 132, 10_000].map((bound) => askFrom(bound, 12))).toEqual([4, 4, 33, 256]);
+  });
+
+  it('asks the database from half of the bound on in a campaign, which fills all blocks by chance (R396)', () => {
+    expect([13, 31, 42].map((campaignBound) => askFrom(12, campaignBound))).toEqual([6, 15, 21]);
+    expect(askFrom(132, 42)).toBe(33);
   });
 
   it('counts different numbers of a block and its fuller neighbour, by account (R392)', () => {

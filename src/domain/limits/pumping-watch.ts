@@ -85,13 +85,8 @@ export class PumpingWatch {
       if (asked.size === 0) return { block: undefined, takeBack };
       const counted = await this.#count(accountId, asked, now);
       added = counted.added;
-      const spreadOf = this.#seen.spreads(accountId, now.getTime());
-      const isAbove = ([block, { addresses }]: readonly [string, AskedBlock]) => {
-        const count = counted.above.get(block);
-        const address = addresses.find((each) => !counted.known.has(each));
-        if (count === undefined || address === undefined) return false;
-        return count > campaignBoundOf(address, spreadOf(address));
-      };
+      const isAbove = ([block, { addresses }]: readonly [string, AskedBlock]) =>
+        counted.above.has(block) && addresses.some((each) => !counted.known.has(each));
       return { block: [...asked].find(isAbove)?.[0], takeBack };
     } catch (error) {
       // The message is not accepted then.
@@ -113,7 +108,9 @@ export class PumpingWatch {
     for (const [block, own] of Map.groupBy(suspects, blockOf)) {
       const [address = ''] = own;
       const bound = boundOf(address, busiestDays.get(prefixOf(address)) ?? 0);
-      if ((counts.get(block) ?? 0) >= askFrom(bound)) asked.set(block, { addresses: own, bound });
+      const campaignBound = campaignBoundOf(address, this.#seen.spread(accountId, address, now.getTime()));
+      if ((counts.get(block) ?? 0) < askFrom(bound, campaignBound)) continue;
+      asked.set(block, { addresses: own, bound: Math.max(bound, campaignBound) });
     }
     return asked;
   }

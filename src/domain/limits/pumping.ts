@@ -21,6 +21,7 @@ const BOUND_PER_EXPECTED = 3;
 /** Operators use at least this part of the numbers that begin with a prefix. */
 const USED_PART = 0.1;
 const NETWORK_LENGTH = PREFIX_LENGTH + 1;
+const NETWORK_DIGITS = NETWORK_LENGTH - '+'.length;
 /** Numbers in fewer other blocks of the network than this are no campaign. An attack on a few blocks has none. */
 const CAMPAIGN_BLOCKS_LEAST = 100;
 /** A campaign adds at most this to the bound, so that an attack in the same hour cannot hide in it. */
@@ -31,6 +32,13 @@ const CAMPAIGN_MOST = 30;
  */
 const ASK_FROM_LEAST = 4;
 const ASK_FROM_PART = 0.25;
+/**
+ * In a campaign, more numbers than that fall into nearly each block by chance. Without this, each message of a large
+ * campaign would ask the database.
+ */
+const ASK_FROM_PART_IN_CAMPAIGN = 0.5;
+/** Old numbers are forgotten in all blocks of an account at most this often, in ms. */
+const FORGET_EVERY_MS = 10_000;
 
 /** Bounds of the memory of one process, in blocks and in numbers. */
 const MAX_NUMBERS = 200_000;
@@ -82,9 +90,14 @@ function usedBlocks(address: string, prefixLength: number): number {
   return Math.max(1, 10 ** free * USED_PART);
 }
 
-/** Returns from how many numbers on a process asks the database about a block with this bound. */
-export function askFrom(bound: number): number {
-  return Math.min(MAX_NUMBERS_A_BLOCK, Math.max(ASK_FROM_LEAST, Math.floor(bound * ASK_FROM_PART)));
+/**
+ * Returns from how many numbers on a process asks the database about a block. `bound` is what the volume of the account
+ * allows, `campaignBound` what its campaign of this hour allows.
+ */
+export function askFrom(bound: number, campaignBound: number): number {
+  const isCampaign = campaignBound > bound;
+  const least = isCampaign ? campaignBound * ASK_FROM_PART_IN_CAMPAIGN : bound * ASK_FROM_PART;
+  return Math.min(MAX_NUMBERS_A_BLOCK, Math.max(ASK_FROM_LEAST, Math.floor(least)));
 }
 
 /** True if a process may have to ask, whatever the bound is. */
@@ -146,32 +159,74 @@ class SeenBlock {
   }
 }
 
+/** The numbers of one account. */
+class SeenAccount {
+  /** In the order of the last use. */
+  readonly blocks = new Map<number, SeenBlock>();
+  /** The new numbers of the blocks by network, kept up to date with each change of a block. */
+  readonly networks = new Map<number, { numbers: number; blocks: number }>();
+  #forgottenAt: number;
+
+  constructor(nowMs: number) {
+    this.#forgottenAt = nowMs;
+  }
+
+  /** Changes a block. Returns by how much the account has more numbers then. */
+  change(block: number, seen: SeenBlock, change: (seen: SeenBlock) => void): number {
+    const { newNumbers: before, numbers } = seen;
+    const length = numbers.length;
+    change(seen);
+    if (seen.newNumbers !== before) {
+      const network = networkOf(block);
+      const total = this.networks.get(network) ?? { numbers: 0, blocks: 0 };
+      total.numbers += seen.newNumbers - before;
+      total.blocks += Math.sign(seen.newNumbers) - Math.sign(before);
+      if (total.blocks > 0) this.networks.set(network, total);
+      else this.networks.delete(network);
+    }
+    return seen.numbers.length - length;
+  }
+
+  /** Forgets the old numbers of all blocks, if that was not done lately. Returns how many more numbers there are then. */
+  forgetOld(nowMs: number): number {
+    if (nowMs - this.#forgottenAt < FORGET_EVERY_MS) return 0;
+    this.#forgottenAt = nowMs;
+    let more = 0;
+    for (const [block, seen] of this.blocks) {
+      more += this.change(block, seen, () => seen.forgetBefore(nowMs - WINDOW_MS));
+      if (seen.numbers.length === 0) this.blocks.delete(block);
+    }
+    return more;
+  }
+}
+
 /**
  * The numbers that one process has written to within the hour, by account and block. It is bounded: what was not used for
  * longest is forgotten first. Blocks and endings are numbers here, because this runs for each recipient of an SMS.
  */
 export class SeenNumbers {
-  /** Blocks by account, both in the order of the last use. */
-  readonly #accounts = new Map<string, Map<number, SeenBlock>>();
+  /** In the order of the last use. */
+  readonly #accounts = new Map<string, SeenAccount>();
   #size = 0;
 
   /** Adds a number of a message. Returns how many new numbers its block and the fuller neighbour have. */
   add(accountId: string, address: string, nowMs: number, messageId: string): number {
     const [block, ending] = partsOf(address);
-    const blocks = this.#accounts.get(accountId) ?? new Map<number, SeenBlock>();
+    const account = this.#accounts.get(accountId) ?? new SeenAccount(nowMs);
     this.#accounts.delete(accountId);
-    this.#accounts.set(accountId, blocks);
+    this.#accounts.set(accountId, account);
+    const { blocks } = account;
     const own = blocks.get(block) ?? new SeenBlock();
     blocks.delete(block);
     blocks.set(block, own);
-    const before = own.numbers.length;
-    own.forgetBefore(nowMs - WINDOW_MS);
-    own.add(ending, nowMs, messageId);
-    this.#size += own.numbers.length - before;
+    this.#size += account.change(block, own, () => {
+      own.forgetBefore(nowMs - WINDOW_MS);
+      own.add(ending, nowMs, messageId);
+    });
     if (this.#size > MAX_NUMBERS) this.#shrink();
     return (
       own.newNumbers +
-      Math.max(this.#newIn(blocks.get(block - 1), nowMs), this.#newIn(blocks.get(block + 1), nowMs))
+      Math.max(this.#newIn(account, block - 1, nowMs), this.#newIn(account, block + 1, nowMs))
     );
   }
 
@@ -179,11 +234,9 @@ export class SeenNumbers {
   takeBack(accountId: string, addresses: Iterable<string>, messageId: string): void {
     for (const address of addresses) {
       const [block, ending] = partsOf(address);
-      const own = this.#accounts.get(accountId)?.get(block);
-      if (!own) continue;
-      const before = own.numbers.length;
-      own.takeBack(ending, messageId);
-      this.#size += own.numbers.length - before;
+      const account = this.#accounts.get(accountId);
+      const own = account?.blocks.get(block);
+      if (account && own) this.#size += account.change(block, own, () => own.takeBack(ending, messageId));
     }
   }
 
@@ -193,70 +246,51 @@ export class SeenNumbers {
       [...blocks].map((block) => Number(block.slice(1))).flatMap((own) => [own - 1, own, own + 1]),
     );
     return [...near].flatMap((each) =>
-      (this.#accounts.get(accountId)?.get(each)?.numbers ?? []).flatMap(({ ending, standing }) =>
+      (this.#accounts.get(accountId)?.blocks.get(each)?.numbers ?? []).flatMap(({ ending, standing }) =>
         standing === 'local' ? [`+${each * BLOCK_SIZE + ending}`] : [],
       ),
     );
   }
 
-  /**
-   * Returns a function that counts the new numbers of the account within the hour that are in the network of an address,
-   * but not near it. The totals of the networks are computed once for all addresses of one length: a message may ask for
-   * 1,000 blocks of an account with 10,000. Use the function at once, because it does not see numbers that come later.
-   */
-  spreads(accountId: string, nowMs: number): (address: string) => Spread {
-    const blocks: ReadonlyMap<number, SeenBlock> = this.#accounts.get(accountId) ?? new Map();
-    const totals = new Map<number, ReadonlyMap<number, Spread>>();
-    return (address) => {
-      const [near] = partsOf(address);
-      const perNetwork = 10 ** Math.max(0, address.length - NETWORK_LENGTH - ENDING_DIGITS);
-      const networks = totals.get(perNetwork) ?? this.#networks(blocks, perNetwork, nowMs);
-      totals.set(perNetwork, networks);
-      const network = Math.floor(near / perNetwork);
-      let spread = networks.get(network) ?? NO_SPREAD;
-      for (const each of [near - 1, near, near + 1])
-        if (Math.floor(each / perNetwork) === network) spread = plus(spread, blocks.get(each), -1);
-      return spread;
-    };
+  /** Counts the new numbers of the account within the hour that are in the network of an address, but not near it. */
+  spread(accountId: string, address: string, nowMs: number): Spread {
+    const account = this.#accounts.get(accountId);
+    if (!account) return NO_SPREAD;
+    this.#size += account.forgetOld(nowMs);
+    const [near] = partsOf(address);
+    const network = networkOf(near);
+    let { numbers, blocks } = account.networks.get(network) ?? NO_SPREAD;
+    for (const each of [near - 1, near, near + 1]) {
+      const fresh = networkOf(each) === network ? (account.blocks.get(each)?.newNumbers ?? 0) : 0;
+      numbers -= fresh;
+      blocks -= Math.sign(fresh);
+    }
+    return { numbers, blocks };
   }
 
   mark(accountId: string, addresses: Iterable<string>, standing: Standing): void {
+    const account = this.#accounts.get(accountId);
     for (const address of addresses) {
       const [block, ending] = partsOf(address);
-      this.#accounts.get(accountId)?.get(block)?.mark(ending, standing);
+      const own = account?.blocks.get(block);
+      if (account && own) account.change(block, own, () => own.mark(ending, standing));
     }
   }
 
-  /** Returns the new numbers by network. Forgets old numbers, so that `newNumbers` of each block is true afterwards. */
-  #networks(
-    blocks: ReadonlyMap<number, SeenBlock>,
-    perNetwork: number,
-    nowMs: number,
-  ): ReadonlyMap<number, Spread> {
-    const networks = new Map<number, Spread>();
-    for (const [block, seen] of blocks) {
-      this.#newIn(seen, nowMs);
-      const network = Math.floor(block / perNetwork);
-      networks.set(network, plus(networks.get(network) ?? NO_SPREAD, seen, 1));
-    }
-    return networks;
-  }
-
-  #newIn(block: SeenBlock | undefined, nowMs: number): number {
-    if (!block) return 0;
-    const before = block.numbers.length;
-    block.forgetBefore(nowMs - WINDOW_MS);
-    this.#size += block.numbers.length - before;
-    return block.newNumbers;
+  #newIn(account: SeenAccount, block: number, nowMs: number): number {
+    const seen = account.blocks.get(block);
+    if (!seen) return 0;
+    this.#size += account.change(block, seen, () => seen.forgetBefore(nowMs - WINDOW_MS));
+    return seen.newNumbers;
   }
 
   /** Forgets blocks, beginning with those of the account that has sent nothing for longest. */
   #shrink(): void {
-    for (const [accountId, blocks] of this.#accounts) {
-      for (const [block, { numbers }] of blocks) {
+    for (const [accountId, account] of this.#accounts) {
+      for (const [block, seen] of account.blocks) {
         if (this.#size <= MAX_NUMBERS) return;
-        blocks.delete(block);
-        this.#size -= numbers.length;
+        this.#size += account.change(block, seen, () => seen.forgetBefore(Number.POSITIVE_INFINITY));
+        account.blocks.delete(block);
       }
       this.#accounts.delete(accountId);
     }
@@ -265,10 +299,10 @@ export class SeenNumbers {
 
 const NO_SPREAD: Spread = { numbers: 0, blocks: 0 };
 
-/** Adds the new numbers of a block to those of a network, or subtracts them. */
-function plus({ numbers, blocks }: Spread, block: SeenBlock | undefined, sign: 1 | -1): Spread {
-  const fresh = block?.newNumbers ?? 0;
-  return fresh === 0 ? { numbers, blocks } : { numbers: numbers + sign * fresh, blocks: blocks + sign };
+/** Returns the network of a block. Blocks of numbers of another length are in other networks. */
+function networkOf(block: number): number {
+  const digits = String(block).length;
+  return digits * 10 ** NETWORK_DIGITS + Math.floor(block / 10 ** Math.max(0, digits - NETWORK_DIGITS));
 }
 
 /** Returns the block and the ending of a number. It has at most 15 digits, so a number holds it exactly. */
