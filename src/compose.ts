@@ -93,6 +93,7 @@ import { createStores, createUnitOfWork } from './storage/postgres/unit-of-work.
 import { PgPointBudget, PgRateLimiter } from './storage/rate-limit/index.ts';
 import { FileReportSpool } from './storage/report-spool.ts';
 import { PgSpentSignatures } from './storage/stores/spent-signatures.ts';
+import { SuppressionFilter } from './storage/stores/suppression-filter.ts';
 import { WatchAlerts } from './workers/alerts/watch-alerts.ts';
 import { EraseRecipients } from './workers/erasure/erase-recipients.ts';
 import { ExpireMessages } from './workers/expiry/expire-messages.ts';
@@ -447,6 +448,7 @@ async function wire(
     transport,
     takeReports: (provider, taken) => reports.take(provider, taken),
     createCache,
+    suppressionFilter: new SuppressionFilter(stores.suppressions, changes),
     live: new LiveUpdates(new PgLiveFeed(listener), timers),
     csv: csvReader,
     auditHeads,

@@ -20,6 +20,7 @@ import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
 import type { OpenId, TxtRecords } from './ports/single-sign-on.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
+import type { SuppressionStore } from './ports/suppression-store.ts';
 import type { AgreedClock, Ids, PasswordHasher, SecretBox, Totp } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
 import type { HoldGate } from './recovery/hold-gate.ts';
@@ -39,6 +40,8 @@ export interface Dependencies {
   /** Accepts delivery reports that arrive as HTTP callbacks. */
   readonly takeReports: ReportSink;
   readonly createCache: CreateCache;
+  /** Finds suppressed addresses, and asks the database only about those that may be. */
+  readonly suppressionFilter: Pick<SuppressionStore, 'among'>;
   readonly live: LiveUpdates;
   readonly csv: CsvReader;
   readonly auditHeads: AuditHeads;

@@ -64,9 +64,14 @@ export class PumpingWatch {
       return { block: undefined, takeBack: () => Promise.resolve() };
     const now = this.#deps.clock.now();
     const addresses = recipients.map(({ address }) => address);
-    const counts = new Map<string, number>();
-    for (const address of addresses)
-      counts.set(blockOf(address), this.#seen.add(accountId, address, now.getTime(), id));
+    // The numbers in the blocks that may have to be asked about: of most messages none.
+    let counts: Map<string, number> | undefined;
+    for (const address of addresses) {
+      const count = this.#seen.add(accountId, address, now.getTime(), id);
+      if (!mayHaveToAsk(count)) continue;
+      counts ??= new Map();
+      counts.set(blockOf(address), count);
+    }
     let added: AddedNumbers | undefined;
     const takeBack = async () => {
       this.#seen.takeBack(accountId, addresses, id);
@@ -80,6 +85,7 @@ export class PumpingWatch {
         );
       }
     };
+    if (!counts) return { block: undefined, takeBack };
     try {
       const asked = await this.#blocksToAsk(accountId, addresses, counts, now);
       if (asked.size === 0) return { block: undefined, takeBack };
@@ -102,7 +108,7 @@ export class PumpingWatch {
     counts: ReadonlyMap<string, number>,
     now: Date,
   ): Promise<ReadonlyMap<string, AskedBlock>> {
-    const suspects = addresses.filter((address) => mayHaveToAsk(counts.get(blockOf(address)) ?? 0));
+    const suspects = addresses.filter((address) => counts.has(blockOf(address)));
     const busiestDays = await this.#readBusiestDays(accountId, suspects.map(prefixOf), now);
     const asked = new Map<string, AskedBlock>();
     for (const [block, own] of Map.groupBy(suspects, blockOf)) {

@@ -3,6 +3,7 @@
  * another server had accepted, and **complaints**, with which a mailbox provider says that a person reported a mail as
  * spam.
  */
+
 import type { Dependencies } from '../dependencies.ts';
 import { serviceUnavailable } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -11,7 +12,7 @@ import type { MailReport, ReturnedOutcome, SentMail } from '../ports/return-path
 import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import { storedForms } from '../suppressions/hashed-suppressions.ts';
-import { isHashed, suppressibleAddress } from '../suppressions/suppression.ts';
+import { isHashed, placeText, suppressibleAddress } from '../suppressions/suppression.ts';
 import { storable } from '../text.ts';
 import { saysAddressUnknown } from './address-unknown.ts';
 import type { Recipient } from './message.ts';
@@ -147,7 +148,8 @@ async function takeComplaint(
     reason: null,
     createdAt: now,
   });
-  if (id !== undefined) tx.announce('suppressions', message.accountId);
+  if (id !== undefined)
+    tx.announce('suppressions', message.accountId, placeText({ ...owner, channel: 'email', address }));
   return 'complained';
 }
 

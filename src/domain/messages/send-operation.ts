@@ -149,10 +149,9 @@ export function createSendContext(deps: Dependencies): SendContext {
       if (!isSuppressedChannel(channel) || kind === 'none') {
         return { ...priced, purpose, suppressedSkipped: 0 };
       }
-      const { suppressions } = stores;
       const addresses = addressesOf(priced);
       const suppressed = await findSuppressed(
-        suppressions,
+        deps.suppressionFilter,
         deps.addressHashes,
         kind,
         owner,

@@ -20,9 +20,9 @@ export interface Changes {
   readonly isListening: boolean;
   /**
    * Calls `onChange` with the id of each changed object. The id is undefined if any object of the kind may have
-   * changed.
+   * changed. `detail` says what exactly has changed, if the change was announced with it.
    */
-  subscribe(kind: ChangeKind, onChange: (id: string | undefined) => void): void;
+  subscribe(kind: ChangeKind, onChange: (id: string | undefined, detail?: string) => void): void;
 }
 
 /** Values by id. They are loaded on demand and dropped when a change of their kind is announced. */

@@ -105,8 +105,11 @@ export interface Tx extends Stores {
   readonly jobs: JobSink;
   /** Measurements that count when the transaction has committed. */
   readonly measurements: CommittedMeasurements;
-  /** When the transaction commits, invalidates the cached copies of this object in every process. */
-  announce(kind: ChangeKind, id: string): void;
+  /**
+   * When the transaction commits, invalidates the cached copies of this object in every process. `detail` says what
+   * exactly has changed, without spaces, for those that can do with that.
+   */
+  announce(kind: ChangeKind, id: string, detail?: string): void;
   /** When the transaction commits, notifies the live subscriptions to these objects in every process. */
   announceLive(kind: LiveKind, objects: readonly LiveObject[]): void;
 }

@@ -1,6 +1,11 @@
 import type { AccountEnvironment, Visibility } from '../caller.ts';
 import type { KeyRange, Page, PageRequest } from '../paging.ts';
-import type { SuppressedAddress, SuppressedChannel, Suppression } from '../suppressions/suppression.ts';
+import type {
+  SuppressedAddress,
+  SuppressedChannel,
+  Suppression,
+  SuppressionPlace,
+} from '../suppressions/suppression.ts';
 
 export interface SuppressionFilter {
   readonly channel?: SuppressedChannel | undefined;
@@ -18,6 +23,12 @@ export interface SuppressionStore {
     channel: SuppressedChannel,
     addresses: readonly string[],
   ): Promise<readonly SuppressedAddress[]>;
+  /** Returns the first `limit` places of an account's suppressions that come after `after`, in a fixed order. */
+  places(
+    accountId: string,
+    after: SuppressionPlace | undefined,
+    limit: number,
+  ): Promise<readonly SuppressionPlace[]>;
   /**
    * Stores a suppression. If the address already has a suppression, changes its scope, reason and source, and keeps its
    * id. Returns the stored suppression.

@@ -4,7 +4,7 @@ import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { OptOutPerson } from '../ports/opt-out-tokens.ts';
 import { storedForms } from './hashed-suppressions.ts';
-import { isHashed } from './suppression.ts';
+import { isHashed, placeText } from './suppression.ts';
 
 /** Operations of the page behind the link in marketing messages (R441). A person with the link needs no key. */
 export function optOutOperations(deps: Dependencies) {
@@ -51,7 +51,7 @@ export function optOutOperations(deps: Dependencies) {
             createdAt: clock.now(),
           });
           if (id === undefined) return;
-          tx.announce('suppressions', accountId);
+          tx.announce('suppressions', accountId, placeText({ ...owner, channel, address }));
           await recordChange(tx, deps, caller, {
             accountId,
             action: 'suppression.add',

@@ -26,6 +26,7 @@ import { storedForms } from './hashed-suppressions.ts';
 import {
   checkAddress,
   isHashed,
+  placeText,
   SUPPRESSION_REASON_MAX_LENGTH,
   type SuppressedChannel,
   type Suppression,
@@ -139,7 +140,7 @@ export function suppressionOperations(deps: Dependencies) {
           reason: input.reason ?? null,
           createdAt: clock.now(),
         });
-        tx.announce('suppressions', owner.accountId);
+        tx.announce('suppressions', owner.accountId, placeText(stored));
         await recordChange(tx, deps, caller, {
           accountId: owner.accountId,
           action: 'suppression.add',
@@ -229,7 +230,7 @@ export function suppressionOperations(deps: Dependencies) {
         const found = isUuid(input.id) && (await tx.suppressions.find(visibility, input.id));
         if (!found) throw notFound('Suppression');
         await tx.suppressions.remove(visibility.accountId, found.id);
-        tx.announce('suppressions', visibility.accountId);
+        tx.announce('suppressions', visibility.accountId, placeText(found));
         await recordChange(tx, deps, caller, {
           accountId: visibility.accountId,
           action: 'suppression.remove',

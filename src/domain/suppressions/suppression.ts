@@ -31,6 +31,19 @@ export type SuppressionSource = (typeof SUPPRESSION_SOURCES)[number];
 /** The address of a suppression of an erased person begins with this. Its hash follows (R492). */
 export const HASHED_PREFIX = 'erased:';
 
+/** Where an account has at most one suppression. */
+export interface SuppressionPlace {
+  readonly environment: Environment;
+  readonly channel: SuppressedChannel;
+  /** The address as it is stored: as it is, or hashed (R492). */
+  readonly address: string;
+}
+
+/** Returns the text of a place in announcements and filters. It has no space. */
+export function placeText({ environment, channel, address }: SuppressionPlace): string {
+  return `${environment}/${channel}/${address.includes(' ') ? encodeURIComponent(address) : address}`;
+}
+
 /** Longest reason, in UTF-16 code units. */
 export const SUPPRESSION_REASON_MAX_LENGTH = 200;
 

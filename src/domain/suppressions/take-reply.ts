@@ -6,6 +6,7 @@ import { prepareMessage, type SendContext } from '../messages/send-operation.ts'
 import type { InboundChannel } from '../ports/whatsapp.ts';
 import { storedForms } from './hashed-suppressions.ts';
 import { type ReplyWord, replyWord } from './reply-words.ts';
+import { placeText } from './suppression.ts';
 
 /** The texts that confirm a reply. */
 export const ANSWERS: Readonly<Record<ReplyWord, string>> = {
@@ -75,7 +76,7 @@ async function follow(
             createdAt: deps.clock.now(),
           });
     if (id === undefined) return true;
-    tx.announce('suppressions', accountId);
+    tx.announce('suppressions', accountId, placeText({ ...owner, channel, address }));
     await recordChange(tx, deps, CALLER, {
       accountId,
       action: word === 'start' ? 'suppression.remove' : 'suppression.add',

@@ -4,18 +4,23 @@ import type { PgListener } from './pg-listener.ts';
 export interface Change {
   readonly kind: ChangeKind;
   readonly id: string;
+  /** What exactly has changed, without spaces. Undefined: anything of the object. */
+  readonly detail?: string | undefined;
 }
+
+type OnChange = Parameters<Changes['subscribe']>[1];
 
 export const CHANGES_CHANNEL = 'gateway_changes';
 
 export function changePayload(change: Change): string {
-  return `${change.kind} ${change.id}`;
+  const { kind, id, detail } = change;
+  return detail === undefined ? `${kind} ${id}` : `${kind} ${id} ${detail}`;
 }
 
 /** Announcements of changes by all processes, received through NOTIFY. */
 export class PgChanges implements Changes {
   readonly #listener: PgListener;
-  readonly #subscribers: { kind: ChangeKind; onChange: (id: string | undefined) => void }[] = [];
+  readonly #subscribers: { kind: ChangeKind; onChange: OnChange }[] = [];
 
   constructor(listener: PgListener) {
     this.#listener = listener;
@@ -29,8 +34,8 @@ export class PgChanges implements Changes {
     await this.#listener.listen(
       CHANGES_CHANNEL,
       (payload) => {
-        const [kind, id] = payload.split(' ');
-        if (kind !== undefined && id !== undefined) this.deliver({ kind: kind as ChangeKind, id });
+        const [kind, id, detail] = payload.split(' ');
+        if (kind !== undefined && id !== undefined) this.deliver({ kind: kind as ChangeKind, id, detail });
       },
       // Announcements are lost while the listener is disconnected. So after a reconnect, subscribers must assume that
       // everything has changed.
@@ -40,7 +45,7 @@ export class PgChanges implements Changes {
     );
   }
 
-  subscribe(kind: ChangeKind, onChange: (id: string | undefined) => void): void {
+  subscribe(kind: ChangeKind, onChange: OnChange): void {
     this.#subscribers.push({ kind, onChange });
   }
 
@@ -48,7 +53,7 @@ export class PgChanges implements Changes {
   deliver(change: Change): void {
     for (const subscriber of this.#subscribers) {
       if (subscriber.kind !== change.kind) continue;
-      subscriber.onChange(change.id === ALL_IDS ? undefined : change.id);
+      subscriber.onChange(change.id === ALL_IDS ? undefined : change.id, change.detail);
     }
   }
 }

@@ -135,9 +135,10 @@ export function createUnitOfWork(
             moved: (moves) => inside.onEnd((isCommitted) => isCommitted && measurements.moved(moves)),
             refunded: (count) => inside.onEnd((isCommitted) => isCommitted && measurements.refunded(count)),
           },
-          announce: (kind, id) => {
-            announced.push({ kind, id });
-            inside.notify(CHANGES_CHANNEL, changePayload({ kind, id }));
+          announce: (kind, id, detail) => {
+            const change = { kind, id, detail };
+            announced.push(change);
+            inside.notify(CHANGES_CHANNEL, changePayload(change));
           },
           announceLive: (kind, objects) => announceLive(inside, kind, objects),
         });

@@ -5,6 +5,7 @@ import type {
   SuppressedAddress,
   SuppressedChannel,
   Suppression,
+  SuppressionPlace,
   SuppressionScope,
   SuppressionSource,
 } from '../../domain/suppressions/suppression.ts';
@@ -108,6 +109,12 @@ const AMONG = statement(
      ) s
    WHERE s.channel = a.channel AND s.address = a.address`,
 );
+const PLACES = statement(
+  'suppressions-places',
+  `SELECT environment, channel, address FROM suppressions
+   WHERE account_id = $1 AND (environment, channel, address) > ($2, $3, $4)
+   ORDER BY environment, channel, address LIMIT $5`,
+);
 const INSERT = `INSERT INTO suppressions (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 const INSERT_ALL = `INSERT INTO suppressions (${COLUMNS.join(', ')})
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[],
@@ -202,6 +209,15 @@ export class PgSuppressionStore implements SuppressionStore {
       maxWeight: ADDRESSES_AT_ONCE,
     });
     return this.#asks.add({ owner, channel, addresses });
+  }
+
+  async places(
+    accountId: string,
+    after: SuppressionPlace | undefined,
+    limit: number,
+  ): Promise<readonly SuppressionPlace[]> {
+    const { environment = '', channel = '', address = '' } = after ?? {};
+    return this.#sql.query<SuppressionPlace>(PLACES, [accountId, environment, channel, address, limit]);
   }
 
   async #lookUp(asks: readonly Ask[]): Promise<(readonly SuppressedAddress[])[]> {

@@ -1,5 +1,5 @@
 import type { EmailBody, EmailSubmission } from '../../ports/provider.ts';
-import { suppressibleAddress } from '../../suppressions/suppression.ts';
+import { placeText, suppressibleAddress } from '../../suppressions/suppression.ts';
 import { truncate } from '../../text.ts';
 import { emailPayload } from '../email-content.ts';
 import { failureData, messageEvent } from '../message-events.ts';
@@ -111,7 +111,8 @@ export const emailRules: ChannelRules = {
         reason,
         createdAt,
       });
-      if (id !== undefined) tx.announce('suppressions', accountId);
+      const place = placeText({ environment: 'production', channel: 'email', address });
+      if (id !== undefined) tx.announce('suppressions', accountId, place);
     }
   },
 };
