@@ -173,6 +173,13 @@ export const ROUTES: readonly PageRoute[] = [
   ),
   operatorPage('/accounts/:id', t('Account'), 'account.topUp', () => import('./pages/operator/account.tsx')),
   operatorPage(
+    '/traffic',
+    t('Traffic'),
+    'platform.analytics',
+    () => import('./pages/operator/traffic.tsx'),
+    'Platform',
+  ),
+  operatorPage(
     '/look-up',
     t('Look up'),
     'platform.lookUp',

@@ -54,6 +54,12 @@ class PlatformBucketType {
   @Field(() => String, { nullable: true, description: 'Name of the account, if grouped by ACCOUNT.' })
   accountName!: string | null;
 
+  @Field(() => String, {
+    nullable: true,
+    description: 'Email address of the account, if grouped by ACCOUNT.',
+  })
+  accountEmail!: string | null;
+
   @Field(() => ChannelEnum, { nullable: true, description: 'The channel, if grouped by CHANNEL.' })
   channel!: Channel | null;
 

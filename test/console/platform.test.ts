@@ -48,12 +48,57 @@ describe('what operators see of all accounts in the console', () => {
     await figure('Cost in UGX').getByText('UGX 90', { exact: true }).waitFor();
     await page.getByText('No prices are set in KES, so an account cannot send').waitFor();
     await page.getByRole('button', { name: 'By account' }).click();
-    await page.getByRole('img', { name: 'Messages per day (UTC), By account' }).waitFor();
+    await page.getByRole('group', { name: 'Messages per day (UTC), By account' }).waitFor();
     await page.locator('figure').getByText(shop.email).first().waitFor();
     await expectAccessible(page);
     const troubled = page.getByRole('table', { name: 'Accounts that need attention' });
     await troubled.getByRole('link', { name: 'kes@test.example' }).click();
     await page.getByText('No prices are set in KES, so the account cannot send').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a bar of the overview leads to the accounts that sent then (R527)', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/?period=7d' });
+    const bars = page.getByRole('region', { name: 'Messages per day (UTC)' }).getByRole('link');
+    await bars.first().waitFor();
+    expect(await bars.count()).toBe(7);
+    await bars.first().click();
+    await page.getByText('Nothing was sent in this period').waitFor();
+    await page.goBack();
+    await bars.last().press('Enter');
+    await page.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor();
+    const accounts = page.getByRole('table', { name: '1 account that sent in production' });
+    await accounts.getByRole('row', { name: new RegExp(`^${shop.email} 4 4 3 1 75%$`) }).waitFor();
+    const carriers = page.getByRole('table', { name: 'Their carriers' });
+    await carriers.getByRole('row', { name: /^SMS · simulator 4 3 1 75%$/ }).waitFor();
+    await expectAccessible(page);
+    await accounts.getByRole('link', { name: shop.email }).press('Enter');
+    await page.getByRole('heading', { name: shop.email, level: 1 }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a day of a carrier leads to the accounts whose messages it had (R527)', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/providers' });
+    await page
+      .getByRole('row', { name: /^simulator SMS/ })
+      .getByRole('button', { name: 'Show simulator by day' })
+      .click();
+    const days = page.getByRole('region', { name: 'simulator by day (UTC)' });
+    const bars = days.getByRole('group').getByRole('link');
+    expect(await bars.count()).toBe(30);
+    await bars.last().press('Enter');
+    const row = page.getByRole('row', { name: new RegExp(`^${shop.email} 4 3 1 75%$`) });
+    await row.waitFor();
+    expect(await page.getByLabel('Carrier').inputValue()).toBe('simulator');
+    expect(await page.getByLabel('Channel').inputValue()).toBe('SMS');
+    await expectAccessible(page);
+    await page.getByLabel('Channel').selectOption({ label: 'Email' });
+    await page.getByText('Nothing was sent in this period').waitFor();
+    await page.goBack();
+    await row.waitFor();
+    await page.goBack();
+    await days.getByRole('table').getByRole('link').first().click();
+    await row.waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -94,7 +139,7 @@ describe('what operators see of all accounts in the console', () => {
       .getByRole('row', { name: /^simulator SMS/ })
       .getByRole('button')
       .press('Enter');
-    await page.getByRole('img', { name: 'Recipients of simulator per day' }).waitFor();
+    await page.getByRole('group', { name: 'Recipients of simulator per day' }).waitFor();
     await page.getByRole('table', { name: 'simulator by day', exact: true }).getByText('75%').waitFor();
     await expectAccessible(page);
     expect(faults).toEqual([]);
@@ -164,6 +209,31 @@ describe('what operators see of all accounts in the console', () => {
     await page.getByRole('heading', { name: 'Look up a message' }).waitFor();
     const entries = await sql.query(`SELECT FROM audit_entries WHERE action = 'platform.lookUp'`);
     expect(entries).toHaveLength(2);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('traffic is ordered by failures, and the span is chosen (R527)', async () => {
+    const { account } = await gateway.parts.operations.accounts.create.run(SYSTEM, {
+      ...{ email: 'failing@test.example', name: 'The failing shop', currency: 'UGX', balance: 500 },
+    });
+    const { key } = await gateway.createKey(account.id, {});
+    const to = '+256700130001,+256700140001';
+    await gateway.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } });
+    const failed = `SELECT FROM recipients r JOIN messages m ON m.id = r.message_id
+      WHERE m.account_id = '${account.id}' AND r.status IN ('delivered', 'failed')`;
+    await eventually(async () => (await sql.query(failed)).length === 2);
+    await foldAnalytics(gateway, sql);
+    const { page, faults } = await browser.open({ person: operator, path: '/traffic' });
+    const rows = page.getByRole('table', { name: '2 accounts that sent in production' }).locator('tbody tr');
+    await rows.first().getByText(shop.email).waitFor();
+    await page.getByLabel('Order').selectOption({ label: 'The most failures first' });
+    await rows.first().getByText('The failing shop · failing@test.example').waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('From').fill('2026-01-01T00:00');
+    await page.getByLabel('To', { exact: true }).fill('2026-01-02T00:00');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing was sent in this period').waitFor();
+    expect(new URL(page.url()).searchParams.get('order')).toBe('failed');
     expect(faults).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import {
+  Activity,
   BadgeCheck,
   Bell,
   BellOff,
@@ -64,6 +65,7 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
   '/plans': SlidersHorizontal,
   '/providers': Radio,
   '/key-limits': CircleGauge,
+  '/traffic': Activity,
   '/look-up': ScanSearch,
   '/operators': UserCog,
 };

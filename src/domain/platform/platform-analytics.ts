@@ -23,6 +23,7 @@ export interface PlatformValues {
   readonly currency: string;
   readonly accountId: string | null;
   readonly accountName: string | null;
+  readonly accountEmail: string | null;
   readonly channel: Channel | null;
   readonly status: MessageStatus | null;
   readonly country: string | null;

@@ -29,7 +29,9 @@ const grouped = (groups: readonly PlatformGroup[]) =>
       (group) =>
         `CASE WHEN '${COLUMN_OF[group]}' = ANY($6::text[]) THEN s.${COLUMN_OF[group]} END AS ${COLUMN_OF[group]}`,
     ),
-    `CASE WHEN 'account_id' = ANY($6::text[]) THEN a.name END AS account_name`,
+    ...['name', 'email'].map(
+      (column) => `CASE WHEN 'account_id' = ANY($6::text[]) THEN a.${column} END AS account_${column}`,
+    ),
   ].join(', ');
 /**
  * The slots of all accounts. The primary key of the slots begins with the account, so each part of a span is one range
@@ -48,14 +50,14 @@ const COUNT = statement(
      coalesce(sum(s.recipients) FILTER (WHERE s.status = 'delivered'), 0)::bigint AS delivered,
      coalesce(sum(s.recipients) FILTER (WHERE s.status = 'failed'), 0)::bigint AS failed,
      sum(s.cost_minor)::bigint AS cost_minor, sum(s.refund_minor)::bigint AS refund_minor
-   FROM ${from('analytics_slots')} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
+   FROM ${from('analytics_slots')} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
    HAVING sum(s.messages) <> 0 OR sum(s.recipients) <> 0 ORDER BY 1 LIMIT $7`,
 );
 const LATENCIES = statement(
   'platform-latencies',
   `SELECT part.span, a.currency, ${grouped(GROUPS.filter((group) => group !== 'status'))}, s.measure, s.bucket,
      sum(s.recipients)::bigint AS recipients
-   FROM ${from('analytics_latencies')} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`,
+   FROM ${from('analytics_latencies')} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`,
 );
 /** Parameters: starts of the month, of the week and of today. `accounts` selects the accounts by $4. */
 const factsOf = (accounts: string) =>
@@ -115,6 +117,7 @@ interface GroupRow {
   currency: string;
   account_id: string | null;
   account_name: string | null;
+  account_email: string | null;
   channel: PlatformValues['channel'];
   prefix: string | null;
   provider: string | null;
@@ -239,6 +242,7 @@ function valuesIn(row: GroupRow) {
     currency: row.currency,
     accountId: row.account_id,
     accountName: row.account_name,
+    accountEmail: row.account_email,
     channel: row.channel,
     prefix: row.prefix || null,
     provider: row.provider || null,

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useSearchParams } from 'wouter';
 import { formatDuration, formatNumber, formatPercent } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { language, t } from '../../lib/words.ts';
@@ -10,7 +10,9 @@ import { Loaded } from '../../ui/states.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import { periodOf } from '../overview/periods.ts';
 import { type CarrierFactsFragment, CarrierHistory } from './operator.generated.ts';
+import { trafficHref } from './traffic-href.ts';
 
+const DAY_MS = 24 * 3_600_000;
 const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const SERIES = [
   { label: t('Delivered'), color: 'var(--chart-2)' },
@@ -46,11 +48,12 @@ const FACTS: readonly Column<CarrierFactsFragment>[] = [
   },
 ];
 
-/** The last 30 days of each carrier: time up, delivery rate and latency. One of them can be shown by day. */
+/** The last 30 days of each carrier: time up, delivery rate and latency. One of them, which the URL names, can be shown by day. */
 export function CarrierDays() {
   const { slots, from, to } = periodOf('30d', new Date());
   const query = useApiQuery(CarrierHistory, { from, to });
-  const [chosen, setChosen] = useState<string>();
+  const [params, setParams] = useSearchParams();
+  const chosen = params.get('carrier');
   const daily = new Map(
     query.data?.days.map((each) => [`${carrierOf(each)} ${Date.parse(each.at)}`, each.recipients]),
   );
@@ -73,7 +76,9 @@ export function CarrierDays() {
         <Button
           aria-pressed={chosen === carrierOf(carrier)}
           aria-label={t('Show {name} by day', { name: carrier.name })}
-          onClick={() => setChosen(chosen === carrierOf(carrier) ? undefined : carrierOf(carrier))}
+          onClick={() =>
+            setParams(chosen === carrierOf(carrier) ? {} : { carrier: carrierOf(carrier) }, { replace: true })
+          }
         >
           {t('By day')}
         </Button>
@@ -96,7 +101,7 @@ export function CarrierDays() {
                 <BarChart
                   label={t('Recipients of {name} per day', { name: carrier.name })}
                   series={SERIES}
-                  bars={barsOf(own, slots)}
+                  bars={barsOf(carrier, own, slots)}
                 />
                 <DataTable
                   caption={t('{name} by day', { name: carrier.name })}
@@ -106,6 +111,7 @@ export function CarrierDays() {
                   ]}
                   rows={own.toReversed()}
                   keyOf={({ at }) => at}
+                  hrefOf={({ at }) => trafficHref(at, DAY_MS, carrier)}
                 />
               </section>
             )}
@@ -116,10 +122,19 @@ export function CarrierDays() {
   );
 }
 
-function barsOf(days: readonly CarrierFactsFragment[], slots: ReturnType<typeof periodOf>['slots']) {
+/** Returns a bar for each day, which leads to the accounts whose messages the carrier had then (R527). */
+function barsOf(
+  carrier: CarrierFactsFragment,
+  days: readonly CarrierFactsFragment[],
+  slots: ReturnType<typeof periodOf>['slots'],
+) {
   const byDay = new Map(days.map((each) => [Date.parse(each.at), each]));
   return slots.map(({ at, label }) => {
     const { recipients = 0, delivered = 0, failed = 0 } = byDay.get(Date.parse(at)) ?? {};
-    return { label, values: [delivered, recipients - delivered - failed, failed] };
+    return {
+      label,
+      values: [delivered, recipients - delivered - failed, failed],
+      href: trafficHref(at, DAY_MS, carrier),
+    };
   });
 }

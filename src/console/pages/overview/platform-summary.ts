@@ -3,6 +3,7 @@ import { t } from '../../lib/words.ts';
 import type { Bar } from '../../ui/bar-chart.tsx';
 import type { Series } from '../../ui/chart-frame.tsx';
 import { CHANNEL_NAMES } from '../messages/message-text.ts';
+import { trafficHref } from '../operator/traffic-href.ts';
 import type { OverviewPlatformQuery, PlatformGroup } from './overview.generated.ts';
 import type { Period } from './periods.ts';
 
@@ -56,7 +57,7 @@ export function platformTotals(rows: readonly TotalRow[]): PlatformTotals {
 }
 
 /**
- * Returns one stacked bar for each hour or day. The four busiest channels or accounts have their own series, and the
+ * Returns one stacked bar for each hour or day, which leads to the accounts that sent then (R527). The four busiest channels or accounts have their own series, and the
  * rest share one.
  */
 export function platformBars(
@@ -65,6 +66,8 @@ export function platformBars(
   slots: Period['slots'],
 ): { readonly series: readonly Series[]; readonly bars: readonly Bar[] } {
   const kinds = group === 'STATUS' ? statusKinds() : busiestKinds(rows, group);
+  const [first, second] = slots.map(({ at }) => Date.parse(at));
+  const stepMs = (second ?? 0) - (first ?? 0);
   const named = new Set(kinds.map(({ key }) => key));
   const counts = new Map<string, number>();
   for (const row of rows) {
@@ -77,6 +80,7 @@ export function platformBars(
     bars: slots.map(({ at, label }) => ({
       label,
       values: kinds.map(({ key }) => counts.get(`${Date.parse(at)} ${key}`) ?? 0),
+      href: trafficHref(at, stepMs),
     })),
   };
 }
@@ -95,7 +99,7 @@ function busiestKinds(rows: readonly ChartRow[], group: Group) {
     label:
       group === 'CHANNEL'
         ? labelOf(first!)
-        : `${labelOf(first!)}${isTwice(byKey, first!) ? ` (${key.slice(-6)})` : ''}`,
+        : `${labelOf(first!)}${isTwice(byKey, first!) ? ` (${first!.accountEmail})` : ''}`,
     color: COLORS[index]!,
   }));
   return byKey.length > COLORS.length ? [...alone, OTHERS] : alone;
