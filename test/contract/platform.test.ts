@@ -106,9 +106,10 @@ describe("operators' figures over all accounts", () => {
         },
       },
     ]);
-    const byAccount = await figures('accountId accountName', 'groupBy: [ACCOUNT]');
+    const byAccount = await figures('accountId accountName accountEmail', 'groupBy: [ACCOUNT]');
     expect(byAccount.map(({ accountId }) => accountId).sort()).toEqual([shop.accountId, bank.id].sort());
-    expect(byAccount.find(({ accountId }) => accountId === bank.id)?.accountName).toBe('Bank');
+    const ofBank = byAccount.find(({ accountId }) => accountId === bank.id);
+    expect(ofBank).toMatchObject({ accountName: 'Bank', accountEmail: 'bank@test.example' });
   });
 
   it('are beside their balances and troubles, by age or by balance, in pages (R525)', async () => {

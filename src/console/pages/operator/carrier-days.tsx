@@ -48,7 +48,10 @@ const FACTS: readonly Column<CarrierFactsFragment>[] = [
   },
 ];
 
-/** The last 30 days of each carrier: time up, delivery rate and latency. One of them, which the URL names, can be shown by day. */
+/**
+ * The last 30 days of each carrier: time up, delivery rate and latency. One of them can be shown by day. The URL names
+ * it, so that Back shows it again.
+ */
 export function CarrierDays() {
   const { slots, from, to } = periodOf('30d', new Date());
   const query = useApiQuery(CarrierHistory, { from, to });
