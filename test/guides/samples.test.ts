@@ -66,16 +66,25 @@ interface Program {
   readonly code: string;
   readonly output: Sample | undefined;
 }
+/** How the samples of a language become programs. A sample that does not match `client` begins with the prelude. */
+const PROGRAMS = {
+  ts: { client: /\bconst gateway =/, extension: 'ts', ending: 'export {};\n' },
+  python: { client: /^gateway = /m, extension: 'py', ending: '' },
+  php: { client: /^function gateway\(/m, extension: 'php', ending: '' },
+} as const;
 /** Returns the samples of a language on a page, each as a program of its own. */
-function programsIn(page: (typeof pages)[number], language: 'ts' | 'python'): Program[] {
-  const client = language === 'ts' ? /\bconst gateway =/ : /^gateway = /m;
-  const ending = language === 'ts' ? 'export {};\n' : '';
+function programsIn(page: (typeof pages)[number], language: keyof typeof PROGRAMS): Program[] {
+  const { client, extension, ending } = PROGRAMS[language];
   return samplesIn(page.groups, language).map(({ sample, output }, index) => ({
-    file: `${page.name}-${index}.${language === 'ts' ? 'ts' : 'py'}`,
+    file: `${page.name}-${index}.${extension}`,
     code: `${client.test(sample.code) ? '' : preludes.get(language)}\n${sample.code}\n${ending}`,
     output,
   }));
 }
+/** Makes a warning of PHP, such as one about an unknown index, end the program. */
+const WARNINGS_THROW = 'set_error_handler(fn ($level, $message) => throw new ErrorException($message));';
+/** Matches samples that use what only the SDKs have. There is no SDK for PHP. */
+const ONLY_IN_SDKS = /messaging-gateway-client\/testing|verifyWebhook/;
 
 const REFERENCE = join(ROOT, 'dist/docs/api');
 /** Returns the samples of a language in the API reference. */
@@ -141,12 +150,23 @@ describe('the samples of the guides (R321)', () => {
     const others = pages.flatMap(({ name, groups }) =>
       groups
         .flat()
-        .filter(({ language, isOutput }) => !isOutput && !['sh', 'ts', 'python'].includes(language))
+        .filter(({ language, isOutput }) => !isOutput && !['sh', 'ts', 'python', 'php'].includes(language))
         // test/contract/graphql-guide.test.ts runs the GraphQL documents of this page, and test/clients its clients.
         .filter(({ language }) => name !== DOCUMENTS || ![DOCUMENTS, 'js', 'json'].includes(language))
         .map(({ language }) => `${name}: ${language}`),
     );
     expect(others).toEqual([]);
+  });
+
+  it('are in PHP where they are in TypeScript, unless they use what only the SDKs have', () => {
+    const without = pages.flatMap(({ name, groups }) =>
+      groups
+        .filter((group) => !group.some(({ language }) => language === 'php'))
+        .flatMap((group) => group.filter(({ language }) => language === 'ts'))
+        .filter(({ code }) => !ONLY_IN_SDKS.test(code))
+        .map(({ code }) => `${name}: ${code}`),
+    );
+    expect(without).toEqual([]);
   });
 
   describe('in the API reference', () => {
@@ -245,6 +265,17 @@ describe('the samples of the guides (R321)', () => {
         for (const { file, output } of typescript) {
           const printed = await consumer.runModule(file, environment);
           if (output) expectOutput(output, printed);
+        }
+      });
+
+    const inPhp = programsIn(page, 'php');
+    if (inPhp.length > 0)
+      (hasPhp ? it : it.skip)(`${name}: in PHP`, async () => {
+        const { PATH = '' } = process.env;
+        const env = { PATH, ...(await settings()) };
+        for (const { code, output } of inPhp) {
+          const { stdout } = await run('php', ['-r', `${WARNINGS_THROW}\n${code}`], { env });
+          if (output) expectOutput(output, stdout);
         }
       });
 
