@@ -41,6 +41,7 @@ import * as accountMoves from './0230_account_moves.ts';
 import * as providerDays from './0240_provider_days.ts';
 import * as smsWriters from './0250_sms_writers.ts';
 import * as senderChecks from './0251_sender_checks.ts';
+import * as whatsAppNumbers from './0260_whatsapp_numbers.ts';
 import * as pastWhatsAppWriters from './0261_past_whatsapp_writers.ts';
 import * as limitNumbers from './0262_limit_numbers.ts';
 
@@ -121,6 +122,7 @@ export const migrations: readonly Migration[] = [
   { name: '0240_provider_days', up: providerDays.up, down: providerDays.down },
   { name: '0250_sms_writers', up: smsWriters.up, down: smsWriters.down },
   { name: '0251_sender_checks', up: senderChecks.up, down: senderChecks.down },
+  { name: '0260_whatsapp_numbers', up: whatsAppNumbers.up, down: whatsAppNumbers.down },
   { name: '0261_past_whatsapp_writers', up: pastWhatsAppWriters.up, down: pastWhatsAppWriters.down },
   { name: '0262_limit_numbers', up: limitNumbers.up, down: limitNumbers.down },
 ];

@@ -1087,7 +1087,8 @@ CREATE TABLE senders (
   found jsonb NOT NULL DEFAULT '{}'::jsonb,
   check_at timestamp with time zone,
   missing_since timestamp with time zone,
-  CONSTRAINT senders_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text]))),
+  phone_number_id text,
+  CONSTRAINT senders_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'email'::text, 'whatsapp'::text]))) NOT VALID,
   CONSTRAINT senders_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT senders_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text]))),
   CONSTRAINT senders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -1098,7 +1099,10 @@ CREATE UNIQUE INDEX senders_account_id_environment_channel_look_key ON senders U
 CREATE INDEX senders_approved ON senders USING btree (channel, look) WHERE ((status = 'approved'::text) AND (environment = 'production'::text));
 CREATE INDEX senders_newest ON senders USING btree (account_id, environment, id);
 CREATE INDEX senders_of_all ON senders USING btree (environment, id);
+CREATE UNIQUE INDEX senders_phone_number_id ON senders USING btree (phone_number_id) WHERE (phone_number_id IS NOT NULL);
 CREATE UNIQUE INDEX senders_pkey ON senders USING btree (id);
+CREATE UNIQUE INDEX senders_whatsapp_account ON senders USING btree (account_id) WHERE (channel = 'whatsapp'::text);
+CREATE UNIQUE INDEX senders_whatsapp_number ON senders USING btree (name) WHERE (channel = 'whatsapp'::text);
 
 CREATE TABLE sessions (
   token_hash bytea NOT NULL,

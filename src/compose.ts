@@ -60,6 +60,7 @@ import { RequestLog } from './domain/requests/request-log.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
 import type { MailRecords } from './domain/senders/sender.ts';
 import { SenderDomains } from './domain/senders/sender-domains.ts';
+import { WhatsAppNumbers } from './domain/senders/whatsapp-numbers.ts';
 import { LateSuppressions } from './domain/suppressions/late-suppressions.ts';
 import { PrometheusMeasurements } from './http/measurements.ts';
 import { Readiness } from './http/readiness.ts';
@@ -332,7 +333,7 @@ async function wire(
     ...push.routes,
     ...whatsApp.routes,
   ];
-  const routing = createRouting(routes, measurements);
+  const routing = createRouting(routes, measurements, whatsApp.numberProvider);
   const connection = await connectionOf(config, logger, opened);
   const poolSize = config.databasePoolSize;
   const server = await checkServer(connection, poolSize);
@@ -437,6 +438,7 @@ async function wire(
       { publicUrl: baseUrlOf(config) },
       'PUBLIC_URL is not set: links in mails to people lead there',
     );
+  const whatsAppNumbers = new WhatsAppNumbers({ stores, createCache, routing, settings: config });
   const deps: Dependencies = {
     stores,
     uow,
@@ -444,6 +446,7 @@ async function wire(
     holdGate,
     budgets,
     routing,
+    whatsAppNumbers,
     measurements,
     transport,
     takeReports: (provider, taken) => reports.take(provider, taken),
@@ -474,6 +477,7 @@ async function wire(
       isProduction: config.isProduction,
       slots: config.slots,
       defaultSenderId: config.defaultSenderId,
+      sharedPhoneNumberId: config.whatsApp.provider?.phoneNumberId,
       keyRate: config.rateLimits,
       quietHours: config.quietHours,
       emailFrom: config.emailFrom,
@@ -567,6 +571,7 @@ async function wire(
     rateLimits: config.rateLimits,
     budgets,
     routing,
+    whatsAppNumbers,
     reports,
     spool,
     secrets,
@@ -665,11 +670,12 @@ async function wire(
           optOutTokens,
           config.quietHours,
           new LateSuppressions(deps),
+          whatsAppNumbers,
           returnPaths,
         ),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         measurements,
-        health: new PublishHealth(uow, routing, thisProcess, clock),
+        health: new PublishHealth(uow, routing, whatsAppNumbers, thisProcess, clock),
         imports: new ImportContacts(stores, uow, csvReader, clock, ids),
         personMails: new PersonMails({
           ...deps,

@@ -2,6 +2,7 @@ import type { Channel } from '../domain/messages/message.ts';
 import { type Measurements, UNMEASURED } from '../domain/ports/measurements.ts';
 import type { Provider, Submission } from '../domain/ports/provider.ts';
 import type { ProbedProvider, Routing } from '../domain/ports/routing.ts';
+import { numberOfRoute } from '../domain/senders/whatsapp-numbers.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
 /**
@@ -15,12 +16,14 @@ export interface Route {
 }
 
 /**
- * Creates the routing. The route with the longest matching prefix is used, and its providers are tried in order (R225).
+ * Creates the routing. `numberProvider` makes the provider of a WhatsApp number of an account, given by the platform's
+ * id. Undefined: WhatsApp is not configured. The route with the longest matching prefix is used, and its providers are tried in order (R225).
  * Each provider has one circuit breaker, even if several routes use it.
  */
 export function createRouting(
   routes: readonly Route[],
   measurements: Pick<Measurements, 'submitted'> = UNMEASURED,
+  numberProvider?: (phoneNumberId: string) => Provider<Submission>,
 ): Routing {
   const breakers = new Map(
     labelled(routes).map(([provider, label]) => [
@@ -46,7 +49,24 @@ export function createRouting(
   );
   const channels = [...new Set(routes.map((route) => route.channel))];
   const longest = Math.max(0, ...routes.map((route) => route.prefix.length));
-  const providers = [...breakers.values()];
+  const configured = [...breakers.values()];
+  /** The providers of WhatsApp numbers of accounts, by the platform's id. */
+  const numbers = new Map<string, CircuitBreaker<Submission>>();
+  let sinks: Parameters<Routing['start']> | undefined;
+  const ofNumber = (phoneNumberId: string): CircuitBreaker<Submission> | undefined => {
+    const known = numbers.get(phoneNumberId);
+    if (known || !numberProvider) return known;
+    const made = new CircuitBreaker(numberProvider(phoneNumberId), { measurements });
+    if (sinks) made.start(...sinks);
+    numbers.set(phoneNumberId, made);
+    return made;
+  };
+  const providersOf = (route: string) => {
+    const phoneNumberId = numberOfRoute(route);
+    if (phoneNumberId === undefined) return byName.get(route) ?? [];
+    return ofNumber(phoneNumberId) ?? [];
+  };
+  const all = () => [...configured, ...numbers.values()];
   return {
     routeFor(channel, address) {
       const own = names.get(channel);
@@ -58,10 +78,18 @@ export function createRouting(
       return undefined;
     },
     routeThrough,
-    providers: (route) => byName.get(route) ?? [],
-    health: () => providers.map((provider) => provider.health()),
-    status: () =>
-      channels.flatMap((channel) =>
+    providers: (route) => [providersOf(route)].flat(),
+    keepNumbers(phoneNumberIds) {
+      const kept = new Set(phoneNumberIds);
+      const gone = [...numbers].filter(([id]) => !kept.has(id));
+      for (const [id] of gone) numbers.delete(id);
+      for (const id of kept) ofNumber(id);
+      // Nobody waits for their last answers: the submissions themselves do.
+      void Promise.allSettled(gone.map(([, provider]) => provider.stop()));
+    },
+    health: () => all().map((provider) => provider.health()),
+    status: () => [
+      ...channels.flatMap((channel) =>
         [...breakers].flatMap(([provider, breaker]) => {
           const own = routes.filter(
             (route) => route.channel === channel && route.providers.includes(provider),
@@ -70,8 +98,14 @@ export function createRouting(
           return [{ ...breaker.status(), channel, prefixes: own.map((route) => route.prefix) }];
         }),
       ),
+      ...[...numbers.values()].map((provider) => ({
+        ...provider.status(),
+        channel: 'whatsapp' as const,
+        prefixes: [],
+      })),
+    ],
     async probe(which) {
-      const asked = providers.filter(({ tellsBalance }) => which === 'all' || tellsBalance);
+      const asked = all().filter(({ tellsBalance }) => which === 'all' || tellsBalance);
       const settled = await Promise.allSettled(asked.map((provider) => provider.probe?.()));
       return settled.flatMap((result, index): ProbedProvider[] => {
         const name = asked[index]?.label ?? '';
@@ -83,10 +117,11 @@ export function createRouting(
       });
     },
     start(onReports, onInbound) {
-      for (const provider of providers) provider.start(onReports, onInbound);
+      sinks = [onReports, onInbound];
+      for (const provider of all()) provider.start(onReports, onInbound);
     },
     async stop() {
-      await Promise.all(providers.map((provider) => provider.stop()));
+      await Promise.all(all().map((provider) => provider.stop()));
     },
   };
 }

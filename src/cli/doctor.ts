@@ -41,6 +41,7 @@ export interface Patient {
    */
   checkLedgers(): Promise<number>;
   readonly routing: Pick<Routing, 'start' | 'stop' | 'health' | 'probe'>;
+  readonly whatsAppNumbers: { keepProviders(): Promise<void> };
   readonly reports: { readonly take: ReportSink };
   readonly takeInbound: InboundSink;
   readonly secrets: Pick<SecretBox, 'open'>;
@@ -192,9 +193,10 @@ function checkSending({ holdGate: { hold } }: Patient): string {
 
 /** Adds a finding for each provider to `providers`. */
 async function checkCarriers(
-  { routing, reports, takeInbound }: Patient,
+  { routing, whatsAppNumbers, reports, takeInbound }: Patient,
   providers: Finding[],
 ): Promise<string> {
+  await whatsAppNumbers.keepProviders();
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
   // Delivery reports and texts may arrive as soon as a carrier is connected. They are acknowledged, so `doctor` must
   // handle them.

@@ -25,6 +25,7 @@ import type { AgreedClock, Ids, PasswordHasher, SecretBox, Totp } from './ports/
 import type { WebhookTransport } from './ports/webhook-transport.ts';
 import type { HoldGate } from './recovery/hold-gate.ts';
 import type { MailRecords } from './senders/sender.ts';
+import type { WhatsAppNumbers } from './senders/whatsapp-numbers.ts';
 
 /** The dependencies of the operations. compose.ts provides them. */
 export interface Dependencies {
@@ -35,6 +36,7 @@ export interface Dependencies {
   readonly holdGate: HoldGate;
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly routing: Routing;
+  readonly whatsAppNumbers: WhatsAppNumbers;
   readonly measurements: Measurements;
   readonly transport: WebhookTransport;
   /** Accepts delivery reports that arrive as HTTP callbacks. */
@@ -63,6 +65,8 @@ export interface Dependencies {
     /** The slots of this cell, with which new key ids begin (CELL_SLOTS). */
     readonly slots: readonly SlotRange[];
     readonly defaultSenderId: string;
+    /** The platform's id of the gateway's own WhatsApp number (WHATSAPP_PHONE_NUMBER_ID). Undefined if it has none. */
+    readonly sharedPhoneNumberId: string | undefined;
     /** Default rate limits of API keys, for accounts without a plan (R12). */
     readonly keyRate: PlannedRate;
     /** The hours in which marketing waits (QUIET_HOURS). */

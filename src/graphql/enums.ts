@@ -140,9 +140,9 @@ export const AddressKindEnum = enumOf('AddressKind', 'What the address of a pers
 });
 export const SenderChannelEnum = enumOf(
   'SenderChannel',
-  'A channel whose senders are approved.',
+  'A channel with senders of accounts.',
   SENDER_CHANNELS,
-  { sms: 'A sender ID.', email: 'A domain.' },
+  { sms: 'A sender ID.', email: 'A domain.', whatsapp: 'A WhatsApp number, which an operator assigns.' },
 );
 export const SenderStatusEnum = enumOf(
   'SenderStatus',
@@ -346,6 +346,7 @@ export const MessageCauseEnum = enumOf(
     review_rejected: 'It looked like SMS pumping, and a person rejected it.',
     recipient_gone: 'The device was removed before the message could leave.',
     recipient_suppressed: 'The recipient was suppressed, as by a STOP, while the message waited.',
+    number_taken: 'The WhatsApp number was taken from the account while the message waited.',
     undeliverable: 'The provider accepted it, and reported later that it could not deliver it.',
     possibly_sent: 'It failed, but an earlier attempt got no answer and may have arrived.',
   },

@@ -60,7 +60,8 @@ class SenderRecordType implements SenderRecord {
 }
 
 @ObjectType('Sender', {
-  description: 'A name under which an account sends: a sender ID of SMS, or a domain of email.',
+  description:
+    'A name under which an account sends: a sender ID of SMS, a domain of email, or a WhatsApp number that an operator assigned.',
   simpleResolvers: true,
 })
 class SenderType {
@@ -81,6 +82,12 @@ class SenderType {
 
   @Field(() => String, { nullable: true, description: 'The domain of email.' })
   domain!: string | null;
+
+  @Field(() => String, { nullable: true, description: 'The WhatsApp number, in E.164.' })
+  number!: string | null;
+
+  @Field(() => String, { nullable: true, description: "WhatsApp's id of the number." })
+  phoneNumberId!: string | null;
 
   @Field(() => SenderStatusEnum, { description: 'Whether it may be used.' })
   status!: SenderStatus;
@@ -118,7 +125,7 @@ class SenderType {
 
 @InputType({ description: 'A name to send under: `senderId` for SMS, `domain` for email.' })
 class RequestSenderInput {
-  @InputField(() => SenderChannelEnum, { description: 'Channel.' })
+  @InputField(() => SenderChannelEnum, { description: 'SMS or EMAIL. An operator assigns WhatsApp numbers.' })
   channel!: SenderChannel;
 
   @InputField(() => String, { nullable: true, description: 'For SMS: 1 to 11 letters A-Z or digits.' })
@@ -173,7 +180,7 @@ export class SenderResolver {
   async senders(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
-    @Arg('channel', () => SenderChannelEnum, { nullable: true, description: 'Channel. Default: both.' })
+    @Arg('channel', () => SenderChannelEnum, { nullable: true, description: 'Channel. Default: all.' })
     channel?: SenderChannel | null,
     @Arg('status', () => SenderStatusEnum, { nullable: true, description: 'Status. Default: all.' })
     status?: SenderStatus | null,
@@ -267,5 +274,34 @@ export class SenderResolver {
       reference: reference ?? null,
     }));
     return run(operations.senders.setRegistrations, { id, registrations: all });
+  }
+
+  @Mutation(() => SenderType, {
+    description:
+      'Assigns a WhatsApp number of the gateway to an account, instead of the one that it has. Messages that wait to leave from an earlier number fail, and are refunded. For operators.',
+    errors: ['not_found'],
+  })
+  assignWhatsAppNumber(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('accountId', () => ID, { description: 'The account.' }) accountId: string,
+    @Arg('phoneNumberId', () => String, { description: "WhatsApp's id of the number, 1 to 30 digits." })
+    phoneNumberId: string,
+    @Arg('number', () => String, { description: 'The number itself, such as `+256700123456`.' })
+    number: string,
+  ) {
+    return run(operations.senders.assignNumber, { accountId, phoneNumberId, number });
+  }
+
+  @Mutation(() => Boolean, {
+    description:
+      'Takes the WhatsApp number of an account away, so that it shares the number of the gateway. Messages that wait to leave from it fail, and are refunded. For operators.',
+    errors: ['not_found'],
+  })
+  async removeWhatsAppNumber(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('accountId', () => ID, { description: 'The account.' }) accountId: string,
+  ) {
+    await run(operations.senders.removeNumber, { accountId });
+    return true;
   }
 }

@@ -55,20 +55,28 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
   }
 }
 
-/** Returns the route for WhatsApp and the parser of WhatsApp's callbacks. */
+/** Returns the route for WhatsApp, the parser of WhatsApp's callbacks, and what makes providers of other numbers. */
 export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger, now: () => Date) {
   const { provider: settings, appSecret, verifyToken } = whatsApp;
   const simulatorName = 'whatsapp-simulator';
-  const provider = settings
-    ? new CloudApiProvider({ ...settings, now })
+  /** Returns the name of the provider of a number. */
+  const providerOf = settings ? cloudApiName : (phoneNumberId: string) => `${simulatorName}:${phoneNumberId}`;
+  /** Makes the provider of a number of an account. It has the app and the token of the gateway. */
+  const numberProvider = (phoneNumberId: string) =>
+    settings
+      ? new CloudApiProvider({ ...settings, phoneNumberId, now })
+      : new SimulatorCarrier(logger, { name: providerOf(phoneNumberId), tellsRead: true });
+  const shared = settings
+    ? numberProvider(settings.phoneNumberId)
     : new SimulatorCarrier(logger, { name: simulatorName, tellsRead: true });
-  const routes: Route[] =
-    settings || !isProduction ? [{ channel: 'whatsapp', prefix: '', providers: [provider] }] : [];
+  const isConfigured = settings !== undefined || !isProduction;
+  const routes: Route[] = isConfigured ? [{ channel: 'whatsapp', prefix: '', providers: [shared] }] : [];
   const callbacks = createCloudApiCallbacks({
-    provider: settings ? cloudApiName(settings.phoneNumberId) : simulatorName,
+    provider: shared.name,
+    providerOf,
     phoneNumberId: settings?.phoneNumberId,
     appSecret,
     verifyToken,
   });
-  return { routes, callbacks };
+  return { routes, callbacks, numberProvider: isConfigured ? numberProvider : undefined };
 }

@@ -185,6 +185,14 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'sender.setRegistrations',
     document: `mutation { setSenderRegistrations(id: "${NOBODY}", registrations: []) { id } }`,
   },
+  assignWhatsAppNumber: {
+    by: 'sender.assignNumber',
+    document: `mutation { assignWhatsAppNumber(accountId: "${NOBODY}", phoneNumberId: "1", number: "+256700123456") { id } }`,
+  },
+  removeWhatsAppNumber: {
+    by: 'sender.removeNumber',
+    document: `mutation { removeWhatsAppNumber(accountId: "${NOBODY}") }`,
+  },
   heldBlocks: { by: 'held.list', document: `{ heldBlocks(accountId: "${NOBODY}") { block } }` },
   reviewHeld: {
     by: 'held.review',
@@ -811,6 +819,8 @@ describe('accounts cannot see each other (R224)', () => {
     'setAccountPlan.accountId',
     'reviewSender.id',
     'setSenderRegistrations.id',
+    'assignWhatsAppNumber.accountId',
+    'removeWhatsAppNumber.accountId',
     'setRateLimit.keyId',
     'resetUserPassword.accountId',
     'requestOperatorReset.userId',

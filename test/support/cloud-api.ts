@@ -85,7 +85,7 @@ export async function startCloudApi(
   };
 }
 
-const envelope = (value: object) => ({
+const envelope = (value: object, phoneNumberId = CLOUD_API.phoneNumberId) => ({
   object: 'whatsapp_business_account',
   entry: [
     {
@@ -95,7 +95,7 @@ const envelope = (value: object) => ({
           field: 'messages',
           value: {
             messaging_product: 'whatsapp',
-            metadata: { display_phone_number: '15550783881', phone_number_id: CLOUD_API.phoneNumberId },
+            metadata: { display_phone_number: '15550783881', phone_number_id: phoneNumberId },
             ...value,
           },
         },
@@ -110,34 +110,47 @@ export const statusCallback = (
   status: string,
   more: object = {},
   statuses: readonly string[] = [status],
+  phoneNumberId = CLOUD_API.phoneNumberId,
 ) => {
   const timestamp = String(Math.floor(Date.now() / 1000));
-  return envelope({
-    statuses: statuses.map((each) => ({
-      id,
-      status: each,
-      timestamp,
-      recipient_id: '256700123456',
-      ...more,
-    })),
-  });
+  return envelope(
+    {
+      statuses: statuses.map((each) => ({
+        id,
+        status: each,
+        timestamp,
+        recipient_id: '256700123456',
+        ...more,
+      })),
+    },
+    phoneNumberId,
+  );
 };
 
-/** Returns a callback with an inbound message. */
-export const inboundCallback = (from: string, id: string, at: Date, more: object = {}) =>
-  envelope({
-    contacts: [{ profile: { name: 'Amina' }, wa_id: from }],
-    messages: [
-      {
-        from,
-        id,
-        timestamp: String(Math.floor(at.getTime() / 1000)),
-        type: 'text',
-        text: { body: 'Hi' },
-        ...more,
-      },
-    ],
-  });
+/** Returns a callback with an inbound message to the number with this id. */
+export const inboundCallback = (
+  from: string,
+  id: string,
+  at: Date,
+  more: object = {},
+  phoneNumberId = CLOUD_API.phoneNumberId,
+) =>
+  envelope(
+    {
+      contacts: [{ profile: { name: 'Amina' }, wa_id: from }],
+      messages: [
+        {
+          from,
+          id,
+          timestamp: String(Math.floor(at.getTime() / 1000)),
+          type: 'text',
+          text: { body: 'Hi' },
+          ...more,
+        },
+      ],
+    },
+    phoneNumberId,
+  );
 
 /** Sends a callback to a gateway with the platform's signature. */
 export async function callBack(url: string, body: object | string, secret = CLOUD_API.secret) {

@@ -151,6 +151,11 @@ const CASES: readonly Case[] = [
     { says: 'as by a STOP, while the message waited', actions: [] },
   ],
   [
+    'number_taken',
+    { message: { channel: 'whatsapp' }, recipient: failed('number_taken', 'It was taken.') },
+    { says: 'was taken from the account while it waited', actions: ['send_again'], isSentAgain: true },
+  ],
+  [
     'review_rejected',
     { recipient: failed('review_rejected', 'It was held.') },
     { says: 'a person rejected it. It was not charged.', actions: [] },

@@ -51,6 +51,7 @@ async function releaseSlotWhileWaiting({
         close: () => 0,
       }),
     },
+    { mayUse: async () => true },
   );
   const message = preparedMessage(ACCOUNT, {
     recipients: Array.from({ length: recipients }, (_, n) => ({

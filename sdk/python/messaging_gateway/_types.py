@@ -699,6 +699,8 @@ Sender = TypedDict(
         "channel": "str",
         "senderId": "Optional[str]",
         "domain": "Optional[str]",
+        "number": "Optional[str]",
+        "phoneNumberId": "Optional[str]",
         "status": "str",
         "purposes": "List[str]",
         "useCase": "Optional[str]",

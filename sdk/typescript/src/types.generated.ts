@@ -699,12 +699,12 @@ interface components {
         };
         readonly MessageExplanation: {
             /** @enum {string} */
-            readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "recipient_suppressed" | "undeliverable" | "possibly_sent";
+            readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "recipient_suppressed" | "number_taken" | "undeliverable" | "possibly_sent";
             /** @description The causes of all recipients in words. */
             readonly summary: string;
             readonly causes: readonly {
                 /** @enum {string} */
-                readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "recipient_suppressed" | "undeliverable" | "possibly_sent";
+                readonly cause: "sandbox" | "scheduled" | "held" | "held_for_review" | "queued" | "retrying" | "awaiting_report" | "delivery_unconfirmed" | "delivered" | "canceled" | "expired" | "rejected" | "review_rejected" | "recipient_gone" | "recipient_suppressed" | "number_taken" | "undeliverable" | "possibly_sent";
                 readonly text: string;
                 readonly recipients: number;
             }[];
@@ -911,11 +911,15 @@ interface components {
              */
             readonly environment: "production" | "sandbox";
             /** @enum {string} */
-            readonly channel: "sms" | "email";
+            readonly channel: "sms" | "email" | "whatsapp";
             /** @description The sender ID of SMS. */
             readonly senderId: string | null;
             /** @description The domain of email. */
             readonly domain: string | null;
+            /** @description The WhatsApp number, which the operator assigned. */
+            readonly number: string | null;
+            /** @description WhatsApp's id of the number. */
+            readonly phoneNumberId: string | null;
             /**
              * @description `pending`: waits for the operator, or for the DNS record of the domain.
              * @enum {string}
@@ -964,7 +968,7 @@ interface components {
             /** @description Entries on a page. */
             readonly limit?: number;
             /** @enum {string} */
-            readonly channel?: "sms" | "email";
+            readonly channel?: "sms" | "email" | "whatsapp";
             /**
              * @description The environment to list. Default: the key's own. A sandbox key finds nothing in production.
              * @enum {string}

@@ -2,17 +2,16 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { sanitizeSid } from '../../domain/messages/sanitize-provider-text.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
-import type { WhatsAppCallback, WhatsAppCallbacks } from '../../domain/ports/whatsapp.ts';
+import type { WhatsAppCallbackPart, WhatsAppCallbacks } from '../../domain/ports/whatsapp.ts';
 import { storable } from '../../domain/text.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiCallbackOptions {
-  /** Name of the provider to which the statuses belong. */
+  /** Name of the provider of the number that all accounts without a number share. */
   readonly provider: string;
-  /**
-   * Id of the phone number whose messages are read. Messages to other numbers of the same app are ignored. Undefined:
-   * messages to all numbers are read.
-   */
+  /** Returns the name of the provider of another number. */
+  readonly providerOf: (phoneNumberId: string) => string;
+  /** The platform's id of the shared number. Undefined if the gateway has none. */
   readonly phoneNumberId: string | undefined;
   /** The secret that signs callbacks. Undefined: no callback is accepted. */
   readonly appSecret: string | undefined;
@@ -21,13 +20,13 @@ export interface CloudApiCallbackOptions {
 }
 
 type Json = Readonly<Record<string, unknown>>;
-type Inbound = WhatsAppCallback['inbound'][number];
+type Inbound = WhatsAppCallbackPart['inbound'][number];
 
 /**
  * Creates the reader of WhatsApp's callbacks. It ignores unknown parts, because WhatsApp may add fields at any time.
  */
 export function createCloudApiCallbacks(options: CloudApiCallbackOptions): WhatsAppCallbacks {
-  const { provider, phoneNumberId, appSecret, verifyToken } = options;
+  const { provider, providerOf, phoneNumberId, appSecret, verifyToken } = options;
   return {
     challengeAnswer(query) {
       const token = query['hub.verify_token'];
@@ -44,13 +43,19 @@ export function createCloudApiCallbacks(options: CloudApiCallbackOptions): Whats
       if (appSecret === undefined || signature === undefined) return undefined;
       const expected = `sha256=${createHmac('sha256', appSecret).update(body).digest('hex')}`;
       if (!isSame(signature, expected)) return undefined;
-      const values = valuesIn(body);
+      const byNumber = Map.groupBy(valuesIn(body), numberOf);
       return {
-        provider,
-        reports: values.flatMap((value) => list(value.statuses).flatMap(reportOf)),
-        inbound: values
-          .filter((value) => isFor(value, phoneNumberId))
-          .flatMap((value) => list(value.messages).flatMap(inboundOf)),
+        parts: [...byNumber].map(([number, values]) => {
+          const isShared = number === undefined || number === phoneNumberId;
+          return {
+            phoneNumberId: isShared ? undefined : number,
+            provider: isShared ? provider : providerOf(number),
+            reports: values.flatMap((value) => list(value.statuses).flatMap(reportOf)),
+            inbound: values.flatMap((value) => list(value.messages).flatMap(inboundOf)),
+          };
+        }),
+        sharedProvider: provider,
+        sharesAnyNumber: phoneNumberId === undefined,
       };
     },
   };
@@ -74,9 +79,9 @@ function valuesIn(body: Buffer): Json[] {
     .map((change) => object(change.value));
 }
 
-function isFor(value: Json, phoneNumberId: string | undefined): boolean {
-  const to = object(value.metadata).phone_number_id;
-  return phoneNumberId === undefined || to === undefined || to === phoneNumberId;
+function numberOf(value: Json): string | undefined {
+  const { phone_number_id: number } = object(value.metadata);
+  return typeof number === 'string' ? sanitizeSid(number) : undefined;
 }
 
 /**

@@ -28,6 +28,7 @@ export const MESSAGE_CAUSES = [
   'review_rejected',
   'recipient_gone',
   'recipient_suppressed',
+  'number_taken',
   'undeliverable',
   'possibly_sent',
 ] as const;
@@ -137,6 +138,7 @@ const SENT_AGAIN: ReadonlySet<MessageCause> = new Set([
   'canceled',
   'expired',
   'rejected',
+  'number_taken',
   'undeliverable',
   'possibly_sent',
   'delivery_unconfirmed',
@@ -167,6 +169,7 @@ function failureOf({ error, sentAt, refundDueAt }: Recipient): MessageCause {
     case 'expired':
     case 'recipient_gone':
     case 'recipient_suppressed':
+    case 'number_taken':
       return error.code;
     case 'review_rejected':
       return 'review_rejected';
@@ -211,6 +214,8 @@ function textOf(cause: MessageCause, message: Message, own: readonly Recipient[]
       return 'The device was removed before the message could leave, so it was refunded.';
     case 'recipient_suppressed':
       return 'The recipient was suppressed, as by a STOP, while the message waited. It did not leave, and was refunded.';
+    case 'number_taken':
+      return 'The WhatsApp number that it was accepted for was taken from the account while it waited. It did not leave, and was refunded.';
     case 'undeliverable':
       return `The ${provider} accepted it and reported later that it could not be delivered. It was charged.${reason}`;
     case 'possibly_sent':
@@ -274,6 +279,7 @@ function adviceFor(
     case 'delivered':
       return [];
     case 'canceled':
+    case 'number_taken':
       return [SEND_AGAIN];
     case 'expired':
       return [operator(`Ask the operator why no ${provider} accepted it.`), SEND_AGAIN];

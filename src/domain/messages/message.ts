@@ -187,6 +187,8 @@ export interface PricedMessage {
    * instead.
    */
   readonly maxDelayMs?: number | undefined;
+  /** The route of all recipients. Undefined: the routes of their addresses. */
+  readonly routeKey?: string | undefined;
 }
 
 export interface PreparedRecipient {

@@ -4,6 +4,7 @@ import { NO_ACCOUNT } from '../ports/changes.ts';
 import type { ProviderStatus, Routing } from '../ports/routing.ts';
 import type { Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
+import type { WhatsAppNumbers } from '../senders/whatsapp-numbers.ts';
 
 /**
  * A status that has not changed is published again after this time, in ms. So other processes see that this process
@@ -20,6 +21,7 @@ const UPTIME_DAYS = 400;
 export class PublishHealth {
   readonly #uow: UnitOfWork;
   readonly #routing: Pick<Routing, 'status'>;
+  readonly #numbers: Pick<WhatsAppNumbers, 'keepProviders'>;
   readonly #process: string;
   readonly #clock: Clock;
   #published = '';
@@ -28,15 +30,23 @@ export class PublishHealth {
   #statuses: readonly ProviderStatus[] = [];
 
   /** `process` is the unique name of this process. */
-  constructor(uow: UnitOfWork, routing: Pick<Routing, 'status'>, process: string, clock: Clock) {
+  constructor(
+    uow: UnitOfWork,
+    routing: Pick<Routing, 'status'>,
+    numbers: Pick<WhatsAppNumbers, 'keepProviders'>,
+    process: string,
+    clock: Clock,
+  ) {
     this.#uow = uow;
     this.#routing = routing;
+    this.#numbers = numbers;
     this.#process = process;
     this.#clock = clock;
   }
 
   /** Publishes the status if it changed, or if the last publication is `REPEAT_MS` old. Called repeatedly. */
   async run(): Promise<void> {
+    await this.#numbers.keepProviders();
     const statuses = this.#routing.status();
     const now = this.#clock.now();
     const text = JSON.stringify(statuses);

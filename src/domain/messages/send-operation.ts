@@ -256,6 +256,7 @@ export function sendOn<Request extends SendRequest>(
       environment,
       kept,
       request.idempotencyKey,
+      kept.routeKey,
     );
     const accept = (message: PreparedMessage) => context.intake.accept(message);
     const answer =

@@ -2,8 +2,10 @@ import { ACCOUNT_ROLES, type AccountEnvironment, accountEnvironmentOf } from '..
 import type { Dependencies } from '../dependencies.ts';
 import { checkAll, DomainError, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import type { WhatsAppNumber } from '../ports/sender-store.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
-import type { WhatsAppCallback } from '../ports/whatsapp.ts';
+import type { WhatsAppCallback, WhatsAppCallbackPart } from '../ports/whatsapp.ts';
+import { routeOfNumber } from '../senders/whatsapp-numbers.ts';
 import { accountsThatErased } from '../suppressions/erased-recipients.ts';
 import type { ReplyWord } from '../suppressions/reply-words.ts';
 import { ANSWERS, takeReply } from '../suppressions/take-reply.ts';
@@ -45,7 +47,12 @@ function withWayOut(request: WhatsAppRequest): WhatsAppRequest {
 
 /** Returns the steps that send a WhatsApp message. */
 export function whatsAppSend(
-  { stores, clock, transport }: Pick<Dependencies, 'stores' | 'clock' | 'transport'>,
+  {
+    stores,
+    clock,
+    transport,
+    whatsAppNumbers,
+  }: Pick<Dependencies, 'stores' | 'clock' | 'transport' | 'whatsAppNumbers'>,
   context: SendContext,
 ): Send<WhatsAppRequest> {
   /**
@@ -61,15 +68,18 @@ export function whatsAppSend(
       to: () => oneNumber(request.to),
     });
     if (content.type === 'media') await checkMediaUrl(content.url);
+    const { from, routeKey, provider } = await whatsAppNumbers.lineOf(owner, to);
     if (content.type !== 'template') {
       const startsAt = scheduledFor ?? now;
       const heldUntil = holdOf(context.quietHours, channel, owner.environment, request.purpose, startsAt);
-      const window = await sessionWindow(stores.inbound, owner, to, heldUntil?.(to) ?? startsAt);
-      if (!window.isOpen) throw windowClosed(window);
+      const leavesAt = heldUntil?.(to) ?? startsAt;
+      const window = await sessionWindow(stores.inbound, owner, to, leavesAt, provider);
+      if (!window.isOpen) throw windowClosed(window, routeKey === undefined ? undefined : from);
     }
     const unitPrice = await unitPriceOf(context, owner.accountId, channel, to);
     return {
-      from: context.defaultSenderId,
+      from,
+      routeKey,
       content: whatsAppPreview(content),
       payload: { ...content },
       recipients: [{ address: to, costMinor: unitPrice.unitPriceMinor }],
@@ -100,7 +110,73 @@ export function whatsAppSend(
 
 /** Operations that send WhatsApp messages and record the platform's callbacks (R25). */
 export function whatsAppOperations(deps: Dependencies, context: SendContext) {
-  const { stores, clock, ids } = deps;
+  const { stores, clock, ids, whatsAppNumbers } = deps;
+
+  /** Returns the messages of a part of a callback that have a sender, ready to be stored. */
+  function messagesIn({ inbound }: WhatsAppCallbackPart, provider: string) {
+    const receivedAt = clock.now();
+    return inbound.flatMap((message) => {
+      const sender = parseMsisdn(message.sender);
+      // A time in the future would keep the session window open for longer than 24 hours.
+      const sentAt = message.sentAt < receivedAt ? message.sentAt : receivedAt;
+      return sender ? [{ ...message, channel, provider, sender, sentAt, receivedAt, id: ids.uuid() }] : [];
+    });
+  }
+
+  /** Records what came to the number of an account. All of it belongs to that account (R553). */
+  async function takeOwn(part: WhatsAppCallbackPart, { accountId, phoneNumberId, number }: WhatsAppNumber) {
+    const messages = messagesIn(part, part.provider);
+    const stored = await stores.inbound.add(messages.map((message) => ({ ...message, accountId })));
+    await deps.takeReports(part.provider, part.reports);
+    for (const { sender, sid, content } of messages) {
+      const known = stored.get(sid);
+      if (!known?.accountId) continue;
+      await takeReply(deps, context, {
+        id: known.id,
+        accountId: known.accountId,
+        channel,
+        sender,
+        content,
+        sentAt: known.sentAt,
+        answer: (word) => whatsAppAnswer(number, word),
+        routeKey: routeOfNumber(phoneNumberId),
+        // The platform repeats callbacks. The number may have had another account when it first sent this one. That
+        // account can no longer send from it.
+        isConfirmed: known.accountId === accountId,
+      });
+    }
+  }
+
+  /**
+   * Records what came to the shared number. A message there does not name its account: it belongs to the account that
+   * wrote last to its sender (R205).
+   */
+  async function takeShared(part: WhatsAppCallbackPart, provider: string) {
+    const messages = messagesIn(part, provider);
+    const owners = await stores.inbound.lastWriters(messages.map(({ sender }) => sender));
+    const erasing = new Map<string, readonly string[]>();
+    for (const { sender, sid, content } of messages) {
+      if (owners.has(sender)) continue;
+      erasing.set(sid, await accountsThatErased(deps, channel, sender, content));
+    }
+    const stored = await stores.inbound.add(
+      messages.map((message) => ({
+        ...message,
+        accountId: owners.get(message.sender) ?? erasing.get(message.sid)?.[0] ?? null,
+      })),
+    );
+    await deps.takeReports(provider, part.reports);
+    for (const { sender, sid, content } of messages) {
+      const known = stored.get(sid);
+      if (!known?.accountId) continue;
+      const { id, accountId, sentAt } = known;
+      const answer = (word: ReplyWord) => whatsAppAnswer(context.defaultSenderId, word);
+      const reply = { id, accountId, channel, sender, content, sentAt, answer };
+      await takeReply(deps, context, reply);
+      for (const other of erasing.get(sid)?.slice(1) ?? [])
+        await takeReply(deps, context, { ...reply, accountId: other, isConfirmed: false });
+    }
+  }
 
   return {
     /** Sends a WhatsApp message. `POST /developers/whatsapp` calls it (R25). */
@@ -110,8 +186,12 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
     whatsAppWindow: operation(
       'message.whatsAppWindow',
       { scopes: ['SEND_WHATSAPP'], roles: ACCOUNT_ROLES },
-      (caller, input: { to: string }): Promise<SessionWindow> =>
-        sessionWindow(stores.inbound, accountEnvironmentOf(caller), oneNumber(input.to), clock.now()),
+      async (caller, input: { to: string }): Promise<SessionWindow> => {
+        const owner = accountEnvironmentOf(caller);
+        const to = oneNumber(input.to);
+        const { provider } = await whatsAppNumbers.lineOf(owner, to);
+        return sessionWindow(stores.inbound, owner, to, clock.now(), provider);
+      },
     ),
 
     /**
@@ -121,49 +201,26 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
     takeWhatsAppCallback: operation(
       'message.takeWhatsAppCallback',
       {},
-      async (_caller, { provider, reports, inbound }: WhatsAppCallback): Promise<void> => {
-        const receivedAt = clock.now();
-        const messages = inbound.flatMap((message) => {
-          const sender = parseMsisdn(message.sender);
-          // A time in the future would keep the session window open for longer than 24 hours.
-          const sentAt = message.sentAt < receivedAt ? message.sentAt : receivedAt;
-          return sender
-            ? [{ ...message, channel, provider, sender, sentAt, receivedAt, id: ids.uuid() }]
-            : [];
-        });
-        // All accounts share the gateway's number, so the message does not name its account. It belongs to the account
-        // that wrote last to its sender (R205).
-        const owners = await stores.inbound.lastWriters(messages.map(({ sender }) => sender));
-        const erasing = new Map<string, readonly string[]>();
-        for (const { sender, sid, content } of messages) {
-          if (owners.has(sender)) continue;
-          erasing.set(sid, await accountsThatErased(deps, channel, sender, content));
-        }
-        const stored = await stores.inbound.add(
-          messages.map((message) => ({
-            ...message,
-            accountId: owners.get(message.sender) ?? erasing.get(message.sid)?.[0] ?? null,
-          })),
+      async (_caller, { parts, sharedProvider, sharesAnyNumber }: WhatsAppCallback): Promise<void> => {
+        const numbers = await stores.senders.findNumbers(
+          parts.flatMap(({ phoneNumberId }) => phoneNumberId ?? []),
         );
-        await deps.takeReports(provider, reports);
-        for (const { sender, sid, content } of messages) {
-          const known = stored.get(sid);
-          if (!known?.accountId) continue;
-          const { id, accountId, sentAt } = known;
-          const answer = (word: ReplyWord) => whatsAppAnswer(context, word);
-          const reply = { id, accountId, channel, sender, content, sentAt, answer };
-          await takeReply(deps, context, reply);
-          for (const other of erasing.get(sid)?.slice(1) ?? [])
-            await takeReply(deps, context, { ...reply, accountId: other, isConfirmed: false });
+        for (const part of parts) {
+          const { phoneNumberId, provider, reports } = part;
+          const own = phoneNumberId === undefined ? undefined : numbers.get(phoneNumberId);
+          if (own) await takeOwn(part, own);
+          else if (phoneNumberId === undefined || sharesAnyNumber) await takeShared(part, sharedProvider);
+          // Nobody has the number now. Messages that left from it before still get their reports.
+          else await deps.takeReports(provider, reports);
         }
       },
     ),
   };
 }
 
-function whatsAppAnswer({ defaultSenderId }: SendContext, word: ReplyWord) {
+function whatsAppAnswer(from: string, word: ReplyWord) {
   const content = checkWhatsAppContent({ type: 'text', text: { body: ANSWERS[word] } });
-  return { from: defaultSenderId, content: whatsAppPreview(content), payload: { ...content } };
+  return { from, content: whatsAppPreview(content), payload: { ...content } };
 }
 
 /** Parses `to`, which must hold exactly one number. Throws `invalid_phone_number`. */

@@ -1,10 +1,11 @@
 /**
  * The **session window** of a number: the 24 hours after its last inbound message. In this time, free text may be sent
- * to the number (R25). A window belongs to one account (R205).
+ * to the number (R25). A window belongs to one account (R205), and is between the person and one business number (R554).
  *
- * An inbound message belongs to the account that last wrote to its sender before it arrived. It opens only the window
- * of that account. It stays with this account even if another account writes later. If no account wrote to the number,
- * the message belongs to no account.
+ * An inbound message to a number of an account belongs to that account (R553). One to the shared number belongs to the
+ * account that last wrote to its sender from there, before it arrived. It opens only the window of that account. It
+ * stays with this account even if another account writes later. If no account wrote to the sender, the message belongs
+ * to no account.
  *
  * Only messages that the platform accepted count as written. Scheduled, failed and sandbox messages do not count.
  */
@@ -24,27 +25,31 @@ export interface SessionWindow {
 }
 
 /**
- * Returns the account's session window of an E.164 number at the time `at`, from the inbound messages stored so far. In
- * the sandbox every window is closed (R200).
+ * Returns the account's session window of an E.164 number at the time `at`, from the inbound messages stored so far to
+ * the number that `provider` sends from. In the sandbox every window is closed (R200).
  */
 export async function sessionWindow(
   inbound: Pick<InboundStore, 'lastFrom'>,
   { accountId, environment }: AccountEnvironment,
   to: string,
   at: Date,
+  provider: string | undefined,
 ): Promise<SessionWindow> {
-  const isSandbox = environment === 'sandbox';
-  const found = isSandbox ? undefined : await inbound.lastFrom(accountId, 'whatsapp', to);
+  const isClosed = environment === 'sandbox' || provider === undefined;
+  const found = isClosed ? undefined : await inbound.lastFrom(accountId, provider, to);
   const lastInboundAt = found ?? null;
   const closesAt = lastInboundAt && new Date(lastInboundAt.getTime() + SESSION_WINDOW_MS);
   return { to, isOpen: closesAt !== null && closesAt > at, lastInboundAt, closesAt };
 }
 
-/** Returns the error for free text outside the session window. */
-export function windowClosed({ to, lastInboundAt, closesAt }: SessionWindow): DomainError {
+/** Returns the error for free text outside the session window. `from` is the account's own number, if it has one. */
+export function windowClosed(
+  { to, lastInboundAt, closesAt }: SessionWindow,
+  from: string | undefined,
+): DomainError {
   const why =
     lastInboundAt === null || closesAt === null
-      ? `this account has received no message from ${to} yet`
+      ? `this account has received no message from ${to} yet${from === undefined ? '' : ` at its number ${from}`}`
       : `${to} sent this account the last message at ${lastInboundAt.toISOString()}, so until ${closesAt.toISOString()}`;
   return new DomainError(
     'session_window_closed',

@@ -54,8 +54,16 @@ export interface Routing {
   routeFor(channel: Channel, address: string): string | undefined;
   /** Returns the route that leads through this provider alone, for an answer to a text that came from it (R380). */
   routeThrough(provider: string): string;
-  /** Returns the providers of a route in failover order. Empty if the route is no longer configured. */
+  /**
+   * Returns the providers of a route in failover order. Empty if the route is no longer configured. The route through a
+   * WhatsApp number of an account has one provider, which is made when it is first asked for.
+   */
   providers(route: string): readonly Provider<Submission>[];
+  /**
+   * Makes the providers of these WhatsApp numbers of accounts, given by the platform's id. Stops the providers of all
+   * others.
+   */
+  keepNumbers(phoneNumberIds: readonly string[]): void;
   health(): readonly ProviderHealth[];
   /** Returns the status of all providers, by channel, in the order of the channel's routes. */
   status(): readonly ProviderStatus[];

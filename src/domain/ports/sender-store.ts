@@ -27,6 +27,15 @@ export interface ApprovedName {
   readonly look: string;
 }
 
+/** A WhatsApp number that belongs to an account (R550). */
+export interface WhatsAppNumber {
+  readonly accountId: string;
+  /** The platform's id of the number. */
+  readonly phoneNumberId: string;
+  /** The number in E.164. */
+  readonly number: string;
+}
+
 /** Stores senders (R430). */
 export interface SenderStore {
   /**
@@ -40,6 +49,16 @@ export interface SenderStore {
   isTaken(accountId: string, channel: SenderChannel, look: string): Promise<boolean>;
   /** Returns the approved senders of production of all accounts. `look` is the compared form of the name. */
   approved(): Promise<readonly ApprovedName[]>;
+  /** Returns the WhatsApp numbers of all accounts. */
+  whatsAppNumbers(): Promise<readonly WhatsAppNumber[]>;
+  /** Returns these WhatsApp numbers, by the platform's id. Numbers that no account has are left out. */
+  findNumbers(phoneNumberIds: readonly string[]): Promise<ReadonlyMap<string, WhatsAppNumber>>;
+  /** Returns the WhatsApp number with this platform id or in this E.164 form that another account has. */
+  numberOfAnother(
+    accountId: string,
+    phoneNumberId: string,
+    number: string,
+  ): Promise<WhatsAppNumber | undefined>;
   insert(sender: Sender): Promise<void>;
   find(visibility: Visibility, id: string): Promise<Sender | undefined>;
   /** Returns a sender of any account. */

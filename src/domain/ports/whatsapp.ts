@@ -45,8 +45,11 @@ export interface InboundStore {
    * Undefined if there is none.
    */
   smsOwner(number: string, from: string): Promise<string | undefined>;
-  /** Returns the send time of the newest message from `sender` that belongs to the account. */
-  lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined>;
+  /**
+   * Returns the send time of the newest WhatsApp message from `sender` that belongs to the account and came through this
+   * provider, which is to one number.
+   */
+  lastFrom(accountId: string, provider: string, sender: string): Promise<Date | undefined>;
   /**
    * Returns the texts of the newest 50 messages from `sender` to the account that came after this one: they were sent
    * later, or at the same time and have a greater id.
@@ -57,7 +60,7 @@ export interface InboundStore {
     sender: string,
     than: Pick<StoredInbound, 'id' | 'sentAt'>,
   ): Promise<readonly (string | null)[]>;
-  /** Stores which account wrote to a WhatsApp number last. */
+  /** Stores which account wrote last to a person from the shared WhatsApp number. */
   noteWrites(writes: readonly WhatsAppWrite[]): Promise<void>;
   /** Returns the account that wrote last to each of the numbers. Numbers that no account wrote to are left out. */
   lastWriters(numbers: readonly string[]): Promise<ReadonlyMap<string, string>>;
@@ -65,6 +68,18 @@ export interface InboundStore {
 
 /** The content of one callback. */
 export interface WhatsAppCallback {
+  /** One for each number that the callback is about. */
+  readonly parts: readonly WhatsAppCallbackPart[];
+  /** The provider of the number that all accounts without a number share. */
+  readonly sharedProvider: string;
+  /** True if the gateway has no number of its own. Then each number that no account has counts as the shared one. */
+  readonly sharesAnyNumber: boolean;
+}
+
+/** What one callback says about one number. */
+export interface WhatsAppCallbackPart {
+  /** The platform's id of the number. Undefined for the gateway's own number, and if the platform names none. */
+  readonly phoneNumberId: string | undefined;
   /** The provider that the reports are about. */
   readonly provider: string;
   readonly reports: readonly DeliveryReport[];

@@ -11,6 +11,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { checkAll, type DomainError, type FieldFault, notFound, validationError } from '../errors.ts';
 import { parseEmailAddress } from '../messages/email-address.ts';
 import { PURPOSES, type Purpose } from '../messages/message.ts';
+import { parseMsisdn } from '../messages/msisdn.ts';
 import { parseSenderId, SENDER_ID_MAX_LENGTH } from '../messages/sender-id.ts';
 import { operation } from '../operation.ts';
 import {
@@ -64,6 +65,7 @@ const RECORD_MAX_LENGTH = 1_000;
 
 /** A request for a sender. `senderId` is for SMS, `domain` for email. */
 export interface RequestSenderInput {
+  /** An operator assigns WhatsApp numbers, so `whatsapp` is refused. */
   readonly channel: SenderChannel;
   readonly senderId?: string | undefined;
   readonly domain?: string | undefined;
@@ -83,10 +85,12 @@ export interface ListedSenders {
 export interface ShownSender extends Omit<Sender, 'name' | 'token' | 'found'> {
   readonly senderId: string | null;
   readonly domain: string | null;
+  /** The WhatsApp number in E.164. */
+  readonly number: string | null;
   readonly records: readonly SenderRecord[];
 }
 
-/** Operations on the names under which accounts send (R430 to R434). */
+/** Operations on the names under which accounts send (R430 to R434, R550 to R552). */
 export function senderOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, settings, txtRecords } = deps;
 
@@ -94,6 +98,7 @@ export function senderOperations(deps: Dependencies) {
     ...sender,
     senderId: sender.channel === 'sms' ? name : null,
     domain: sender.channel === 'email' ? name : null,
+    number: sender.channel === 'whatsapp' ? name : null,
     records: recordsOf({ name, token, found, channel: sender.channel }, settings.mailRecords),
   });
 
@@ -180,6 +185,10 @@ export function senderOperations(deps: Dependencies) {
      * account has an approved sender with such a name (R433).
      */
     request: operation('sender.request', WRITE, async (caller, input: RequestSenderInput) => {
+      if (input.channel === 'whatsapp') {
+        const message = 'must be sms or email: only the operator of this gateway assigns WhatsApp numbers';
+        throw validationError([{ path: 'channel', message }]);
+      }
       const owner = accountEnvironmentOf(caller, input.environment);
       const isSandbox = owner.environment === 'sandbox';
       const now = clock.now();
@@ -192,6 +201,7 @@ export function senderOperations(deps: Dependencies) {
         registrations: [],
         token: input.channel === 'email' ? ids.random(24).toString('base64url') : null,
         found: {},
+        phoneNumberId: null,
         createdAt: now,
         reviewedAt: isSandbox ? now : null,
         verifiedAt: isSandbox && input.channel === 'email' ? now : null,
@@ -200,7 +210,9 @@ export function senderOperations(deps: Dependencies) {
       return uow.run(async (tx) => {
         await tx.senders.lockAll();
         const all = await tx.senders.ofAccount(owner.accountId);
-        const own = all.filter(({ environment }) => environment === owner.environment);
+        const own = all.filter(
+          ({ environment, channel }) => environment === owner.environment && channel !== 'whatsapp',
+        );
         const compared = comparedName(sender.channel, sender.name);
         const twin = own.find(
           ({ channel, name }) => channel === sender.channel && comparedName(channel, name) === compared,
@@ -221,11 +233,18 @@ export function senderOperations(deps: Dependencies) {
       });
     }),
 
-    /** Removes a sender. If SENDER_POLICY is `approved`, sends under its name are refused from then on. */
+    /**
+     * Removes a sender. If SENDER_POLICY is `approved`, sends under its name are refused from then on. Throws
+     * `validation_error` for a WhatsApp number, which only an operator takes away (R551).
+     */
     remove: operation('sender.remove', WRITE, (caller, { id }: { readonly id: string }) =>
       uow.run(async (tx) => {
         await tx.senders.lockAll();
         const sender = await seen(tx, caller, id);
+        if (sender.channel === 'whatsapp') {
+          const message = 'is a WhatsApp number, which only the operator of this gateway takes away';
+          throw validationError([{ path: 'id', message }]);
+        }
         await tx.senders.remove(sender.id);
         announceSenders(tx, sender.accountId);
         await recordChange(tx, deps, caller, {
@@ -239,13 +258,17 @@ export function senderOperations(deps: Dependencies) {
 
     /**
      * Reads the DNS records of a domain now. Approves a pending domain if the DNS has its verification record (R434).
-     * Throws `validation_error` for a sender ID, for a rejected domain, and if another account has verified the domain.
+     * Throws `validation_error` for another sender, for a rejected domain, and if another account has verified the domain.
      * Throws `provider_error` if no name server answers.
      */
     verify: operation('sender.verify', WRITE, async (caller, { id }: { readonly id: string }) => {
       const sender = await seen(stores, caller, id);
       if (sender.channel !== 'email') {
-        throw validationError([{ path: 'id', message: 'is a sender ID, which the operator approves' }]);
+        const message =
+          sender.channel === 'sms'
+            ? 'is a sender ID, which the operator approves'
+            : 'is a WhatsApp number, which has no DNS record';
+        throw validationError([{ path: 'id', message }]);
       }
       if (sender.environment === 'sandbox') return shown(sender);
       const found = await ask(sender);
@@ -297,6 +320,7 @@ export function senderOperations(deps: Dependencies) {
         return uow.run(async (tx) => {
           await tx.senders.lockAll();
           const before = await seen(tx, caller, input.id);
+          refuseNumber(before);
           if (status === 'approved') {
             if (before.channel === 'email' && before.verifiedAt === null) {
               throw validationError([
@@ -332,6 +356,7 @@ export function senderOperations(deps: Dependencies) {
         return uow.run(async (tx) => {
           await tx.senders.lockAll();
           const before = await seen(tx, caller, input.id);
+          refuseNumber(before);
           await tx.senders.change(before.id, { registrations });
           await recordChange(tx, deps, caller, {
             accountId: before.accountId,
@@ -344,7 +369,132 @@ export function senderOperations(deps: Dependencies) {
         });
       },
     ),
+
+    /**
+     * Assigns a WhatsApp number to an account, instead of the one that it has (R550). Throws `validation_error` if it is
+     * the shared number or belongs to another account, and `not_found` if there is no such account.
+     */
+    assignNumber: operation('sender.assignNumber', REVIEW, async (caller, input: AssignedNumber) => {
+      const { accountId } = input;
+      const { phoneNumberId, number } = checkNumber(input, settings.sharedPhoneNumberId);
+      return uow.run(async (tx) => {
+        await tx.senders.lockAll();
+        if (!isUuid(accountId) || !(await tx.accounts.find(accountId))) throw notFound('Account');
+        const before = await numberOf(tx, accountId);
+        if (before?.phoneNumberId === phoneNumberId && before.name === number) return shown(before);
+        const other = await tx.senders.numberOfAnother(accountId, phoneNumberId, number);
+        if (other) {
+          const path = other.phoneNumberId === phoneNumberId ? 'phoneNumberId' : 'number';
+          const message = `belongs to the account ${other.accountId}; take it away from that account first`;
+          throw validationError([{ path, message }]);
+        }
+        const now = clock.now();
+        const sender: Sender = {
+          accountId,
+          environment: 'production',
+          id: ids.uuid(),
+          channel: 'whatsapp',
+          name: number,
+          status: 'approved',
+          purposes: PURPOSES,
+          useCase: null,
+          company: null,
+          note: null,
+          registrations: [],
+          token: null,
+          found: {},
+          phoneNumberId,
+          createdAt: now,
+          reviewedAt: now,
+          verifiedAt: null,
+          checkedAt: null,
+        };
+        if (before) await tx.senders.remove(before.id);
+        await tx.senders.insert(sender);
+        announceSenders(tx, accountId);
+        await recordChange(tx, deps, caller, {
+          accountId,
+          action: 'sender.assignNumber',
+          target: sender.id,
+          ...(before && { before: auditedNumber(before) }),
+          after: auditedNumber(sender),
+        });
+        return shown(sender);
+      });
+    }),
+
+    /** Takes the WhatsApp number of an account away, so that it shares the gateway's (R552). Throws `not_found`. */
+    removeNumber: operation(
+      'sender.removeNumber',
+      REVIEW,
+      (caller, { accountId }: { readonly accountId: string }) =>
+        uow.run(async (tx) => {
+          await tx.senders.lockAll();
+          const before = isUuid(accountId) ? await numberOf(tx, accountId) : undefined;
+          if (!before) throw notFound('WhatsApp number');
+          await tx.senders.remove(before.id);
+          announceSenders(tx, accountId);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'sender.removeNumber',
+            target: before.id,
+            before: auditedNumber(before),
+          });
+        }),
+    ),
   };
+}
+
+/** A WhatsApp number for an account. */
+export interface AssignedNumber {
+  readonly accountId: string;
+  /** The platform's id of the number. */
+  readonly phoneNumberId: string;
+  /** The number, in any form that an SMS accepts. */
+  readonly number: string;
+}
+
+const PHONE_NUMBER_ID = /^[0-9]{1,30}$/;
+
+function checkNumber({ phoneNumberId, number }: AssignedNumber, sharedPhoneNumberId: string | undefined) {
+  return checkAll({
+    phoneNumberId: () => {
+      const id = phoneNumberId.trim();
+      const refuse = (message: string) => validationError([{ path: 'phoneNumberId', message }]);
+      if (!PHONE_NUMBER_ID.test(id)) {
+        throw refuse(
+          'must have 1 to 30 digits: the id that WhatsApp gives the number, not the number itself',
+        );
+      }
+      if (id === sharedPhoneNumberId) {
+        throw refuse(
+          'is the number of the gateway (WHATSAPP_PHONE_NUMBER_ID), which accounts without one share',
+        );
+      }
+      return id;
+    },
+    number: () => {
+      const parsed = parseMsisdn(number);
+      if (parsed !== undefined) return parsed;
+      throw validationError([
+        { path: 'number', message: 'must be a phone number in E.164 form, such as +256700123456' },
+      ]);
+    },
+  });
+}
+
+async function numberOf(tx: Pick<Stores, 'senders'>, accountId: string): Promise<Sender | undefined> {
+  return (await tx.senders.ofAccount(accountId)).find(({ channel }) => channel === 'whatsapp');
+}
+
+const auditedNumber = ({ name, phoneNumberId }: Sender) => ({ number: name, phoneNumberId });
+
+/** Throws `validation_error` for a WhatsApp number. It is approved as long as it is assigned. */
+function refuseNumber({ channel }: Sender): void {
+  if (channel !== 'whatsapp') return;
+  throw validationError([
+    { path: 'id', message: 'is a WhatsApp number: assign another one, or take it away from the account' },
+  ]);
 }
 
 /**

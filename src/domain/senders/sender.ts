@@ -1,12 +1,15 @@
 /**
- * A **sender** is a name under which an account sends: a sender ID of SMS, or a domain of email (R430). It is `pending`
- * until it is `approved` or `rejected`. An operator approves a sender ID, and a DNS record approves a domain. A sender
- * belongs to one account and one environment.
+ * A **sender** is a name under which an account sends: a sender ID of SMS, a domain of email (R430), or a WhatsApp number
+ * (R550). It is `pending` until it is `approved` or `rejected`. An operator approves a sender ID, and a DNS record
+ * approves a domain. An operator assigns a WhatsApp number, which is `approved` from the start. A sender belongs to one
+ * account and one environment.
  */
 import type { AccountEnvironment, Environment } from '../caller.ts';
 import type { Purpose } from '../messages/message.ts';
 
-export const SENDER_CHANNELS = ['sms', 'email'] as const;
+export const SENDER_CHANNELS = ['sms', 'email', 'whatsapp'] as const;
+/** Channels of the senders that accounts ask for themselves. */
+export const REQUESTED_CHANNELS = ['sms', 'email'] as const;
 export type SenderChannel = (typeof SENDER_CHANNELS)[number];
 export const SENDER_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export type SenderStatus = (typeof SENDER_STATUSES)[number];
@@ -29,7 +32,7 @@ export interface Sender extends AccountEnvironment {
   readonly id: string;
   readonly environment: Environment;
   readonly channel: SenderChannel;
-  /** For SMS, the sender ID. For email, the domain in lower case. */
+  /** For SMS, the sender ID. For email, the domain in lower case. For WhatsApp, the number in E.164. */
   readonly name: string;
   readonly status: SenderStatus;
   readonly purposes: readonly Purpose[];
@@ -38,9 +41,11 @@ export interface Sender extends AccountEnvironment {
   /** The operator's answer in words. */
   readonly note: string | null;
   readonly registrations: readonly Registration[];
-  /** The random part of the DNS record that proves a domain. Null for a sender ID. */
+  /** The random part of the DNS record that proves a domain. Null on other channels. */
   readonly token: string | null;
   readonly found: FoundRecords;
+  /** The platform's id of a WhatsApp number. Null on other channels. */
+  readonly phoneNumberId: string | null;
   readonly createdAt: Date;
   readonly reviewedAt: Date | null;
   readonly verifiedAt: Date | null;
@@ -79,7 +84,7 @@ export interface MailRecords {
   readonly spfDomain: string | undefined;
 }
 
-/** Returns the records of a domain (R434). Empty for a sender ID. */
+/** Returns the records of a domain (R434). Empty for other senders. */
 export function recordsOf(
   { name: domain, channel, token, found }: Pick<Sender, 'name' | 'channel' | 'token' | 'found'>,
   { dkim, spfDomain }: MailRecords,

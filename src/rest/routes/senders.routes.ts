@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { PURPOSES } from '../../domain/messages/message.ts';
-import { SENDER_CHANNELS, SENDER_RECORD_KINDS, SENDER_STATUSES } from '../../domain/senders/sender.ts';
+import {
+  REQUESTED_CHANNELS,
+  SENDER_CHANNELS,
+  SENDER_RECORD_KINDS,
+  SENDER_STATUSES,
+} from '../../domain/senders/sender.ts';
 import type { ShownSender } from '../../domain/senders/sender-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import {
@@ -24,6 +29,8 @@ const sender = z
     channel: z.enum(SENDER_CHANNELS),
     senderId: z.string().nullable().describe('The sender ID of SMS.'),
     domain: z.string().nullable().describe('The domain of email.'),
+    number: z.string().nullable().describe('The WhatsApp number, which the operator assigned.'),
+    phoneNumberId: z.string().nullable().describe("WhatsApp's id of the number."),
     status,
     purposes: z.array(z.enum(PURPOSES)),
     useCase: z.string().nullable(),
@@ -60,6 +67,8 @@ function resource(shown: ShownSender) {
     channel: shown.channel,
     senderId: shown.senderId,
     domain: shown.domain,
+    number: shown.number,
+    phoneNumberId: shown.phoneNumberId,
     status: shown.status,
     purposes: [...shown.purposes],
     useCase: shown.useCase,
@@ -104,7 +113,7 @@ export const senderRoutes: readonly Route[] = [
     operation: (operations) => operations.senders.request,
     successStatus: 201,
     body: z.object({
-      channel: z.enum(SENDER_CHANNELS),
+      channel: z.enum(REQUESTED_CHANNELS),
       senderId: z.string().optional().describe('For SMS: 1 to 11 letters A-Z or digits.'),
       domain: z.string().optional().describe('For email: a domain such as `example.com`.'),
       purposes: z.array(z.enum(PURPOSES)).optional().describe('What it is for. Required for SMS.'),

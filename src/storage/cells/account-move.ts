@@ -233,6 +233,26 @@ class AccountMove {
       throw new MoveRefused(
         `${taken.rows[0].email} signs in to another account of the other cell. Change one of the two emails first.`,
       );
+    await this.#checkNumber();
+  }
+
+  /** Refuses a move if an account of the other cell has the WhatsApp number of this one (R556). */
+  async #checkNumber(): Promise<void> {
+    const own = await this.#from.query<{ name: string; phone_number_id: string }>(
+      "SELECT name, phone_number_id FROM senders WHERE account_id = $1 AND channel = 'whatsapp'",
+      [this.#id],
+    );
+    const [number] = own.rows;
+    if (!number) return;
+    const taken = await this.#to.query<{ account_id: string }>(
+      `SELECT account_id FROM senders WHERE channel = 'whatsapp' AND account_id <> $1
+         AND (phone_number_id = $2 OR name = $3)`,
+      [this.#id, number.phone_number_id, number.name],
+    );
+    if (taken.rows[0])
+      throw new MoveRefused(
+        `The WhatsApp number ${number.name} belongs to the account ${taken.rows[0].account_id} of the other cell. Take it away from one of the two first.`,
+      );
   }
 
   async #find(client: pg.Client): Promise<MoveRow | undefined> {

@@ -12,7 +12,7 @@ export const hashOfNumber = (number: string) => `sha256(convert_to(${number}, 'U
 
 const LAST_FROM = statement(
   'inbound-last-from',
-  `SELECT sent_at FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2
+  `SELECT sent_at FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = 'whatsapp' AND provider = $2
    ORDER BY sent_at DESC LIMIT 1`,
 );
 const TEXTS_AFTER = statement(
@@ -112,8 +112,8 @@ export class PgInboundStore implements InboundStore {
     return row?.account_id;
   }
 
-  async lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined> {
-    const [row] = await this.#sql.query<{ sent_at: Date }>(LAST_FROM, [accountId, channel, sender]);
+  async lastFrom(accountId: string, provider: string, sender: string): Promise<Date | undefined> {
+    const [row] = await this.#sql.query<{ sent_at: Date }>(LAST_FROM, [accountId, provider, sender]);
     return row?.sent_at;
   }
 

@@ -6,6 +6,7 @@ import type {
   SenderFilter,
   SenderPatch,
   SenderStore,
+  WhatsAppNumber,
 } from '../../domain/ports/sender-store.ts';
 import {
   comparedName,
@@ -36,6 +37,7 @@ interface SenderRow {
   token: string | null;
   registrations: Registration[];
   found: FoundRecords;
+  phone_number_id: string | null;
 }
 
 const COLUMNS = [
@@ -56,6 +58,7 @@ const COLUMNS = [
   'token',
   'registrations',
   'found',
+  'phone_number_id',
 ] as const;
 
 function mapRow(row: SenderRow): Sender {
@@ -73,11 +76,22 @@ function mapRow(row: SenderRow): Sender {
     registrations: row.registrations,
     token: row.token,
     found: row.found,
+    phoneNumberId: row.phone_number_id,
     createdAt: row.created_at,
     reviewedAt: row.reviewed_at,
     verifiedAt: row.verified_at,
     checkedAt: row.checked_at,
   };
+}
+
+interface NumberRow {
+  account_id: string;
+  phone_number_id: string;
+  name: string;
+}
+
+function numberOf({ account_id, phone_number_id, name }: NumberRow): WhatsAppNumber {
+  return { accountId: account_id, phoneNumberId: phone_number_id, number: name };
 }
 
 // The number separates this lock from other advisory locks. It could be any number.
@@ -95,6 +109,14 @@ const TAKEN = statement(
 const APPROVED = statement(
   'senders-approved',
   `SELECT account_id, channel, look FROM senders WHERE status = 'approved' AND environment = 'production'`,
+);
+
+const NUMBERS = 'SELECT account_id, phone_number_id, name FROM senders';
+const WHATSAPP_NUMBERS = statement('senders-whatsapp-numbers', `${NUMBERS} WHERE channel = 'whatsapp'`);
+const FIND_NUMBERS = statement('senders-find-numbers', `${NUMBERS} WHERE phone_number_id = ANY ($1::text[])`);
+const NUMBER_OF_ANOTHER = statement(
+  'senders-number-of-another',
+  `${NUMBERS} WHERE account_id <> $1 AND channel = 'whatsapp' AND (phone_number_id = $2 OR name = $3) LIMIT 1`,
 );
 
 // Rows of an account that moves to another cell refuse changes, and would stop those of all other accounts (R503).
@@ -145,6 +167,25 @@ export class PgSenderStore implements SenderStore {
     return rows.map(({ account_id, channel, look }) => ({ accountId: account_id, channel, look }));
   }
 
+  async whatsAppNumbers(): Promise<readonly WhatsAppNumber[]> {
+    return (await this.#sql.query<NumberRow>(WHATSAPP_NUMBERS, [])).map(numberOf);
+  }
+
+  async findNumbers(phoneNumberIds: readonly string[]): Promise<ReadonlyMap<string, WhatsAppNumber>> {
+    if (phoneNumberIds.length === 0) return new Map();
+    const rows = await this.#sql.query<NumberRow>(FIND_NUMBERS, [phoneNumberIds]);
+    return new Map(rows.map((row) => [row.phone_number_id, numberOf(row)]));
+  }
+
+  async numberOfAnother(
+    accountId: string,
+    phoneNumberId: string,
+    number: string,
+  ): Promise<WhatsAppNumber | undefined> {
+    const [row] = await this.#sql.query<NumberRow>(NUMBER_OF_ANOTHER, [accountId, phoneNumberId, number]);
+    return row && numberOf(row);
+  }
+
   async insert(sender: Sender): Promise<void> {
     await this.#sql.table('senders').insert({
       id: sender.id,
@@ -165,6 +206,7 @@ export class PgSenderStore implements SenderStore {
       token: sender.token,
       registrations: JSON.stringify(sender.registrations),
       found: JSON.stringify(sender.found),
+      phone_number_id: sender.phoneNumberId,
     });
   }
 

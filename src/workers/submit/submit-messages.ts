@@ -11,6 +11,7 @@ import type { ReturnPaths } from '../../domain/ports/return-paths.ts';
 import type { Routing } from '../../domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
+import type { WhatsAppNumbers } from '../../domain/senders/whatsapp-numbers.ts';
 import type { LateGate, LateSuppressions } from '../../domain/suppressions/late-suppressions.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';
@@ -48,6 +49,15 @@ const SUPPRESSED: ProviderAnswer = {
     kind: 'rejected',
     code: 'recipient_suppressed',
     reason: 'The recipient was suppressed, as by a STOP, after the message was accepted.',
+  },
+};
+
+const NUMBER_TAKEN: ProviderAnswer = {
+  provider: 'none',
+  outcome: {
+    kind: 'rejected',
+    code: 'number_taken',
+    reason: 'The WhatsApp number of the message was taken from the account after the message was accepted.',
   },
 };
 
@@ -89,6 +99,7 @@ export class SubmitMessages {
   readonly #clock: Clock;
   readonly #quietHours: QuietHours;
   readonly #suppressions: Pick<LateSuppressions, 'check'>;
+  readonly #whatsAppNumbers: Pick<WhatsAppNumbers, 'mayUse'>;
 
   constructor(
     stores: Pick<Stores, 'messages' | 'devices'>,
@@ -99,6 +110,7 @@ export class SubmitMessages {
     optOutTokens: OptOutTokens,
     quietHours: QuietHours,
     suppressions: Pick<LateSuppressions, 'check'>,
+    whatsAppNumbers: Pick<WhatsAppNumbers, 'mayUse'>,
     returnPaths?: ReturnPaths,
   ) {
     this.#stores = stores;
@@ -109,6 +121,7 @@ export class SubmitMessages {
     this.#clock = clock;
     this.#quietHours = quietHours;
     this.#suppressions = suppressions;
+    this.#whatsAppNumbers = whatsAppNumbers;
   }
 
   /** Resolves when the outcome of every recipient is stored. Throws `JobInterrupted` if `signal` aborts before that. */
@@ -213,6 +226,7 @@ export class SubmitMessages {
     }
     const held = this.#holdOf(message, recipient);
     if (held) return held;
+    if (!(await this.#whatsAppNumbers.mayUse(message.accountId, job.routeKey))) return NUMBER_TAKEN;
     const waiting = message.purpose === 'marketing' ? quiet.of(message.channel, recipient.address) : signal;
     // The configured routes may have changed since the message was accepted. If its route is gone, find a new one.
     const route = this.#routing.providers(job.routeKey).length

@@ -34,7 +34,7 @@ const ACTIONS = [
 ];
 
 /** Actions after which the target has no page any more. */
-const GONE = ['webhook.delete', 'sender.remove'];
+const GONE = ['webhook.delete', 'sender.remove', 'sender.removeNumber'];
 
 /** The audit log of the account. Operators see the log of all accounts. */
 export default function AuditLogPage() {

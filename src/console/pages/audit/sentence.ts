@@ -158,6 +158,10 @@ export function sentenceOf({ action, before, after }: Told): {
       return { verb: t('changed the registrations at networks of sender') };
     case 'sender.remove':
       return { verb: t('removed sender') };
+    case 'sender.assignNumber':
+      return { verb: t('assigned the WhatsApp number') };
+    case 'sender.removeNumber':
+      return { verb: t('took away the WhatsApp number') };
     case 'price.set':
       return { verb: after?.amount === null ? t('removed the price') : t('changed the price') };
     default:
@@ -186,7 +190,8 @@ function changedKey(before: Told['before'], after: Told['after']) {
 /** Returns the name that the entry itself has of its target. It is needed for a sender that is removed. */
 export function recordedName({ action, before, after }: Told): string | undefined {
   if (!action.startsWith('sender.')) return undefined;
-  const name = after?.name ?? after?.domain ?? before?.name ?? before?.domain;
+  const nameIn = (sender: Told['after']) => sender?.name ?? sender?.domain ?? sender?.number;
+  const name = nameIn(after) ?? nameIn(before);
   return name === undefined || name === null ? undefined : String(name);
 }
 

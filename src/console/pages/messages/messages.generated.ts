@@ -72,6 +72,8 @@ export type MessageCause =
   | 'HELD'
   /** It looks like SMS pumping, and waits for a review. */
   | 'HELD_FOR_REVIEW'
+  /** The WhatsApp number was taken from the account while the message waited. */
+  | 'NUMBER_TAKEN'
   /** It failed, but an earlier attempt got no answer and may have arrived. */
   | 'POSSIBLY_SENT'
   /** It waits for its turn at the provider. */

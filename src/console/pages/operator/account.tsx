@@ -21,6 +21,7 @@ import {
   SetAccountPlan,
 } from './operator.generated.ts';
 import { TopUp } from './top-up.tsx';
+import { WhatsAppNumber } from './whatsapp-number.tsx';
 
 /** For operators: the page of one account with its balance, plan and retention. */
 export default function AccountPage() {
@@ -64,6 +65,7 @@ export default function AccountPage() {
                 />
               </section>
               <AccountPlan of={account} />
+              <WhatsAppNumber accountId={account.id} />
               <PeopleOfAccount accountId={account.id} />
               <RetentionForm of={account.retention} accountId={account.id} refetches={[OperatedAccount]} />
             </div>

@@ -28,8 +28,10 @@ export default function SenderPage() {
 
 function Detail({ of: sender }: { of: SenderRowFragment }) {
   const isOperator = useIsOperator();
-  const mayChange = usePermission('sender.remove');
-  const mayReview = usePermission('sender.review');
+  // Operators assign WhatsApp numbers on the page of the account.
+  const isNumber = sender.channel === 'WHATSAPP';
+  const mayChange = usePermission('sender.remove') && !isNumber;
+  const mayReview = usePermission('sender.review') && !isNumber;
   const { role } = useViewer();
   return (
     <>
@@ -37,7 +39,7 @@ function Detail({ of: sender }: { of: SenderRowFragment }) {
         <Badge status={sender.status} />
         {mayChange && <Remove of={sender} />}
       </PageHeader>
-      {!mayChange && !mayReview && (
+      {!mayChange && !mayReview && !isNumber && (
         <Notice>
           {isOperator
             ? t('Your role, {role}, can read this sender, not review it.', { role: formatName(role) })
@@ -60,19 +62,20 @@ function Detail({ of: sender }: { of: SenderRowFragment }) {
 }
 
 function factsOf(sender: SenderRowFragment, isOperator: boolean): readonly (readonly [string, ReactNode])[] {
-  const { id, account, channel, environment, purposes, useCase, company, note } = sender;
+  const { id, account, channel, environment, purposes, useCase, company, note, phoneNumberId } = sender;
   return [
     ...(isOperator ? [[t('Account'), <AccountName key="account" of={account} />] as const] : []),
     [t('Kind'), CHANNEL_NAMES[channel]],
     [t('Environment'), formatName(environment)],
     ...(channel === 'SMS' ? [[t('Purposes'), purposesText(purposes)] as const] : []),
+    ...(phoneNumberId === null ? [] : [[t('Phone number ID'), phoneNumberId] as const]),
     ...(useCase === null ? [] : [[t('What is sent'), useCase] as const]),
     ...(company === null ? [] : [[t('Company'), company] as const]),
-    [t('Requested'), <Time key="requested" at={sender.createdAt} />],
+    [channel === 'WHATSAPP' ? t('Assigned') : t('Requested'), <Time key="requested" at={sender.createdAt} />],
     ...(channel === 'EMAIL'
       ? [[t('Verified'), <Time key="verified" at={sender.verifiedAt} otherwise={t('not yet')} />] as const]
       : []),
-    ...(channel === 'SMS' || sender.reviewedAt !== null
+    ...(channel === 'SMS' || (channel === 'EMAIL' && sender.reviewedAt !== null)
       ? [[t('Answered'), <Time key="reviewed" at={sender.reviewedAt} otherwise={t('not yet')} />] as const]
       : []),
     ...(note === null ? [] : [[t('Answer of the operator'), note] as const]),

@@ -23,7 +23,7 @@ import {
 import { WaitingSenders } from './waiting.tsx';
 import './senders.css';
 
-const CHANNELS: readonly SenderChannel[] = ['SMS', 'EMAIL'];
+const CHANNELS: readonly SenderChannel[] = ['SMS', 'EMAIL', 'WHATSAPP'];
 const STATUSES: readonly SenderStatus[] = ['PENDING', 'APPROVED', 'REJECTED'];
 
 const NAME: Column<SenderRowFragment> = { header: t('Sender'), cell: nameOf };
@@ -53,7 +53,7 @@ const OPERATOR_COLUMNS = [
   REQUESTED,
 ];
 
-/** The sender IDs and email domains of the account. Operators see those of all accounts, and what waits for them. */
+/** The sender IDs, email domains and WhatsApp number of the account. Operators see those of all accounts, and what waits for them. */
 export default function SendersPage() {
   const isOperator = useIsOperator();
   const [askedChannel, askedStatus] = [useFilter('channel'), useFilter('status')];

@@ -4,11 +4,12 @@ import type { Tone } from '../../ui/notice.tsx';
 import type { SenderRowFragment } from './senders.generated.ts';
 
 type Sender = SenderRowFragment;
-type Named = Pick<Sender, 'id' | 'senderId' | 'domain'>;
+type Named = Pick<Sender, 'id' | 'senderId' | 'domain' | 'number'>;
 
 export const CHANNEL_NAMES: Readonly<Record<Sender['channel'], string>> = {
   SMS: t('Sender ID of SMS'),
   EMAIL: t('Email domain'),
+  WHATSAPP: t('WhatsApp number'),
 };
 
 /** What messages of each purpose are, for the person who chooses. */
@@ -18,9 +19,9 @@ export const PURPOSE_HINTS: Readonly<Record<Sender['purposes'][number], string>>
   MARKETING: t('Offers and news, only to people who agreed.'),
 };
 
-/** Returns the sender ID or the domain. */
-export function nameOf({ id, senderId, domain }: Named): string {
-  return senderId ?? domain ?? id;
+/** Returns the sender ID, the domain or the number. */
+export function nameOf({ id, senderId, domain, number }: Named): string {
+  return senderId ?? domain ?? number ?? id;
 }
 
 export function purposesText(purposes: Sender['purposes']): string {
@@ -40,7 +41,14 @@ export function nextStepOf(sender: Sender): string {
       'Read the answer of the operator. Then remove the sender, and request it again with what was missing.',
     );
   }
-  return sender.channel === 'SMS' ? nextStepOfSenderId(sender) : nextStepOfDomain(sender);
+  switch (sender.channel) {
+    case 'SMS':
+      return nextStepOfSenderId(sender);
+    case 'EMAIL':
+      return nextStepOfDomain(sender);
+    case 'WHATSAPP':
+      return t('Your WhatsApp messages leave from it. The operator of this gateway assigns it.');
+  }
 }
 
 function nextStepOfSenderId({ status, registrations }: Sender): string {

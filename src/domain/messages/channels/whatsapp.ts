@@ -1,6 +1,7 @@
 import { fromMinor } from '../../money/money.ts';
 import type { WhatsAppSubmission } from '../../ports/provider.ts';
 import type { WhatsAppWrite } from '../../ports/whatsapp.ts';
+import { isOwnNumber } from '../../senders/whatsapp-numbers.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import { whatsAppContent } from '../whatsapp-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
@@ -50,14 +51,15 @@ export const whatsAppRules: ChannelRules = {
   },
 
   /**
-   * Records which account wrote to a number. When the recipient answers, the session window opens for the account that
-   * wrote last (whatsapp-window.ts).
+   * Records which account wrote to a person from the shared number. When the person answers, the session window opens for
+   * the account that wrote last (whatsapp-window.ts). Answers to a number of an account need no such record (R553).
    */
   async afterMoves(tx, messages, moved) {
     const writes: WhatsAppWrite[] = [];
     for (const [{ messageId, to, at }, { address: number }] of moved) {
-      const accountId = messages.get(messageId)?.accountId;
-      if (to === 'sent' && accountId !== undefined) writes.push({ number, accountId, messageId, at });
+      const message = messages.get(messageId);
+      if (to !== 'sent' || message === undefined || isOwnNumber(message.from)) continue;
+      writes.push({ number, accountId: message.accountId, messageId, at });
     }
     await tx.inbound.noteWrites(writes);
   },
