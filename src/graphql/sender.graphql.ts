@@ -232,7 +232,10 @@ export class SenderResolver {
     return run(operations.senders.verify, { id });
   }
 
-  @Mutation(() => Boolean, { description: 'Gives a sender up.', errors: ['not_found'] })
+  @Mutation(() => Boolean, {
+    description: 'Gives a sender up. An operator takes WhatsApp numbers away.',
+    errors: ['not_found'],
+  })
   async removeSender(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The sender.' }) id: string,

@@ -273,6 +273,50 @@ describe("the operator's pages of the console", () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('a WhatsApp number is assigned to an account, replaced and taken away (R550)', async () => {
+    const owner = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: operator, path: `/accounts/${owner.accountId}` });
+    const card = page.getByRole('region', { name: 'WhatsApp number' });
+    const listed = async () =>
+      (await gateway.call('GET', '/developers/senders', { key: owner.key })).body.data.map(
+        ({ number, phoneNumberId }: { number: string; phoneNumberId: string }) => [number, phoneNumberId],
+      );
+    await card.getByText('It shares the number of the gateway with other accounts.').waitFor();
+    await card.getByLabel('Phone number', { exact: true }).fill('+256 771 004001');
+    await card.getByLabel('Phone number ID').fill('mango');
+    await card.getByRole('button', { name: 'Assign the number' }).click();
+    await card.getByText(/must have 1 to 30 digits/).waitFor();
+    await hasFocus(page, 'phoneNumberId');
+    await card.getByLabel('Phone number ID').fill('4001');
+    await card.getByRole('button', { name: 'Assign the number' }).click();
+    await page.getByText('The account sends from +256771004001 now.').waitFor();
+    expect(await listed()).toEqual([['+256771004001', '4001']]);
+    await expectAccessible(page);
+
+    await card.getByLabel('Phone number', { exact: true }).fill('+256771004002');
+    await card.getByLabel('Phone number ID').fill('4002');
+    await card.getByRole('button', { name: 'Replace the number' }).click();
+    const replacing = page.getByRole('dialog', { name: 'Replace +256771004001?' });
+    await replacing.getByText('Messages that wait to leave from it fail').waitFor();
+    await replacing.getByRole('button', { name: 'Replace it' }).click();
+    await page.getByText('The account sends from +256771004002 now.').waitFor();
+    expect(await listed()).toEqual([['+256771004002', '4002']]);
+
+    // The account sees its number, and cannot remove it.
+    const own = await browser.open({ person: owner, path: '/senders' });
+    await own.page.getByRole('link', { name: '+256771004002' }).click();
+    await own.page.getByText('Your WhatsApp messages leave from it.').waitFor();
+    expect(await own.page.getByRole('button', { name: 'Remove' }).count()).toBe(0);
+    await expectAccessible(own.page);
+
+    await card.getByRole('button', { name: 'Take it away' }).click();
+    const taking = page.getByRole('dialog', { name: 'Take +256771004002 away from the account?' });
+    await taking.getByRole('button', { name: 'Take it away' }).click();
+    await card.getByText('It shares the number of the gateway with other accounts.').waitFor();
+    expect(await listed()).toEqual([]);
+    expect([...faults, ...own.faults]).toEqual([]);
+  });
+
   inBrowser('a plan is created and given to an account, which gets its retention', async () => {
     const { page, faults } = await browser.open({ person: operator, path: '/plans' });
     await page.getByText('No plans yet').waitFor();

@@ -106,6 +106,8 @@ describe('senders', () => {
       channel: 'sms',
       senderId: 'KIOSK1',
       domain: null,
+      number: null,
+      phoneNumberId: null,
       status: 'pending',
       purposes: ['transactional', 'marketing'],
       useCase: 'Receipts',

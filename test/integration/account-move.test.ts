@@ -368,3 +368,40 @@ describe('a move that is refused (R504)', () => {
     await expect(pair.move(other.accountId, 'a to b')).rejects.toThrow(/has left this cell already/);
   });
 });
+
+describe('a WhatsApp number of an account that moves (R556)', () => {
+  const system = { kind: 'system', name: 'test' } as const;
+  const assign = (gateway: TestGateway, accountId: string, phoneNumberId: string, number: string) =>
+    gateway.parts.operations.senders.assignNumber.run(system, { accountId, phoneNumberId, number });
+  const write = async (gateway: TestGateway, { key }: TestAccount) => {
+    const body = { to: '+256700123456', type: 'template', template: { name: 'order', language: 'en' } };
+    return (await gateway.call('POST', '/developers/whatsapp', { key, body })).body;
+  };
+
+  it('moves with it', async () => {
+    const owner = await pair.a.createAccount();
+    await assign(pair.a, owner.accountId, '3001', '+256771003001');
+    await pair.move(owner.accountId, 'a to b');
+    const sent = await write(pair.b, owner);
+    expect(sent.from).toBe('+256771003001');
+    await eventually(async () => {
+      const { body } = await pair.b.call('GET', `/developers/messages/${sent.id}`, { key: owner.key });
+      return body.status === 'delivered';
+    });
+    expect(await a.query("SELECT name FROM senders WHERE phone_number_id = '3001'")).toEqual([]);
+    const numbersOf = ({ parts }: TestGateway) => parts.routing.health().map(({ name }) => name);
+    await eventually(() => numbersOf(pair.b).includes('whatsapp-simulator:3001'));
+    await eventually(() => !numbersOf(pair.a).includes('whatsapp-simulator:3001'));
+  });
+
+  it('is refused before it begins if another account has the number there', async () => {
+    const owner = await pair.a.createAccount();
+    const there = await pair.b.createAccount();
+    await assign(pair.a, owner.accountId, '3002', '+256771003002');
+    await assign(pair.b, there.accountId, '3003', '+256771003002');
+    await expect(pair.move(owner.accountId, 'a to b')).rejects.toThrow(
+      `The WhatsApp number +256771003002 belongs to the account ${there.accountId} of the other cell.`,
+    );
+    expect((await write(pair.a, owner)).from).toBe('+256771003002');
+  });
+});

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createRouting } from '../../src/channels/routing.ts';
 import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+import { routeOfNumber } from '../../src/domain/senders/whatsapp-numbers.ts';
 
 const signal = new AbortController().signal;
 const submission = {} as Submission;
@@ -84,5 +85,47 @@ describe('routing', () => {
   it('stops each provider once, even if several routes name it', async () => {
     await routing.stop();
     expect([dead.stopped, alive.stopped]).toEqual([1, 1]);
+  });
+});
+
+describe('WhatsApp numbers of accounts', () => {
+  const made = new Map<string, ReturnType<typeof provider>>();
+  const shared = provider('whatsapp:1', { kind: 'accepted', sid: '1' });
+  const routes = [{ channel: 'whatsapp' as const, prefix: '', providers: [shared] }];
+  const routing = createRouting(routes, undefined, (id) => {
+    const one = provider(`whatsapp:${id}`, { kind: 'accepted', sid: id });
+    made.set(id, one);
+    return one;
+  });
+  const names = () => routing.health().map(({ name }) => name);
+
+  it('get a provider each, once, that is no provider of the channel (R555)', () => {
+    expect(names()).toEqual(['whatsapp:1']);
+    const [first] = routing.providers(routeOfNumber('2'));
+    expect(first?.name).toBe('whatsapp:2');
+    expect(routing.providers(routeOfNumber('2'))[0]).toBe(first);
+    routing.keepNumbers(['2', '3']);
+    expect(routing.providers(routeOfNumber('2'))[0]).toBe(first);
+    expect(names()).toEqual(['whatsapp:1', 'whatsapp:2', 'whatsapp:3']);
+    expect(routing.status().map(({ name, channel, prefixes }) => [name, channel, prefixes])).toEqual([
+      ['whatsapp:1', 'whatsapp', ['']],
+      ['whatsapp:2', 'whatsapp', []],
+      ['whatsapp:3', 'whatsapp', []],
+    ]);
+    expect(routing.routeFor('whatsapp', '+256700123456')).toBe('whatsapp:*');
+  });
+
+  it('lose it when no account has them any more (R555)', async () => {
+    routing.keepNumbers(['3']);
+    expect(names()).toEqual(['whatsapp:1', 'whatsapp:3']);
+    await routing.stop();
+    expect([shared, made.get('2'), made.get('3')].map((each) => each?.stopped)).toEqual([1, 1, 1]);
+  });
+
+  it('have no provider where WhatsApp is not configured (R552)', () => {
+    const none = createRouting([]);
+    none.keepNumbers(['2']);
+    expect(none.providers(routeOfNumber('2'))).toEqual([]);
+    expect(none.health()).toEqual([]);
   });
 });

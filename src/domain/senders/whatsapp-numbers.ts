@@ -1,7 +1,7 @@
 import type { AccountEnvironment } from '../caller.ts';
-import type { Dependencies } from '../dependencies.ts';
-import type { Cache } from '../ports/changes.ts';
-import type { WhatsAppNumber } from '../ports/sender-store.ts';
+import type { Cache, CreateCache } from '../ports/changes.ts';
+import type { Routing } from '../ports/routing.ts';
+import type { SenderStore, WhatsAppNumber } from '../ports/sender-store.ts';
 import { ALL_SENDERS } from './check-sender.ts';
 
 const ROUTE = 'whatsapp number ';
@@ -31,9 +31,12 @@ export interface WhatsAppLine {
   readonly provider: string | undefined;
 }
 
-type Needs = Pick<Dependencies, 'stores' | 'createCache' | 'routing'> & {
-  readonly settings: Pick<Dependencies['settings'], 'defaultSenderId'>;
-};
+interface Needs {
+  readonly stores: { readonly senders: Pick<SenderStore, 'whatsAppNumbers'> };
+  readonly createCache: CreateCache;
+  readonly routing: Pick<Routing, 'routeFor' | 'providers' | 'keepNumbers'>;
+  readonly settings: { readonly defaultSenderId: string };
+}
 
 /** The WhatsApp numbers of accounts (R550). Cached until a change of senders is announced. */
 export class WhatsAppNumbers {

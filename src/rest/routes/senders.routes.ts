@@ -158,6 +158,7 @@ export const senderRoutes: readonly Route[] = [
     tag: TAG,
     operation: (operations) => operations.senders.remove,
     params: idParams,
+    errors: ['validation_error'],
     examples: { asked: { params: made({ channel: 'email', domain: 'old.mangoes.example' }) } },
     response: z.object({ id: z.string(), deleted: z.literal(true) }),
     async handle({ caller, operations, params }) {

@@ -442,7 +442,9 @@ class AccountMove {
     const payloads = [
       changePayload({ kind: 'account', id: this.#id }),
       ...keys.rows.map((row) => changePayload({ kind: 'api-key', id: row.key_id })),
-      ...(['suppressions', 'senders'] as const).map((kind) => changePayload({ kind, id: this.#id })),
+      changePayload({ kind: 'suppressions', id: this.#id }),
+      // Names that are refused to all other accounts, and numbers, are cached together.
+      changePayload({ kind: 'senders', id: ALL_IDS }),
       changePayload({ kind: 'erasures', id: ALL_IDS }),
     ];
     await client.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
@@ -520,6 +522,7 @@ class AccountMove {
     }
     await this.#from.query('DELETE FROM account_move_jobs WHERE account_id = $1', [this.#id]);
     await dropFence(this.#from, this.#id);
+    await this.#announce(this.#from);
     await this.#record('done');
   }
 }

@@ -153,6 +153,13 @@ export type AccountPeopleQueryVariables = Exact<{
 
 export type AccountPeopleQuery = { readonly account: { readonly id: string, readonly members: ReadonlyArray<{ readonly id: string, readonly email: string, readonly role: Role }> | null } | null };
 
+export type NumberOfAccountQueryVariables = Exact<{
+  accountId: string;
+}>;
+
+
+export type NumberOfAccountQuery = { readonly senders: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly number: string | null, readonly phoneNumberId: string | null }> } | null };
+
 export type TopUpsQueryVariables = Exact<{
   accountId: string;
 }>;
@@ -242,6 +249,22 @@ export type SetAccountPlanMutationVariables = Exact<{
 
 export type SetAccountPlanMutation = { readonly setAccountPlan: { readonly id: string } };
 
+export type AssignWhatsAppNumberMutationVariables = Exact<{
+  accountId: string;
+  phoneNumberId: string;
+  number: string;
+}>;
+
+
+export type AssignWhatsAppNumberMutation = { readonly assignWhatsAppNumber: { readonly id: string, readonly number: string | null } };
+
+export type RemoveWhatsAppNumberMutationVariables = Exact<{
+  accountId: string;
+}>;
+
+
+export type RemoveWhatsAppNumberMutation = { readonly removeWhatsAppNumber: boolean };
+
 export type SetPlanMutationVariables = Exact<{
   input: SetPlanInput;
 }>;
@@ -301,6 +324,15 @@ export const AccountPeople: Query<AccountPeopleQuery, AccountPeopleQueryVariable
   fields: "AccountPeople_account:account(id:$AccountPeople_id){id members{id email role}}",
   fragments: {},
   tokens: 29,
+  aliases: 1,
+};
+
+export const NumberOfAccount: Query<NumberOfAccountQuery, NumberOfAccountQueryVariables> = {
+  name: 'NumberOfAccount',
+  variables: "$NumberOfAccount_accountId:ID!",
+  fields: "NumberOfAccount_senders:senders(first:1 accountId:$NumberOfAccount_accountId channel:WHATSAPP){nodes{id number phoneNumberId}}",
+  fragments: {},
+  tokens: 34,
   aliases: 1,
 };
 
@@ -389,6 +421,16 @@ export const TopUpAccount: Document<TopUpAccountMutation, TopUpAccountMutationVa
 export const SetAccountPlan: Document<SetAccountPlanMutation, SetAccountPlanMutationVariables> = {
   name: 'SetAccountPlan',
   text: "mutation SetAccountPlan($accountId:ID!$plan:String){setAccountPlan(accountId:$accountId plan:$plan){id}}",
+};
+
+export const AssignWhatsAppNumber: Document<AssignWhatsAppNumberMutation, AssignWhatsAppNumberMutationVariables> = {
+  name: 'AssignWhatsAppNumber',
+  text: "mutation AssignWhatsAppNumber($accountId:ID!$phoneNumberId:String!$number:String!){assignWhatsAppNumber(accountId:$accountId phoneNumberId:$phoneNumberId number:$number){id number}}",
+};
+
+export const RemoveWhatsAppNumber: Document<RemoveWhatsAppNumberMutation, RemoveWhatsAppNumberMutationVariables> = {
+  name: 'RemoveWhatsAppNumber',
+  text: "mutation RemoveWhatsAppNumber($accountId:ID!){removeWhatsAppNumber(accountId:$accountId)}",
 };
 
 export const SetPlan: Document<SetPlanMutation, SetPlanMutationVariables> = {

@@ -31,7 +31,7 @@ export type RegistrationInput = {
 
 /** A name to send under: `senderId` for SMS, `domain` for email. */
 export type RequestSenderInput = {
-  /** Channel. */
+  /** SMS or EMAIL. An operator assigns WhatsApp numbers. */
   readonly channel: SenderChannel;
   /** Who sends, 1 to 200 characters. Required for SMS. */
   readonly company?: string | null | undefined;
@@ -47,12 +47,14 @@ export type RequestSenderInput = {
   readonly useCase?: string | null | undefined;
 };
 
-/** A channel whose senders are approved. */
+/** A channel with senders of accounts. */
 export type SenderChannel =
   /** A domain. */
   | 'EMAIL'
   /** A sender ID. */
-  | 'SMS';
+  | 'SMS'
+  /** A WhatsApp number, which an operator assigns. */
+  | 'WHATSAPP';
 
 /** What a DNS record of a domain is for. */
 export type SenderRecordKind =
@@ -72,7 +74,7 @@ export type SenderStatus =
   /** May not be used. */
   | 'REJECTED';
 
-export type SenderRowFragment = { readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> };
+export type SenderRowFragment = { readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly number: string | null, readonly phoneNumberId: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> };
 
 export type SendersQueryVariables = Exact<{
   first: number;
@@ -83,14 +85,14 @@ export type SendersQueryVariables = Exact<{
 }>;
 
 
-export type SendersQuery = { readonly senders: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type SendersQuery = { readonly senders: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly number: string | null, readonly phoneNumberId: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type SenderDetailQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type SenderDetailQuery = { readonly sender: { readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> } | null };
+export type SenderDetailQuery = { readonly sender: { readonly id: string, readonly environment: Environment, readonly channel: SenderChannel, readonly senderId: string | null, readonly domain: string | null, readonly number: string | null, readonly phoneNumberId: string | null, readonly status: SenderStatus, readonly purposes: ReadonlyArray<Purpose>, readonly useCase: string | null, readonly company: string | null, readonly note: string | null, readonly createdAt: string, readonly reviewedAt: string | null, readonly verifiedAt: string | null, readonly checkedAt: string | null, readonly account: { readonly id: string, readonly name: string, readonly email: string } | null, readonly registrations: ReadonlyArray<{ readonly network: string, readonly status: SenderStatus, readonly reference: string | null }>, readonly records: ReadonlyArray<{ readonly kind: SenderRecordKind, readonly name: string, readonly expected: string, readonly found: ReadonlyArray<string>, readonly isRight: boolean }> } | null };
 
 export type RequestSenderMutationVariables = Exact<{
   input: RequestSenderInput;
@@ -130,14 +132,14 @@ export type SetSenderRegistrationsMutationVariables = Exact<{
 
 export type SetSenderRegistrationsMutation = { readonly setSenderRegistrations: { readonly id: string } };
 
-const SenderRow = "fragment SenderRow on Sender{id account{id name email}environment channel senderId domain status purposes useCase company note registrations{network status reference}records{kind name expected found isRight}createdAt reviewedAt verifiedAt checkedAt}";
+const SenderRow = "fragment SenderRow on Sender{id account{id name email}environment channel senderId domain number phoneNumberId status purposes useCase company note registrations{network status reference}records{kind name expected found isRight}createdAt reviewedAt verifiedAt checkedAt}";
 
 export const Senders: Query<SendersQuery, SendersQueryVariables> = {
   name: 'Senders',
   variables: "$Senders_first:Int!$Senders_after:String$Senders_channel:SenderChannel$Senders_status:SenderStatus$Senders_environment:Environment",
   fields: "Senders_senders:senders(first:$Senders_first after:$Senders_after channel:$Senders_channel status:$Senders_status environment:$Senders_environment){nodes{...SenderRow}pageInfo{hasNextPage endCursor}totalCount}",
   fragments: { SenderRow },
-  tokens: 105,
+  tokens: 107,
   aliases: 1,
 };
 
@@ -146,7 +148,7 @@ export const SenderDetail: Query<SenderDetailQuery, SenderDetailQueryVariables> 
   variables: "$SenderDetail_id:ID!",
   fields: "SenderDetail_sender:sender(id:$SenderDetail_id){...SenderRow}",
   fragments: { SenderRow },
-  tokens: 64,
+  tokens: 66,
   aliases: 1,
 };
 
