@@ -4,7 +4,8 @@ import { DAY, HOUR, LIMIT_USE_COLUMNS, type LimitUseRow, mapLimitUse } from '../
 import { type Sql, statement } from '../postgres/sql.ts';
 
 /**
- * Adds a batch to the counts of its limits. Refuses the batch if a limit is exceeded (R371). Send it after the accounts
+ * Adds a batch to the counts of its limits. A number names its limit by its place in the first parameter, because each
+ * character of a parameter is written and parsed. Refuses the batch if a limit is exceeded (R371). Send it after the accounts
  * are locked, so that only one transaction at a time changes the limits of an account.
  */
 const COUNT = statement(
@@ -21,8 +22,8 @@ const COUNT = statement(
    ), numbered AS (
      INSERT INTO send_limit_numbers AS a (limit_id, address, hour, messages)
      SELECT c.id, n.address, c.hour, n.messages
-     FROM unnest($4::uuid[], $5::text[], $6::int[]) AS n (id, address, messages)
-       JOIN counted c ON c.id = n.id AND c.per_number_per_hour IS NOT NULL ORDER BY 1, 2
+     FROM unnest($4::int[], $5::text[], $6::int[]) AS n (place, address, messages)
+       JOIN counted c ON c.id = ($1::uuid[])[n.place] AND c.per_number_per_hour IS NOT NULL ORDER BY 1, 2
      ON CONFLICT (limit_id, address) DO UPDATE SET hour = excluded.hour,
        messages = excluded.messages + CASE WHEN a.hour = excluded.hour THEN a.messages ELSE 0 END
      RETURNING limit_id, messages
@@ -62,16 +63,23 @@ export function countMessages(sql: Sql, batch: readonly PreparedMessage[]): void
   if (shares.size === 0) return;
   const ids = [...shares.keys()].sort();
   const sums = ids.map((id) => ({ id, ...(shares.get(id) as NonNullable<ReturnType<typeof shares.get>>) }));
-  const numbers = sums.flatMap(({ id, numbers: counts }) =>
-    [...counts].map(([address, messages]) => ({ id, address, messages })),
-  );
+  const places: number[] = [];
+  const addresses: string[] = [];
+  const counts: number[] = [];
+  sums.forEach(({ numbers }, index) => {
+    for (const [address, messages] of numbers) {
+      places.push(index + 1);
+      addresses.push(address);
+      counts.push(messages);
+    }
+  });
   sql.send(COUNT, [
     ids,
     sums.map(({ cost }) => cost),
     sums.map(({ recipients }) => recipients),
-    numbers.map(({ id }) => id),
-    numbers.map(({ address }) => address),
-    numbers.map(({ messages }) => messages),
+    places,
+    addresses,
+    counts,
   ]);
 }
 
