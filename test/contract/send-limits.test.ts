@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 import { stopLimitClock, withinOneHour } from '../support/limit-clock.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
+import { countStatements } from '../support/statements.ts';
 
 const OF_KEY = `mutation ($k: ID!, $i: KeyLimitsInput!) { setKeyLimits(keyId: $k, input: $i) {
   keyId spendPerHour spendPerDay recipientsPerDay perNumberPerHour allowedPrefixes used { spendToday } } }`;
@@ -420,6 +422,45 @@ describe('send limits', () => {
     expect((await send(rotated.body.key)).status).toBe(200);
     expect((await send(limited.key)).status).toBe(402);
     expect((await send(account.key)).status).toBe(200);
+  });
+
+  it('bind a rotated key with its first send, also in a process that has not heard of it (R560)', async () => {
+    const account = await gateway.createAccount();
+    const limited = await gateway.createKey(account.accountId, {});
+    await limitKey(limited.keyId, { spendPerDay: 3 * PRICE, allowedPrefixes: ['256'] });
+    await heard(limited.key, 'destination_not_allowed', '+254712345678');
+    expect((await send(limited.key, undefined, other)).status).toBe(200);
+    const { emit } = pg.Client.prototype;
+    const unheard: (() => void)[] = [];
+    pg.Client.prototype.emit = function (name: string | symbol, ...given: unknown[]) {
+      if (name !== 'notification') return emit.call(this, name, ...given);
+      unheard.push(() => emit.call(this, name, ...given));
+      return true;
+    };
+    try {
+      const rotate = async (keyId: string) => {
+        const path = `/developer/keys/${keyId}/rotate`;
+        const { body } = await gateway.call('POST', path, { key: account.key });
+        return body;
+      };
+      const second = await rotate(limited.keyId);
+      expect((await send(second.key, '+254712345678', other)).body.error?.code).toBe(
+        'destination_not_allowed',
+      );
+      expect((await send(second.key, undefined, other)).status).toBe(200);
+      const third = await rotate(second.apiKey.keyId);
+      expect((await send(third.key, undefined, other)).status).toBe(200);
+      expect((await send(third.key, undefined, other)).status).toBe(402);
+      expect(await balanceOf(account)).toBe(100_000 - 3 * PRICE);
+      expect(unheard.length).toBeGreaterThan(0);
+      using statements = countStatements();
+      expect((await send(third.key, undefined, other)).status).toBe(402);
+      const reads = statements.texts().filter((text) => /FROM send_limits l WHERE l.account_id/.test(text));
+      expect(reads).toEqual([]);
+    } finally {
+      pg.Client.prototype.emit = emit;
+      for (const hear of unheard) hear();
+    }
   });
 
   it('refuse premium-rate, shared-cost and satellite numbers until an operator opens them (R374)', async () => {

@@ -15,8 +15,9 @@ import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, serviceUnavailable } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
 import { heldForReview } from '../limits/held.ts';
+import { LimitsOfKeys } from '../limits/limits-of-keys.ts';
 import { PumpingWatch } from '../limits/pumping-watch.ts';
-import { applying, checkDestinations, countedIn, type SharedLimitRow } from '../limits/send-limits.ts';
+import { checkDestinations, countedIn, type SharedLimitRow } from '../limits/send-limits.ts';
 import { confirmedPrices, Tariff } from '../money/tariff.ts';
 import { type Operation, operation } from '../operation.ts';
 import type { Intake, SendAnswer } from '../ports/intake.ts';
@@ -125,7 +126,7 @@ export function createSendContext(deps: Dependencies): SendContext {
     if (!account) throw notFound('Account');
     return account.currency;
   });
-  const limits = deps.createCache('account', (id) => stores.sendLimits.ofAccount(id));
+  const limits = new LimitsOfKeys(deps);
   const suppressing = deps.createCache('suppressions', (id) => stores.suppressions.any(id));
   const { settings } = deps;
   const senders = deps.createCache('senders', (id) => stores.senders.ofAccount(id));
@@ -190,10 +191,7 @@ export function createSendContext(deps: Dependencies): SendContext {
         throw error;
       }
     },
-    limitsOf: async (sender) => {
-      const rows = await limits.get(sender.accountId);
-      return rows.length === 0 ? rows : applying(rows, sender.kind === 'api-key' ? sender.keyId : null);
-    },
+    limitsOf: (sender) => limits.of(sender),
   };
 }
 
