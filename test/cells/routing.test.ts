@@ -2,8 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import pg from 'pg';
 import { type CellProxy, checkProxyFiles, startCellProxy, twoCells } from '../support/cell-proxy.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { countStatements } from '../support/statements.ts';
 
 jest.setTimeout(180_000);
 
@@ -75,6 +78,32 @@ describe('two cells behind HAProxy (R501, R502)', () => {
     expect(await signIn(ofB, 'b.sms.example.com')).toEqual(expect.any(String));
     expect(await signIn(ofB, 'a.sms.example.com')).toBeUndefined();
     expect(await signIn(ofA, 'a.sms.example.com')).toEqual(expect.any(String));
+  });
+
+  it('what a client has asked ends at the gateway when the client goes away', async () => {
+    const token = await signIn(ofB, 'b.sms.example.com');
+    const blocker = new pg.Client({ connectionString: b.database.url });
+    await blocker.connect();
+    try {
+      await blocker.query('BEGIN; LOCK TABLE contacts IN ACCESS EXCLUSIVE MODE');
+      using counted = countStatements();
+      const asked = request(new URL('/graphql', proxy.url), {
+        method: 'POST',
+        headers: {
+          Host: 'b.sms.example.com',
+          'Content-Type': 'application/json',
+          Authorization: `Bearer ${token}`,
+        },
+      });
+      // The client goes away, so its request fails.
+      asked.on('error', () => undefined);
+      asked.end(JSON.stringify({ query: '{ contacts { nodes { id } } }' }));
+      await eventually(() => counted.texts().some((text) => /from "?contacts\b/i.test(text)));
+      asked.destroy();
+      await eventually(() => counted.texts().some((text) => text.includes('pg_cancel_backend')));
+    } finally {
+      await blocker.end();
+    }
   });
 
   it('with one cell gone, the other has no error', async () => {

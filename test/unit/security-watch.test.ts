@@ -66,6 +66,13 @@ describe('security events (R213)', () => {
     ]);
   });
 
+  it('are audited once, also if two flushes meet', async () => {
+    const { watch, entries } = watched();
+    watch.recordAudited(event('u'), '192.0.2.1');
+    await Promise.all([watch.flush(), watch.flush({ isLast: true })]);
+    expect(entries).toHaveLength(1);
+  });
+
   it('are audited once for each address, and with their number after 15 minutes', async () => {
     const { watch, entries, state } = watched();
     const audited = (count: number, address = '192.0.2.1') => {

@@ -14,6 +14,12 @@ export const HAPROXY_SOCKET = 'haproxy.sock';
  */
 const KEEP_ALIVE_S = 75;
 
+/**
+ * Without this, HAProxy waits for the answer although the client has closed its connection. So queries and live updates of
+ * a dashboard that was closed would go on at the gateway.
+ */
+const ENDS_WITH_ITS_CLIENT = 'option abortonclose';
+
 const CELL = '!{ var(txn.cell) -m found }';
 
 /**
@@ -61,6 +67,7 @@ defaults
   timeout check 5s
   option forwardfor
   option http-keep-alive
+  ${ENDS_WITH_ITS_CLIENT}
 
 frontend gateway
   bind ${bind}

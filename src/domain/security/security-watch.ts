@@ -92,6 +92,8 @@ export class SecurityWatch {
   readonly #tallies = new Map<string, Tally>();
   /** IP addresses of the open tallies, by action and target. */
   readonly #addresses = new Map<string, Set<string>>();
+  /** Resolves when the last flush has ended. */
+  #flushed: Promise<void> = Promise.resolve();
 
   constructor(deps: Pick<Dependencies, 'uow' | 'clock' | 'ids'>, logger: Logger) {
     this.#deps = deps;
@@ -138,8 +140,17 @@ export class SecurityWatch {
    * Writes due events to the audit log. The first event of a tally is due at once. Further events are due when the time
    * window ends or the process stops (`isLast`). Rejects with the database's error. The events then stay in memory, and
    * the next call tries again.
+   *
+   * Calls run one after another. Two at the same time would both write the same events.
    */
-  async flush({ isLast = false } = {}): Promise<void> {
+  flush({ isLast = false } = {}): Promise<void> {
+    const flushed = this.#flushed.then(() => this.#flush(isLast));
+    // The caller of this flush gets its error. The next flush begins all the same.
+    this.#flushed = flushed.catch(() => undefined);
+    return flushed;
+  }
+
+  async #flush(isLast: boolean): Promise<void> {
     this.#endLogWindows(isLast);
     const now = this.#deps.clock.now().getTime();
     const isOver = (tally: Tally) => isLast || now - tally.from.getTime() >= AUDIT_WINDOW_MS;
