@@ -8,7 +8,7 @@ if ! cmp -s package.json node_modules/.installed; then
   cp package.json node_modules/.installed
 fi
 missing=()
-for package in debootstrap nginx-light caddy; do
+for package in debootstrap nginx-light caddy systemd-container; do
   dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0

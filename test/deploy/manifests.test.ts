@@ -83,7 +83,7 @@ describe('the Kubernetes manifests', () => {
     expect(schemaFaults([set, ...others, monitor])).toBe('');
     const [endpoint] = monitor.spec.podMetricsEndpoints;
     const misspelt = { ...monitor, spec: { ...monitor.spec, podMetricsEndpoint: [endpoint] } };
-    expect(schemaFaults([misspelt])).toContain("'podMetricsEndpoint' does not exist");
+    expect(schemaFaults([misspelt])).toContain(`'"podMetricsEndpoint"' does not exist`);
     const often = { ...endpoint, interval: 'often' };
     const wrong = { ...monitor, spec: { ...monitor.spec, podMetricsEndpoints: [often] } };
     expect(schemaFaults([wrong])).toContain('/spec/podMetricsEndpoints/0/interval');
