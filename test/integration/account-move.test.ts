@@ -191,6 +191,28 @@ describe('a move of an account', () => {
     expect((await pair.b.call('GET', '/account', { key })).status).toBe(421);
     await checkLedger(a, account.accountId);
   });
+
+  it('comes back before its messages were counted for analytics, and they are counted then (R504)', async () => {
+    const moving = await pair.a.createAccount();
+    const { accountId } = moving;
+    const marks = (sql: TestSql) =>
+      sql.query('SELECT 1 FROM analytics_marks WHERE account_id = $1', [accountId]);
+    expect((await send(pair.a, moving)).status).toBe(200);
+    await pair.a.parts.stores.analytics.fold();
+    await eventually(async () => (await marks(a)).length === 1);
+    await pair.move(accountId, 'a to b');
+    // As if the account had left before it was counted.
+    for (const table of ['analytics_marks', 'analytics_slots'])
+      await b.query(`DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
+    await pair.move(accountId, 'b to a');
+    const counted = `SELECT sum(messages)::int AS messages FROM analytics_slots
+      WHERE account_id = $1 AND minutes = 15 AND status IN ('pending', 'sent', 'delivered')`;
+    await eventually(async () => {
+      await pair.a.parts.stores.analytics.fold();
+      const [row] = await a.query(counted, [accountId]);
+      return row?.messages === 1;
+    });
+  });
 });
 
 describe('ids that carriers gave to messages, which have no key', () => {

@@ -412,8 +412,8 @@ class AccountMove {
   async #verify(table: MovedTable): Promise<void> {
     if (WRITERS.includes(table.name)) return;
     let counts = await this.#copy.counts(table);
-    if (counts.to > counts.from && !table.stays) {
-      // Rows were deleted after the first copy.
+    if (counts.to > counts.from && (!table.stays || table.endsOnReturn)) {
+      // Rows were deleted after the first copy, or stayed when the account left.
       await this.#copy.removeGone(table);
       counts = await this.#copy.counts(table);
     }

@@ -27,6 +27,11 @@ export interface MovedTable {
   readonly fence: boolean | { readonly except: readonly string[] };
   /** True if rows are never deleted: the cell that the account leaves keeps them. */
   readonly stays?: true;
+  /**
+   * True if a row that stayed in the other cell is deleted when the account comes back without such a row. Default: rows
+   * that stay are never deleted.
+   */
+  readonly endsOnReturn?: true;
   /** True if rows are never changed. */
   readonly isFixed?: true;
 }
@@ -107,8 +112,9 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   { name: 'request_logging', when: 'late', fence: true },
   { name: 'usage_deltas', when: 'late', fence: false },
   { name: 'analytics_deltas', when: 'late', fence: false },
-  // If they were gone, the cell that the account left would count its messages again.
-  { name: 'analytics_marks', when: 'late', fence: false, stays: true },
+  // If they were gone, the cell that the account left would count its messages again. If they outlived a return, messages
+  // that the other cell had not counted yet would never be counted.
+  { name: 'analytics_marks', when: 'late', fence: false, stays: true, endsOnReturn: true },
 ];
 
 /** Tables that a move leaves alone, each with the reason. */
