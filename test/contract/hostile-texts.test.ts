@@ -173,7 +173,7 @@ describe('hostile texts, made to be slow to process (R216)', () => {
     'cost at most 10 times as much as plain text in any GraphQL variable, part %i',
     async (part) => {
       const isForOperators = (field: string) =>
-        /^(createAccount|topUpAccount|setPrice|changePrices|previewPrices|lookUpMessages|setPlan|setRateLimit|setAccountPlan|accounts|resetUserPassword)$/.test(
+        /^(createAccount|topUpAccount|setPrice|changePrices|previewPrices|lookUpMessages|setPlan|setRateLimit|setAccountPlan|assignWhatsAppNumber|accounts|resetUserPassword)$/.test(
           field,
         );
       const tokenOf = (field: string) => (isForOperators(field) ? operator : token);
