@@ -6,7 +6,6 @@ import {
   type OperationDefinitionNode,
   parse,
   print,
-  type SelectionNode,
   stripIgnoredCharacters,
   visit,
 } from 'graphql';
@@ -26,11 +25,15 @@ export function joinedQueries(text: string): readonly string[] {
   if (!document || !query || others.length > 0 || query.operation !== 'query' || !query.name) return [];
   const names = new Set(query.name.value.split('_', MAX_QUERIES + 1));
   if (names.size > MAX_QUERIES) return [];
-  const isOfOne = ({ kind, ...field }: SelectionNode) =>
-    kind === Kind.FIELD && names.has((field as FieldNode).alias?.value.split('_', 1)[0] ?? '');
-  if (!query.selectionSet.selections.every(isOfOne)) return [];
+  // A name without anything after its `_` is in no part, so a field or variable that is called so would run unseen.
+  const isOfOne = (key = '') => key.includes('_') && names.has(key.split('_', 1)[0] ?? '');
+  const fields = query.selectionSet.selections;
+  if (!fields.every((each) => each.kind === Kind.FIELD && isOfOne(each.alias?.value))) return [];
+  if (!(query.variableDefinitions ?? []).every(({ variable }) => isOfOne(variable.name.value))) return [];
   const fragments = document.definitions.filter(isFragment);
-  return [...names].map((name) => partText(name, query, fragments));
+  const used = new Set<FragmentDefinitionNode>();
+  const parts = [...names].map((name) => partText(name, query, fragments, used));
+  return used.size + 1 === document.definitions.length ? parts : [];
 }
 
 function parsed(text: string): DocumentNode | undefined {
@@ -46,6 +49,7 @@ function partText(
   name: string,
   query: OperationDefinitionNode,
   fragments: readonly FragmentDefinitionNode[],
+  allUsed: Set<FragmentDefinitionNode>,
 ): string {
   const isOfPart = (key: string | undefined) => key?.startsWith(`${name}_`) === true;
   const part: OperationDefinitionNode = {
@@ -62,6 +66,7 @@ function partText(
     },
   };
   const used = usedFragments(part, fragments);
+  for (const each of used) allUsed.add(each);
   return stripIgnoredCharacters(print({ kind: Kind.DOCUMENT, definitions: [part, ...used] }));
 }
 

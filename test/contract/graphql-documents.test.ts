@@ -149,6 +149,7 @@ describe('documents by hash (R283)', () => {
       page.text
         .replace('query Session_', 'query Session_Account_')
         .replace(fields, '{Account_account:account{id}Session_viewer:'),
+      page.text.replace(fields, '{Session:account{id name}Session_viewer:'),
       page.text.replace('query Session', `query ${'Session_'.repeat(30)}Session`),
       `${page.text} query Unlisted { viewer { email } }`,
       `mutation Session_SignOut{Session_signOut:signOut SignOut_signOut:signOut}`,

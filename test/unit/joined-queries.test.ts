@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'graphql';
-import { type Asked, groupsOf, joined, partFor } from '../../src/console/lib/joined.ts';
+import { type Asked, groupsOf, joined, needSeparateCalls, partFor } from '../../src/console/lib/joined.ts';
 import { Session } from '../../src/console/lib/session.generated.ts';
 import { Ledger } from '../../src/console/pages/ledger/ledger.generated.ts';
 import { Messages } from '../../src/console/pages/messages/messages.generated.ts';
 import { joinedQueries } from '../../src/graphql/joined-queries.ts';
+import { ERRORS_MAX } from '../../src/graphql/limits.ts';
 
 const asked = (query: Asked['query'], variables: Asked['variables'] = {}): Asked => ({ query, variables });
 
@@ -36,6 +37,18 @@ describe('queries in one call', () => {
     ['a mutation', 'mutation Session{Session_signOut:signOut}'],
     ['a query without a name', '{Session_viewer:viewer{id}}'],
     ['a root field of no query', 'query Session{viewer{id}}'],
+    [
+      'a root field with the name of a query alone',
+      'query Session{Session:viewer{id} Session_viewer:viewer{id}}',
+    ],
+    ['a variable of no query', 'query Session($first:Int){Session_viewer:viewer{id}}'],
+    ['a variable with the name of a query alone', 'query Session($Session:Int){Session_viewer:viewer{id}}'],
+    ['a fragment of no query', 'query Session{Session_viewer:viewer{id}}fragment F on User{id}'],
+    [
+      'a fragment twice',
+      'query Session{Session_viewer:viewer{...F}}fragment F on User{id}fragment F on User{email}',
+    ],
+    ['a type besides', 'query Session{Session_viewer:viewer{id}}scalar S'],
     ['a fragment at the root', 'query Session{...{Session_viewer:viewer{id}}}'],
     ['two operations', 'query Session{Session_viewer:viewer{id}} query Other{Other_viewer:viewer{id}}'],
     [
@@ -51,6 +64,16 @@ describe('queries in one call', () => {
     const data = { Messages_messages: 1, MessagesCount_messages: 2, Session_viewer: 3 };
     expect(partFor({ name: 'Messages' }, data)).toEqual({ messages: 1 });
     expect(partFor({ name: 'MessagesCount' }, data)).toEqual({ messages: 2 });
+  });
+
+  it('are asked alone if the errors of all do not say which of them failed', () => {
+    const error = { path: ['Messages_messages'], extensions: { code: 'INTERNAL' } };
+    expect(needSeparateCalls([])).toBe(false);
+    expect(needSeparateCalls([error, { extensions: { code: 'UNAUTHENTICATED' } }])).toBe(false);
+    expect(needSeparateCalls([{ extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }])).toBe(true);
+    // The server leaves out all errors after these, also those of the other queries.
+    expect(needSeparateCalls(Array(ERRORS_MAX - 1).fill(error))).toBe(false);
+    expect(needSeparateCalls(Array(ERRORS_MAX).fill(error))).toBe(true);
   });
 
   it('are in several calls if a name comes twice, or beyond what the server takes in one document', () => {

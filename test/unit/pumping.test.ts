@@ -133,6 +133,18 @@ describe('pumping', () => {
     expect(seen.add('a', number(4), 1, 'm')).toBe(2);
   });
 
+  it('keeps no block without numbers, such as those of refused messages', () => {
+    const seen = new SeenNumbers();
+    const refused = Array.from({ length: 100 }, (_, at) => number(at * 2_000));
+    for (const address of refused) seen.add('a', address, 0, 'refused');
+    seen.add('a', number(1), 0, 'accepted');
+    seen.takeBack('a', refused, 'refused');
+    expect(seen.blocks).toBe(1);
+    // An old number in a neighbour.
+    seen.add('a', number(1_000), 2 * HOUR_MS, 'accepted');
+    expect(seen.blocks).toBe(1);
+  });
+
   it('has a bounded memory, and forgets first what was not used for longest', () => {
     const seen = new SeenNumbers();
     seen.add('a', number(1), 0, 'm');

@@ -46,6 +46,7 @@ function setUp() {
         asked.push([...addresses]);
         return addresses.filter((each) => stored.has(each)).map((address) => ({ address, scope: 'all' }));
       },
+      countUpTo: async (_accountId, most) => Math.min(most, stored.size),
       places: async (_accountId, after, limit) => {
         beforePage();
         const all = [...stored.values()].sort((one, two) => (one.address < two.address ? -1 : 1));
@@ -54,7 +55,8 @@ function setUp() {
     },
     changes,
   );
-  const ask = (address: string) => filter.among(OWNER, 'sms', [address]);
+  const ask = (address: string, accountId: string = OWNER.accountId) =>
+    filter.among({ ...OWNER, accountId }, 'sms', [address]);
   return {
     asked,
     ask,
@@ -121,6 +123,33 @@ describe('the filter of suppressions', () => {
     changes.isListening = false;
     await ask(numberAt(2));
     expect(asked).toEqual([[numberAt(2)]]);
+  });
+
+  it('is tried again after as many look-ups if it could not be loaded', async () => {
+    const { ask, asked, load, onPage } = setUp();
+    onPage(() => {
+      onPage(() => undefined);
+      throw new Error('no connection');
+    });
+    await load();
+    await ask(numberAt(1));
+    expect(asked).toEqual([[numberAt(1)]]);
+    await load();
+    await ask(numberAt(1));
+    expect(asked).toEqual([]);
+  });
+
+  it('counts the look-ups of a bounded number of accounts', async () => {
+    const { ask, asked, onPage } = setUp();
+    let pages = 0;
+    onPage(() => {
+      pages += 1;
+    });
+    for (let at = 0; at < 19; at += 1) await ask(numberAt(at));
+    for (let at = 0; at < 10_000; at += 1) await ask(numberAt(at), `other ${at}`);
+    await ask(numberAt(19));
+    await new Promise((resolve) => setTimeout(resolve));
+    expect([asked.length, pages]).toEqual([10_020, 0]);
   });
 
   it('is loaded anew when it is full', async () => {

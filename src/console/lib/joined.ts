@@ -1,3 +1,4 @@
+import type { GraphqlFault } from './api-error.ts';
 import type { Query } from './document.ts';
 
 /** Limits of the server for one document. */
@@ -5,6 +6,11 @@ const MAX_TOKENS = 1_000;
 const MAX_ALIASES = 15;
 /** Tokens of the document around the queries. */
 const AROUND = 20;
+
+/** Codes of a document that was refused as a whole, perhaps because of one of the queries in it. */
+const REFUSED: readonly unknown[] = ['GRAPHQL_VALIDATION_FAILED', 'BAD_USER_INPUT'];
+/** The server answers with at most this many errors. It may have left out those of another query. */
+const MAX_ERRORS = 10;
 
 /** A query that waits for its answer. */
 export interface Asked {
@@ -65,4 +71,10 @@ export function partFor<Value>(query: Pick<Asked['query'], 'name'>, data: Readon
       key.startsWith(prefix) ? [[key.slice(prefix.length), value] as const] : [],
     ),
   );
+}
+
+/** True if the errors of a joined document do not say which of its queries failed, so that each is asked alone. */
+export function needSeparateCalls(errors: readonly Pick<GraphqlFault, 'path' | 'extensions'>[]): boolean {
+  const isRefused = errors.some(({ path, extensions }) => !path && REFUSED.includes(extensions?.code));
+  return isRefused || errors.length >= MAX_ERRORS;
 }

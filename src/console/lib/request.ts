@@ -1,13 +1,10 @@
 import { ApiError, apiErrorOf, type GraphqlFault, UNREACHABLE } from './api-error.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import type { Complete, Document, Query } from './document.ts';
-import { type Asked, groupsOf, type Joined, joined, partFor } from './joined.ts';
+import { type Asked, groupsOf, type Joined, joined, needSeparateCalls, partFor } from './joined.ts';
 import { askStepUp } from './step-up.ts';
 import { budgetUsedUp } from './used-up.ts';
 import { t } from './words.ts';
-
-/** Codes of a document that was refused as a whole, perhaps because of one of the queries in it. */
-const REFUSED: readonly unknown[] = ['GRAPHQL_VALIDATION_FAILED', 'BAD_USER_INPUT'];
 
 let signedOut = () => {};
 
@@ -64,7 +61,7 @@ export async function request<Result, Variables>(
     else connectionWorks();
     if (error.code === 'UNAUTHENTICATED') signedOut();
     if (error.code === 'STEP_UP_REQUIRED') {
-      if (await askStepUp()) return request(document, variables, { signal });
+      if (await askStepUp()) return request(document, variables, { signal, isApart: isApart ?? false });
       throw new ApiError(error.code, t('It was not done, because you did not confirm that it is you.'));
     }
     // Status 429 means that the whole request was refused, so a banner says why. Otherwise only one field was refused,
@@ -101,9 +98,8 @@ function askWaiting(): void {
 async function ask(group: readonly Waiting[]): Promise<void> {
   try {
     const exchange = await send(joined(group), allAborted(group));
-    const errors = exchange.answer?.errors ?? [];
-    const isRefused = errors.some(({ path, extensions }) => !path && REFUSED.includes(extensions?.code));
-    if (isRefused && group.length > 1) for (const each of group) void ask([each]);
+    if (group.length > 1 && needSeparateCalls(exchange.answer?.errors ?? []))
+      for (const each of group) void ask([each]);
     else for (const each of group) each.answered(partOf(exchange, each));
   } catch (error) {
     for (const each of group) each.failed(error);

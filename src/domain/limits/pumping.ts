@@ -171,7 +171,10 @@ class SeenAccount {
     this.#forgottenAt = nowMs;
   }
 
-  /** Changes a block. Returns by how much the account has more numbers then. */
+  /**
+   * Changes a block, and forgets it if it has no number any more: refused sends would fill the memory with empty blocks,
+   * because only numbers are counted. Returns by how much the account has more numbers then.
+   */
   change(block: number, seen: SeenBlock, change: (seen: SeenBlock) => void): number {
     const { newNumbers: before, numbers } = seen;
     const length = numbers.length;
@@ -184,6 +187,7 @@ class SeenAccount {
       if (total.blocks > 0) this.networks.set(network, total);
       else this.networks.delete(network);
     }
+    if (seen.numbers.length === 0) this.blocks.delete(block);
     return seen.numbers.length - length;
   }
 
@@ -194,7 +198,6 @@ class SeenAccount {
     let more = 0;
     for (const [block, seen] of this.blocks) {
       more += this.change(block, seen, () => seen.forgetBefore(nowMs - WINDOW_MS));
-      if (seen.numbers.length === 0) this.blocks.delete(block);
     }
     return more;
   }
@@ -208,6 +211,11 @@ export class SeenNumbers {
   /** In the order of the last use. */
   readonly #accounts = new Map<string, SeenAccount>();
   #size = 0;
+
+  /** Number of blocks of all accounts. Each has at least one number. */
+  get blocks(): number {
+    return [...this.#accounts.values()].reduce((all, { blocks }) => all + blocks.size, 0);
+  }
 
   /** Adds a number of a message. Returns how many new numbers its block and the fuller neighbour have. */
   add(accountId: string, address: string, nowMs: number, messageId: string): number {
@@ -232,12 +240,14 @@ export class SeenNumbers {
 
   /** Takes back the numbers to which there was no other message. */
   takeBack(accountId: string, addresses: Iterable<string>, messageId: string): void {
+    const account = this.#accounts.get(accountId);
+    if (!account) return;
     for (const address of addresses) {
       const [block, ending] = partsOf(address);
-      const account = this.#accounts.get(accountId);
-      const own = account?.blocks.get(block);
-      if (account && own) this.#size += account.change(block, own, () => own.takeBack(ending, messageId));
+      const own = account.blocks.get(block);
+      if (own) this.#size += account.change(block, own, () => own.takeBack(ending, messageId));
     }
+    if (account.blocks.size === 0) this.#accounts.delete(accountId);
   }
 
   /** Returns the numbers of blocks and their neighbours that the database does not have. */
@@ -290,7 +300,6 @@ export class SeenNumbers {
       for (const [block, seen] of account.blocks) {
         if (this.#size <= MAX_NUMBERS) return;
         this.#size += account.change(block, seen, () => seen.forgetBefore(Number.POSITIVE_INFINITY));
-        account.blocks.delete(block);
       }
       this.#accounts.delete(accountId);
     }

@@ -23,6 +23,8 @@ export interface SuppressionStore {
     channel: SuppressedChannel,
     addresses: readonly string[],
   ): Promise<readonly SuppressedAddress[]>;
+  /** Returns the number of an account's suppressions, or `most` if there are more. */
+  countUpTo(accountId: string, most: number): Promise<number>;
   /** Returns the first `limit` places of an account's suppressions that come after `after`, in a fixed order. */
   places(
     accountId: string,

@@ -20,14 +20,16 @@ const CAPACITY_LEAST = 1_000;
 const MAX_SUPPRESSIONS = 2_000_000;
 /** Most memory of all filters, in bytes. The least recently used are forgotten first. */
 const MAX_BYTES = 32 * 1024 * 1024;
+/** Most accounts whose look-ups are counted. The least recently used are forgotten first. */
+const MAX_ACCOUNTS = 10_000;
 
 interface Known {
   /** Look-ups since the filter was forgotten. */
   lookUps: number;
   /** Undefined until it is loaded. */
   filter: BloomFilter | undefined;
-  /** What was added while the filter is loading. Undefined if it is not. */
-  added: string[] | undefined;
+  /** The filter that is loading. Undefined if none is. */
+  loading: BloomFilter | undefined;
 }
 
 /**
@@ -39,14 +41,14 @@ interface Known {
  * announcements may be lost, the database is asked about everything.
  */
 export class SuppressionFilter implements Pick<SuppressionStore, 'among'> {
-  readonly #store: Pick<SuppressionStore, 'among' | 'places'>;
+  readonly #store: Pick<SuppressionStore, 'among' | 'countUpTo' | 'places'>;
   readonly #changes: Pick<Changes, 'isListening'>;
   /** By account, the least recently used first. */
   readonly #accounts = new Map<string, Known>();
   #bytes = 0;
 
   constructor(
-    store: Pick<SuppressionStore, 'among' | 'places'>,
+    store: Pick<SuppressionStore, 'among' | 'countUpTo' | 'places'>,
     changes: Pick<Changes, 'isListening' | 'subscribe'>,
   ) {
     this.#store = store;
@@ -73,32 +75,43 @@ export class SuppressionFilter implements Pick<SuppressionStore, 'among'> {
 
   #filterOf(accountId: string): BloomFilter | undefined {
     if (!this.#changes.isListening) return undefined;
-    const known: Known = this.#accounts.get(accountId) ?? { lookUps: 0, filter: undefined, added: undefined };
+    const known: Known = this.#accounts.get(accountId) ?? {
+      lookUps: 0,
+      filter: undefined,
+      loading: undefined,
+    };
     this.#accounts.delete(accountId);
     this.#accounts.set(accountId, known);
+    const [oldest] = this.#accounts.keys();
+    if (this.#accounts.size > MAX_ACCOUNTS && oldest !== undefined) this.#forget(oldest);
     if (known.filter) return known.filter;
     known.lookUps += 1;
-    // Nobody waits for the filter. If it cannot be loaded, the sends that ask the database say so.
-    if (known.lookUps === LOOK_UPS_BEFORE) void this.#load(accountId, known).catch(() => undefined);
+    if (known.lookUps === LOOK_UPS_BEFORE) {
+      // Nobody waits for the filter. If it cannot be loaded, the sends that ask the database say so, and it is tried
+      // again after as many look-ups.
+      this.#load(accountId, known).catch(() => {
+        known.lookUps = 0;
+      });
+    }
     return undefined;
   }
 
   async #load(accountId: string, known: Known): Promise<void> {
-    const added: string[] = [];
-    known.added = added;
+    // Counts first, so that the filter has its size and takes each row as it is read: the texts of 2 million rows would
+    // take far more memory than the filter. What is announced before the first page is read is in the pages.
+    const rows = await this.#store.countUpTo(accountId, MAX_SUPPRESSIONS + 1);
+    if (rows > MAX_SUPPRESSIONS) return;
+    const filter = new BloomFilter(Math.max(CAPACITY_LEAST, rows * ROOM));
+    known.loading = filter;
     try {
-      const places: string[] = [];
-      for (let after: SuppressionPlace | undefined, rows = ROWS_AT_ONCE; rows === ROWS_AT_ONCE; ) {
+      for (let after: SuppressionPlace | undefined, read = ROWS_AT_ONCE; read === ROWS_AT_ONCE; ) {
         const page = await this.#store.places(accountId, after, ROWS_AT_ONCE);
-        for (const place of page) places.push(placeText(place));
-        rows = page.length;
+        // Forgotten meanwhile.
+        if (this.#accounts.get(accountId) !== known) return;
+        for (const place of page) filter.add(placeText(place));
+        read = page.length;
         after = page.at(-1);
-        // It was forgotten meanwhile, or it is too large to be kept.
-        if (this.#accounts.get(accountId) !== known || places.length > MAX_SUPPRESSIONS) return;
       }
-      const filter = new BloomFilter(Math.max(CAPACITY_LEAST, places.length * ROOM));
-      for (const place of places) filter.add(place);
-      for (const place of added) filter.add(place);
       known.filter = filter;
       this.#bytes += filter.bytes;
       for (const [oldest] of this.#accounts) {
@@ -106,13 +119,13 @@ export class SuppressionFilter implements Pick<SuppressionStore, 'among'> {
         if (oldest !== accountId) this.#forget(oldest);
       }
     } finally {
-      known.added = undefined;
+      known.loading = undefined;
     }
   }
 
   #add(accountId: string, place: string): void {
     const known = this.#accounts.get(accountId);
-    known?.added?.push(place);
+    known?.loading?.add(place);
     known?.filter?.add(place);
     // Loads it anew with more room.
     if (known?.filter && known.filter.count > known.filter.capacity) this.#forget(accountId);

@@ -109,6 +109,10 @@ const AMONG = statement(
      ) s
    WHERE s.channel = a.channel AND s.address = a.address`,
 );
+const COUNT_UP_TO = statement(
+  'suppressions-count-up-to',
+  'SELECT count(*)::int AS rows FROM (SELECT FROM suppressions WHERE account_id = $1 LIMIT $2) AS found',
+);
 const PLACES = statement(
   'suppressions-places',
   `SELECT environment, channel, address FROM suppressions
@@ -209,6 +213,11 @@ export class PgSuppressionStore implements SuppressionStore {
       maxWeight: ADDRESSES_AT_ONCE,
     });
     return this.#asks.add({ owner, channel, addresses });
+  }
+
+  async countUpTo(accountId: string, most: number): Promise<number> {
+    const [row] = await this.#sql.query<{ rows: number }>(COUNT_UP_TO, [accountId, most]);
+    return row?.rows ?? 0;
   }
 
   async places(
