@@ -236,4 +236,21 @@ describe('what operators see of all accounts in the console', () => {
     expect(new URL(page.url()).searchParams.get('order')).toBe('failed');
     expect(faults).toEqual([]);
   });
+
+  inBrowser('two accounts of one name are told apart by their emails (R510)', async () => {
+    const [name, emails] = ['The twin', ['one@twins.example', 'two@twins.example']];
+    for (const email of emails) {
+      const { account } = await gateway.parts.operations.accounts.create.run(SYSTEM, {
+        ...{ email, name, currency: 'UGX', balance: 500 },
+      });
+      const { key } = await gateway.createKey(account.id, {});
+      const sms = { to: '+256700150011', message: 'Hello' };
+      await gateway.call('POST', '/developers/sms', { key, body: sms });
+    }
+    await foldAnalytics(gateway, sql);
+    const { page, faults } = await browser.open({ person: operator, path: '/?period=7d&group=ACCOUNT' });
+    for (const email of emails)
+      await page.locator('figure').getByText(`${name} (${email})`).first().waitFor();
+    expect(faults).toEqual([]);
+  });
 });
