@@ -326,15 +326,34 @@ describe('a complaint', () => {
   });
 });
 
-it('reports about erased people and deleted messages change nothing (R497, R498)', async () => {
-  const { id, to, returnPath } = await sendMail();
-  const path = `/developers/recipients/${encodeURIComponent(to)}?reason=Asked%20by%20letter`;
+async function erase(address: string): Promise<void> {
+  const path = `/developers/recipients/${encodeURIComponent(address)}?reason=Asked%20by%20letter`;
   const { body } = await sender.call('DELETE', path, { key: account.key });
   const receipt = `/developers/erasures/${body.erasure.id}`;
   await eventually(async () => {
     const answer = await sender.call('GET', receipt, { key: account.key });
     return answer.body.erasure.doneAt !== null;
   });
+}
+
+it('a complaint of a person who was erased before does not store the address beside its hash (R492, R498)', async () => {
+  const { to, returnPath: first } = await sendMail();
+  const key = account.key;
+  const body = { channel: 'email', address: to, scope: 'marketing' };
+  await sender.call('POST', '/developers/suppressions', { key, body });
+  await erase(to);
+  const later = { to, subject: 'Another receipt', text: 'Thank you' };
+  const sent = await sender.call('POST', '/developers/email', { key, body: later });
+  const { from } = await server.waitFor((each) => each.to.includes(to) && each.from !== first);
+  await eventually(async () => (await messageOf(sent.body.id)).status === 'sent');
+  expect(await give(from, complaintMail())).toMatch(/^250 .*Recorded/);
+  expect(await notesOf(sent.body.id, 'complaint')).toHaveLength(1);
+  expect(await suppressionsOf(to)).toEqual([expect.objectContaining({ source: 'api' })]);
+});
+
+it('reports about erased people and deleted messages change nothing (R497, R498)', async () => {
+  const { id, to, returnPath } = await sendMail();
+  await erase(to);
   const paths = createReturnPaths(DOMAIN, Buffer.alloc(32, 7));
   const gone = { messageId: '01900000-0000-7000-8000-000000000000', position: 0, isCopy: false };
   for (const each of [returnPath, paths.addressOf(gone)]) {

@@ -300,6 +300,26 @@ describe('the countries of sign-ins', () => {
       expect(kept).toEqual(['KE']);
     });
 
+    it('and at most 100 countries of a person are kept, those of the last sign-ins (R488)', async () => {
+      const account = await settled();
+      const own = (knex: Knex) => knex('users').where({ email: account.email }).select('id');
+      const [user] = await sql((knex) => own(knex));
+      const older = Array.from({ length: 100 }, (_, at) => ({
+        user_id: user.id,
+        country: String.fromCharCode(65 + Math.floor(at / 26), 65 + (at % 26)),
+        last_seen_at: new Date(Date.now() - (at + 1) * DAY_MS),
+      }));
+      await sql((knex) => knex('sign_in_countries').insert(older));
+      await enter(account, FRANCE);
+      const kept = await sql((knex) =>
+        knex('sign_in_countries').whereIn('user_id', own(knex)).pluck('country'),
+      );
+      // Kenya is of the sign-in before, so the two oldest are gone.
+      expect(kept.toSorted()).toEqual(
+        ['FR', 'KE', ...older.slice(0, -2).map(({ country }) => country)].toSorted(),
+      );
+    });
+
     it('by a second factor and by a passkey too (R488)', async () => {
       const account = await settled();
       const { secret } = (await run('mutation { startTotp { secret } }', account.token)).body.data.startTotp;
