@@ -1,6 +1,7 @@
 import {
   keepPreviousData,
   type MutateOptions,
+  notifyManager,
   QueryClient,
   type QueryFilters,
   type QueryKey,
@@ -15,6 +16,10 @@ import type { Complete, Document, Query } from './document.ts';
 import { request } from './request.ts';
 
 const FRESH_MS = 2_000;
+
+// Queries that are answered together are shown together. By default each is shown in a task of its own, and parts of a
+// page would move when the next one comes.
+notifyManager.setScheduler(queueMicrotask);
 
 /** The cache of all query results. A failed query is not retried, but it runs again after an outage. */
 export const queryClient = new QueryClient({
