@@ -164,6 +164,17 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     },
   );
 
+  it('has a body in each example of a route that takes one', () => {
+    const without = routes.flatMap((route) =>
+      route.body
+        ? examplesOf(route).flatMap(([name, { body }]) =>
+            body === undefined ? `${nameOf(route)}: ${name}` : [],
+          )
+        : [],
+    );
+    expect(without).toEqual([]);
+  });
+
   it('describes every refusal of a route', async () => {
     const { key: weakKey } = await gateway.createKey(account.accountId, { scopes: ['SEND_WHATSAPP'] });
     for (const route of routes) {

@@ -195,7 +195,7 @@ export const webhookRoutes: readonly Route[] = [
           ),
       })
       .optional(),
-    examples: { registered: { params: registered } },
+    examples: { registered: { params: registered, body: { overlapSeconds: 3600 } } },
     response: z.object({
       webhook,
       secret,
