@@ -1,6 +1,6 @@
 import { apart } from '../support/jest-apart.js';
 
-/** The tests of the contract, with two cells behind Debian's HAProxy (contract.ts runs them). */
+/** The tests of the contract, with two cells behind Debian's HAProxy (`npm run test:cells-contract`). */
 const config = apart('contract');
 const [project] = config.projects;
 

@@ -58,7 +58,7 @@ describe('a REST address gets the same answer however it is written', () => {
 
   it('every spelling counts as the same route in the metrics', async () => {
     const counted = async () => {
-      const text = await (await fetch(`${gateway.url}/metrics`)).text();
+      const text = await (await fetch(`${gateway.processUrl}/metrics`)).text();
       return Number(/_duration_seconds_count\{method="POST",status="401"\} (\d+)/.exec(text)?.[1]);
     };
     const before = await counted();

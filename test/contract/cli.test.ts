@@ -50,7 +50,13 @@ function refusalOf({ code, stdout, stderr }: Finished): string {
 describe('the command line beside a running gateway (R246)', () => {
   let gateway: TestGateway;
   let accountId: string;
-  const variables = () => ({ DATABASE_URL: gateway.database.url, MASTER_KEY, DATA_DIR: workplace.path });
+  const variables = () => ({
+    DATABASE_URL: gateway.database.url,
+    MASTER_KEY,
+    DATA_DIR: workplace.path,
+    // The keys that it makes must belong to the cell of the gateway, if the tests run with cells.
+    CELL_SLOTS: '800-fff',
+  });
   const cli = (...args: string[]) => runCliHere(args, variables());
   const json = async (...args: string[]) => documentOf(await cli(...args, '--json'));
   beforeAll(async () => {

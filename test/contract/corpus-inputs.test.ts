@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isBehindProxy, isRefusalOfProxy } from '../support/cell-proxy.ts';
 import { withKnex } from '../support/database.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type RawAnswer, rawExchange, rawRequest } from '../support/raw-http.ts';
@@ -58,6 +59,16 @@ const ALLOWED_IP = '198.51.100.7';
 const RATE_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 const LEAKS = /\bat .+\(.+:\d+:\d+\)|node_modules|\bSELECT\b|\bINSERT\b|syntax error|pg_|knex|[a-z]+\.ts:\d+/;
+
+/** What HAProxy does otherwise than the gateway, and safely, with raw bytes: by the id of the entry. */
+const AT_PROXY: Readonly<Record<string, { readonly text: unknown; readonly isClosed: boolean }>> = {
+  // It takes a bare LF for the end of a line, and writes CR LF to the gateway, which finds no key.
+  'IN-HTTP-11': { text: expect.stringMatching(/^HTTP\/1\.1 401 /), isClosed: false },
+  // The gateway refuses the NUL and closes its own connection. HAProxy keeps that of the client.
+  'IN-HTTP-17': { text: expect.stringMatching(/^HTTP\/1\.1 400 (?![\s\S]*HTTP\/1\.1 )/), isClosed: false },
+  // It speaks HTTP/2, and answers with a frame of its settings.
+  'IN-HTTP-23': { text: expect.stringContaining('\u0004\0\0\0\0\0'), isClosed: false },
+};
 
 function generate(gen: Generator): Buffer {
   const sms = (to: string) => Buffer.from(JSON.stringify({ to, message: 'Hello' }));
@@ -250,6 +261,7 @@ describe('corpus/inputs.json', () => {
     const head = `${request.method} ${request.path} HTTP/1.1\r\nHost: ${names.get('HOST')}\r\n`;
     const { text } = await rawExchange(gateway.url, `${head}${lines.join('')}\r\n`);
     expect([400, ...(expected.status ?? [])]).toContain(Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]));
+    if (isRefusalOfProxy(text)) return;
     for (const header of RATE_HEADERS) expect(text.toLowerCase()).toContain(`${header}: `);
   }
 
@@ -262,10 +274,13 @@ describe('corpus/inputs.json', () => {
       return;
     }
     const { text, isClosed } = await rawExchange(gateway.url, fill(entry.request.raw ?? ''));
+    const atProxy = isBehindProxy ? AT_PROXY[entry.id] : undefined;
+    if (atProxy) return expect({ text, isClosed }).toEqual(atProxy);
     const statuses = [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status));
     expect(expected.status).toContain(statuses[0]);
     if (expected.connection === 'closed') expect(isClosed).toBe(true);
     if (expected.secondResponse === false) expect(statuses).toHaveLength(1);
+    if (isRefusalOfProxy(text)) return;
     for (const header of RATE_HEADERS) expect(text.toLowerCase()).toContain(`${header}: `);
     expect(text).not.toMatch(LEAKS);
   }

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ERROR_RESPONSES } from '../../src/rest/error-response.ts';
+import { isBehindProxy, isRefusalOfProxy } from '../support/cell-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
@@ -406,6 +407,9 @@ describe('sizes of requests (R3, R168–R177)', () => {
 
   it('of headers is limited: 10 kB are read, 40 kB are 431', async () => {
     expect((await send('GET', '/account', undefined, { 'x-long': 'a'.repeat(10_000) })).status).toBe(200);
+    const long = `GET /api/v1/account HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(40_000)}\r\n\r\n`;
+    if (isBehindProxy)
+      return expect(isRefusalOfProxy((await rawExchange(gateway.url, long)).text)).toBe(true);
     const answer = await send('GET', '/account', undefined, { 'x-long': 'a'.repeat(40_000) });
     expectRefusal(answer, 431, 'validation_error');
   });
@@ -478,7 +482,7 @@ describe('addresses and methods (R1, R3, R175)', () => {
       'X-RateLimit-Remaining',
       'X-RateLimit-Reset',
     ]) {
-      expect(text).toContain(`\r\n${header}: `);
+      expect(text).toMatch(new RegExp(`\r\n${header}: `, 'i'));
     }
     expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).error).toMatchObject({
       code: 'validation_error',
@@ -488,7 +492,13 @@ describe('addresses and methods (R1, R3, R175)', () => {
   });
 
   it('an absolute URL in the request line is the same path', async () => {
-    const line = `GET http://elsewhere.example/api/v1/account HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${account.key}\r\nConnection: close\r\n\r\n`;
-    expect((await rawExchange(gateway.url, line)).text).toMatch(/^HTTP\/1\.1 200 /);
+    const ask = (host: string) =>
+      rawExchange(
+        gateway.url,
+        `GET http://elsewhere.example/api/v1/account HTTP/1.1\r\nHost: ${host}\r\nX-Api-Key: ${account.key}\r\nConnection: close\r\n\r\n`,
+      );
+    expect((await ask('elsewhere.example')).text).toMatch(/^HTTP\/1\.1 200 /);
+    const { text } = await ask('a');
+    if (!isRefusalOfProxy(text)) expect(text).toMatch(/^HTTP\/1\.1 200 /);
   });
 });

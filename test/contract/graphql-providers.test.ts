@@ -78,7 +78,7 @@ describe("carriers' health", () => {
 
   /** Returns the provider metrics of the process that has no worker. */
   const measured = async () => {
-    const text = await (await fetch(`${api.url}/metrics`)).text();
+    const text = await (await fetch(`${api.processUrl}/metrics`)).text();
     return Object.fromEntries(
       [...text.matchAll(/^gateway_provider_up\{provider="([^"]*)"\} (\d)$/gm)].map(([, name, up]) => [
         name,
@@ -125,7 +125,7 @@ describe("carriers' health", () => {
         [`${name}#2`, ['']],
       ],
     );
-    const text = await (await fetch(`${twins.url}/metrics`)).text();
+    const text = await (await fetch(`${twins.processUrl}/metrics`)).text();
     expect(text).toContain(`gateway_provider_up{provider="${name}"} 1`);
     expect(text).toContain(`gateway_provider_up{provider="${name}#2"} 1`);
     expect(text).not.toContain('pa55word');

@@ -42,7 +42,7 @@ describe('health (R244)', () => {
     const asGraphql = { method: 'POST', body: '{"query":"{ scopes }"}' };
     const Authorization = `Bearer ${'t'.repeat(43)}`;
     const requests: [string, RequestInit, number][] = [
-      ['/api/v1/account', { headers: { 'X-Api-Key': `msg_${'0'.repeat(16)}_${'0'.repeat(40)}` } }, 500],
+      ['/api/v1/account', { headers: { 'X-Api-Key': `msg_${'f'.repeat(16)}_${'0'.repeat(40)}` } }, 500],
       ['/graphql', { ...asGraphql, headers: { ...json, Authorization } }, 500],
       ['/graphql/stream', { ...asGraphql, headers: { ...json, Authorization } }, 500],
     ];
@@ -105,7 +105,7 @@ describe('/metrics without METRICS_TOKEN (R244)', () => {
   });
   afterAll(() => gateway.stop());
   const metrics = (headers: Record<string, string> = {}, host = '127.0.0.1') =>
-    fetch(`http://${host}:${new URL(gateway.url).port}/metrics`, { headers });
+    fetch(`http://${host}:${new URL(gateway.processUrl).port}/metrics`, { headers });
 
   it('is served on loopback, in the Prometheus text format', async () => {
     const account = await gateway.createAccount();

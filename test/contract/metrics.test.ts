@@ -75,7 +75,7 @@ describe('/metrics moves with traffic (R345)', () => {
     await send('+256700000001,+256700000002');
     await send('+447700900066');
     const metrics = await eventually(async () => {
-      const read = await readMetrics(gateway.url);
+      const read = await readMetrics(gateway.processUrl);
       const attempts = read.sum('gateway_webhook_attempt_duration_seconds_count');
       const delivered = read.sum('gateway_outcomes_total', { status: 'delivered' });
       return attempts >= 3 && delivered === 2 && read;
@@ -99,7 +99,7 @@ describe('/metrics moves with traffic (R345)', () => {
   });
 
   it('counts refused requests of both APIs by code, and nothing of a dry run', async () => {
-    const before = await readMetrics(gateway.url);
+    const before = await readMetrics(gateway.processUrl);
     expect((await gateway.call('POST', '/developers/sms', { key: 'msg_no_key', body: {} })).status).toBe(401);
     const poor = await gateway.createAccount(0);
     const body = { to: '+256700000003', message: 'Too dear.' };
@@ -112,7 +112,7 @@ describe('/metrics moves with traffic (R345)', () => {
     const answered = await graphql(gateway, dry, { token: data.signIn.token });
     expect(answered.body.errors).toBeUndefined();
     await graphql(gateway, signIn, { variables: { ...variables, password: 'wrong' } });
-    const after = await readMetrics(gateway.url);
+    const after = await readMetrics(gateway.processUrl);
     const grown = (name: string, labels: Record<string, string>) =>
       after.sum(name, labels) - before.sum(name, labels);
     expect(grown('gateway_refused_requests_total', { code: 'insufficient_balance' })).toBe(1);
@@ -125,26 +125,26 @@ describe('/metrics moves with traffic (R345)', () => {
 
   it('shows how long the oldest message and delivery wait, and 0 when none does', async () => {
     const idle = await eventually(async () => {
-      const read = await readMetrics(gateway.url);
+      const read = await readMetrics(gateway.processUrl);
       return read.sum('gateway_oldest_waiting_delivery_seconds') === 0 && read;
     });
     expect(idle.sum('gateway_oldest_pending_message_seconds')).toBe(0);
     smsc.behave({ answer: 'throttle' });
     await send('+256700000005');
     const waiting = await eventually(async () => {
-      const read = await readMetrics(gateway.url);
+      const read = await readMetrics(gateway.processUrl);
       return read.sum('gateway_oldest_pending_message_seconds') > 0 && read;
     });
     expect(waiting.sum('gateway_oldest_pending_message_seconds')).toBeLessThan(3_600);
     smsc.behave({ answer: 'accept' });
     await eventually(
-      async () => (await readMetrics(gateway.url)).sum('gateway_oldest_pending_message_seconds') === 0,
+      async () => (await readMetrics(gateway.processUrl)).sum('gateway_oldest_pending_message_seconds') === 0,
     );
   });
 
   it('shows balances, the pools, the disk and the lag of the feed', async () => {
     const metrics = await eventually(async () => {
-      const read = await readMetrics(gateway.url);
+      const read = await readMetrics(gateway.processUrl);
       return read.sum('gateway_provider_balance') > 0 && read;
     });
     expect(metrics.sum('gateway_provider_balance', { provider: twilio, currency: 'USD' })).toBe(12.5);
@@ -157,7 +157,7 @@ describe('/metrics moves with traffic (R345)', () => {
   });
 
   it('keeps to the conventions, with labels of few values and no ids', async () => {
-    const { families, samples } = await readMetrics(gateway.url);
+    const { families, samples } = await readMetrics(gateway.processUrl);
     const own = [...families].filter(([name]) => name.startsWith('gateway_'));
     expect(own.length).toBeGreaterThan(25);
     for (const [name, { type, help }] of own) {
@@ -183,13 +183,13 @@ describe('/metrics moves with traffic (R345)', () => {
     const explained = rows.flatMap((row) =>
       [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name),
     );
-    const { families } = await readMetrics(gateway.url);
+    const { families } = await readMetrics(gateway.processUrl);
     const own = [...families.keys()].filter((name) => name.startsWith('gateway_'));
     expect(explained.toSorted()).toEqual(own.toSorted());
   });
 
   it('are what the board and the 12 alerts ask for, and each alert has its section in the runbook', async () => {
-    const { families } = await readMetrics(gateway.url);
+    const { families } = await readMetrics(gateway.processUrl);
     const [board, alerts, runbook] = [
       'deploy/grafana/gateway.json',
       'deploy/prometheus/alerts.yml',

@@ -400,7 +400,8 @@ describe('quiet hours', () => {
       expect(jobs).toEqual([{ start_after: TO }]);
       // It does not count as late: not for the alert, and not after a restore (R231).
       await eventually(
-        async () => (await readMetrics(worker.url)).sum('gateway_oldest_pending_message_seconds') === 0,
+        async () =>
+          (await readMetrics(worker.processUrl)).sum('gateway_oldest_pending_message_seconds') === 0,
       );
       const { pending } = await worker.parts.stores.copy.pendingAfter(
         { messageId: FIRST_UUID, position: 0 },

@@ -85,7 +85,7 @@ async function sendMail(more: Record<string, unknown> = {}, key = account.key) {
 }
 const give = (to: string, raw: string) => returnMail(listener.bouncePort, to, raw);
 const returned = async (outcome: string) =>
-  (await readMetrics(listener.url)).sum('gateway_returned_mails_total', { outcome });
+  (await readMetrics(listener.processUrl)).sum('gateway_returned_mails_total', { outcome });
 
 describe('the envelope sender of a mail', () => {
   it('names the mail and cannot be guessed, while From stays, and asks for complaints (R497)', async () => {

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isBehindProxy, isRefusalOfProxy } from '../support/cell-proxy.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const HSTS = 'max-age=31536000';
@@ -104,13 +105,17 @@ describe.each([
       'GET / HTTP/1.1\r\n\r\n',
       `GET / HTTP/1.1\r\nx: ${'y'.repeat(70_000)}`,
     ]) {
-      const head = (await raw(gateway.url, text)).split('\r\n\r\n')[0] ?? '';
+      const answer = await raw(gateway.url, text);
+      if (isRefusalOfProxy(answer)) continue;
+      const head = answer.split('\r\n\r\n')[0] ?? '';
       expect(head).toMatch(/^HTTP\/1\.1 4\d\d /);
       expect(head.match(/x-content-type-options: nosniff/gi)).toHaveLength(1);
-      expect(head.match(/strict-transport-security: .*/gi)).toEqual(
-        hsts === null ? null : [`Strict-Transport-Security: ${hsts}`],
+      expect(head.toLowerCase().match(/strict-transport-security: .*/g)).toEqual(
+        hsts === null ? null : [`strict-transport-security: ${hsts}`],
       );
     }
+    // HAProxy refuses it itself.
+    if (isBehindProxy) return expect(await connectTo(gateway.url)).toMatchObject({ status: 400 });
     expect(await connectTo(gateway.url)).toMatchObject({
       status: 404,
       'x-content-type-options': 'nosniff',

@@ -49,7 +49,7 @@ describe('attempts with wrong secrets (R213)', () => {
     [
       'an unknown key',
       'api_key',
-      () => gateway.call('GET', '/account', { key: `msg_${'0'.repeat(16)}_${secret}` }),
+      () => gateway.call('GET', '/account', { key: `msg_${'f'.repeat(16)}_${secret}` }),
       { reason: 'unknown' },
     ],
     [

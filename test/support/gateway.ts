@@ -42,6 +42,8 @@ export interface Answer {
 export interface TestGateway extends AsyncDisposable {
   /** The base URL, without `/api/v1`. */
   readonly url: string;
+  /** The base URL of this process, which differs from `url` if a proxy is in front. */
+  readonly processUrl: string;
   readonly database: TestDatabase;
   /** The gateway's DATA_DIR. It is a new directory if `environment` does not name one. */
   readonly dataDir: string;
@@ -102,8 +104,8 @@ export async function startTestGateway(
     RATE_LIMIT_SESSION_PER_MINUTE: '100000',
     RATE_LIMIT_POINTS_PER_MINUTE: '100000000',
     LOG_LEVEL: 'silent',
-    ...front?.environment,
     ...environment,
+    ...front?.environment,
   });
   const parts = await compose(config, silentLogger, { passwords: testPasswords });
   const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
@@ -116,6 +118,7 @@ export async function startTestGateway(
 
   const gateway: TestGateway = {
     url,
+    processUrl: front?.processUrl ?? url,
     database,
     dataDir,
     parts,

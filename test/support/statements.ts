@@ -9,7 +9,7 @@ const BACKGROUND =
  * lives.
  */
 const PERIODIC =
-  /^(retention|copy|ledger-check|provider-health|rate-limit)-|^alert-(accounts|spend|limits|webhooks|outcomes|ending-keys|rejected-senders)$|-due(-domains)?$|^(analytics|usage)-(fold|lock)|^usage-fold-lock$|-(forget|abandon|sweep)|^api-key-touch$/;
+  /^(retention|copy|ledger-check|provider-health|rate-limit)-|^alert-(accounts|spend|limits|webhooks|outcomes|ending-keys|rejected-senders)$|-due(-domains)?$|^(analytics|usage)-(fold|lock)|^usage-fold-lock$|-(forget|abandon|sweep)|^api-key-touch$|^heartbeat/;
 
 /**
  * Names of statements that tests do not count. The clock's statement is sent every few seconds. The others are sent
