@@ -35,8 +35,14 @@ export type Verdict =
       /** Set if this copy of the data is held: the process answers reads and sends nothing. */
       readonly held?: { readonly reason: string };
     }
-  /** `reason` is a text for the operator without internal details. */
-  | { readonly isReady: false; readonly check: ReadinessPart['name']; readonly reason: string };
+  | Fault;
+
+/** `reason` is a text for the operator without internal details. */
+interface Fault {
+  readonly isReady: false;
+  readonly check: ReadinessPart['name'];
+  readonly reason: string;
+}
 
 interface ReadinessOptions {
   readonly parts: readonly ReadinessPart[];
@@ -51,13 +57,13 @@ interface ReadinessOptions {
 }
 
 /**
- * Checks on demand. Only one check runs at a time. All calls during a check, and within a second after it, get the
- * verdict of this check.
+ * Checks on demand. Only one check runs at a time. All calls during a check, and within a second after it, get what this
+ * check found about the parts. The clock and whether the data is held cost nothing to know, so each call looks anew.
  */
 export class Readiness {
   readonly #options: ReadinessOptions;
   readonly #outage: OutageLog;
-  #verdict: Promise<Verdict> | undefined;
+  #fault: Promise<Fault | undefined> | undefined;
   /** Time at which the verdict was reached (performance.now, ms). Undefined while a check runs. */
   #reachedAt: number | undefined;
   /** True while a check that timed out still waits for its part. A new check of this part would wait as well. */
@@ -69,14 +75,26 @@ export class Readiness {
   }
 
   /** Returns the verdict. Resolves within the time limit and never rejects. */
-  check(): Promise<Verdict> {
+  async check(): Promise<Verdict> {
+    const fault = await this.#currentFault();
+    if (fault) return fault;
+    const reason = this.#options.clockFault();
+    const whyHeld = this.#options.whyHeld();
+    return {
+      isReady: true,
+      ...(reason === undefined ? {} : { degraded: { check: 'clock', reason } }),
+      ...(whyHeld === undefined ? {} : { held: { reason: whyHeld } }),
+    };
+  }
+
+  #currentFault(): Promise<Fault | undefined> {
     const isFresh = this.#reachedAt === undefined || performance.now() - this.#reachedAt < FRESH_MS;
-    if (this.#verdict && (isFresh || this.#isLooking)) return this.#verdict;
+    if (this.#fault && (isFresh || this.#isLooking)) return this.#fault;
     this.#reachedAt = undefined;
-    this.#verdict = this.#judge().finally(() => {
+    this.#fault = this.#findFault().finally(() => {
       this.#reachedAt = performance.now();
     });
-    return this.#verdict;
+    return this.#fault;
   }
 
   /** Call this when a request was refused because of the database. The next `check` then looks again. */
@@ -86,7 +104,7 @@ export class Readiness {
   }
 
   /** Checks the parts one after the other, because each part needs the parts before it. */
-  async #judge(): Promise<Verdict> {
+  async #findFault(): Promise<Fault | undefined> {
     for (const { name, look } of this.#options.parts) {
       try {
         await this.#inTime(look);
@@ -103,13 +121,7 @@ export class Readiness {
       }
     }
     this.#outage.worked();
-    const reason = this.#options.clockFault();
-    const whyHeld = this.#options.whyHeld();
-    return {
-      isReady: true,
-      ...(reason === undefined ? {} : { degraded: { check: 'clock', reason } }),
-      ...(whyHeld === undefined ? {} : { held: { reason: whyHeld } }),
-    };
+    return undefined;
   }
 
   async #inTime(look: () => Promise<void>): Promise<void> {

@@ -110,6 +110,10 @@ describe('two cells behind HAProxy (R501, R502)', () => {
     await a.stop();
     const answers = await Promise.all(Array.from({ length: 200 }, () => send(ofB)));
     expect(new Set(answers)).toEqual(new Set([200]));
-    expect(await send(ofA)).toBe(503);
+    const refused = await fetch(`${proxy.url}/api/v1/account`, { headers: { 'X-Api-Key': ofA.key } });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refused.json()).toEqual({
+      error: { code: 'service_unavailable', message: expect.stringContaining('No gateway of your account') },
+    });
   });
 });

@@ -25,6 +25,23 @@ describe('readiness (R215)', () => {
     expect(looks).toBe(1);
   });
 
+  it('says at once whether the data is held and the clock is wrong, also within that second', async () => {
+    let [whyHeld, clockFault]: (string | undefined)[] = ['a copy', 'It is slow.'];
+    const readiness = new Readiness({
+      ...settings,
+      parts: [{ name: 'database', look: async () => undefined }],
+      whyHeld: () => whyHeld,
+      clockFault: () => clockFault,
+    });
+    expect(await readiness.check()).toEqual({
+      isReady: true,
+      degraded: { check: 'clock', reason: 'It is slow.' },
+      held: { reason: 'a copy' },
+    });
+    [whyHeld, clockFault] = [undefined, undefined];
+    expect(await readiness.check()).toEqual({ isReady: true });
+  });
+
   it('is checked again when the database refused a request', async () => {
     let looks = 0;
     const look = async () => {

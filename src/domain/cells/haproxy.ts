@@ -20,6 +20,21 @@ const KEEP_ALIVE_S = 75;
  */
 const ENDS_WITH_ITS_CLIENT = 'option abortonclose';
 
+/** What HAProxy answers itself when no gateway does, by status. */
+const NO_ANSWERS: Readonly<Record<number, string>> = {
+  502: 'The gateway ended before it answered. What you sent may have been accepted: repeat it with the same Idempotency-Key.',
+  503: 'No gateway of your account answers at the moment. Repeat the request later.',
+  504: 'The gateway did not answer in time. What you sent may have been accepted: repeat it with the same Idempotency-Key.',
+};
+
+/** The lines that give HAProxy's own answers the form of the gateway's errors. */
+const NO_ANSWER_LINES = Object.entries(NO_ANSWERS)
+  .map(([status, message]) => {
+    const body = JSON.stringify({ error: { code: 'service_unavailable', message } });
+    return `  http-error status ${status} content-type application/json string '${body}' hdr Retry-After 1 hdr Cache-Control no-store`;
+  })
+  .join('\n');
+
 const CELL = '!{ var(txn.cell) -m found }';
 
 /**
@@ -68,6 +83,7 @@ defaults
   option forwardfor
   option http-keep-alive
   ${ENDS_WITH_ITS_CLIENT}
+${NO_ANSWER_LINES}
 
 frontend gateway
   bind ${bind}
