@@ -44,6 +44,7 @@ import * as senderChecks from './0251_sender_checks.ts';
 import * as whatsAppNumbers from './0260_whatsapp_numbers.ts';
 import * as pastWhatsAppWriters from './0261_past_whatsapp_writers.ts';
 import * as limitNumbers from './0262_limit_numbers.ts';
+import * as timelineOfTheCopy from './0270_timeline_of_the_copy.ts';
 
 /** One change of the schema. A released migration never changes. */
 export interface Migration {
@@ -125,4 +126,5 @@ export const migrations: readonly Migration[] = [
   { name: '0260_whatsapp_numbers', up: whatsAppNumbers.up, down: whatsAppNumbers.down },
   { name: '0261_past_whatsapp_writers', up: pastWhatsAppWriters.up, down: pastWhatsAppWriters.down },
   { name: '0262_limit_numbers', up: limitNumbers.up, down: limitNumbers.down },
+  { name: '0270_timeline_of_the_copy', up: timelineOfTheCopy.up, down: timelineOfTheCopy.down },
 ];

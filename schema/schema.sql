@@ -409,8 +409,9 @@ CREATE TABLE data_copy (
   system_identifier text,
   restored_as text,
   held_reason text,
+  timeline text,
   CONSTRAINT data_copy_check CHECK (((held_at IS NULL) = (held_reason IS NULL))),
-  CONSTRAINT data_copy_held_reason_check CHECK ((held_reason = ANY (ARRAY['asked'::text, 'restored'::text, 'copied'::text]))),
+  CONSTRAINT data_copy_held_reason_check CHECK ((held_reason = ANY (ARRAY['asked'::text, 'restored'::text, 'copied'::text, 'recovered'::text]))),
   CONSTRAINT data_copy_only_row_check CHECK (only_row),
   CONSTRAINT data_copy_pkey PRIMARY KEY (only_row)
 ) WITH (fillfactor=50);

@@ -325,6 +325,7 @@ export const HoldReasonEnum = enumOf('HoldReason', 'Why a gateway sends nothing.
   asked: 'RECOVERY=hold was set.',
   restored: 'The data was restored from a backup.',
   copied: 'The database is a copy of the one that was used before.',
+  recovered: 'The database was recovered from a backup, or a standby was promoted, while no gateway used it.',
 });
 export const MessageCauseEnum = enumOf(
   'MessageCause',

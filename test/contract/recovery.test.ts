@@ -1,9 +1,20 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { SystemCaller } from '../../src/domain/caller.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import {
+  createTemplate,
+  createTestDatabase,
+  databaseUrl,
+  type TestDatabase,
+  testVersion,
+} from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
+import { startPostgresVersion, type TestPostgres } from '../support/postgres-versions.ts';
 import { startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
 
@@ -154,4 +165,66 @@ it('RECOVERY=hold holds a gateway until it is released, also after a start witho
     { filter: { action: 'recovery.release' } },
   );
   expect(edges).toHaveLength(1);
+});
+
+describe('files that PostgreSQL has recovered', () => {
+  /** Starts a server on a copy of the files of another one, which it recovers to the end of their log. */
+  async function recovered(original: TestPostgres): Promise<TestPostgres> {
+    await original.halt();
+    const started = startPostgresVersion(testVersion(), {
+      settings: { restore_command: 'false' },
+      prepare: async (cluster) => {
+        await promisify(execFile)('cp', ['-a', original.cluster, cluster]);
+        await writeFile(join(cluster, 'recovery.signal'), '');
+      },
+    });
+    return closeAtEnd(await started, (server) => server.stop());
+  }
+
+  const holdOf = async (database: TestDatabase) => {
+    const gateway = await gatewayOn(database, { ROLES: 'api' });
+    const { hold } = gateway.parts.holdGate;
+    await gateway.stop();
+    return hold;
+  };
+
+  it('are held if no worker had used them for five minutes, and not after a promotion under way (R230)', async () => {
+    const server = closeAtEnd(await startPostgresVersion(testVersion()), (opened) => opened.stop());
+    await createTemplate(server.connection);
+    const databaseOn = ({ connection }: TestPostgres): TestDatabase => {
+      const own = { ...connection, database: 'gateway_template' };
+      return { connection: own, url: databaseUrl(own), drop: async () => undefined };
+    };
+    const original = databaseOn(server);
+    const working = await gatewayOn(original);
+    const aliveSince = async (database: TestDatabase, minutes: number) => {
+      await using sql = await openSql(database);
+      await sql.query(`UPDATE data_copy SET alive_at = now() - interval '${minutes} minutes'`);
+    };
+    await eventually(async () => {
+      await using sql = await openSql(original);
+      return (await sql.query('SELECT FROM data_copy WHERE timeline IS NOT NULL')).length === 1;
+    });
+    await working.stop();
+    await aliveSince(original, 60);
+    expect(await holdOf(original)).toBeUndefined();
+
+    const copy = databaseOn(await recovered(server));
+    await eventually(async () => {
+      await using sql = await openSql(copy);
+      return !(await sql.query('SELECT pg_is_in_recovery() AS still'))[0].still;
+    });
+    await aliveSince(copy, 4);
+    expect(await holdOf(copy)).toBeUndefined();
+    await aliveSince(copy, 6);
+    expect(await holdOf(copy)).toMatchObject({ reason: 'recovered' });
+    // A time at which it was used again does not end the hold.
+    await aliveSince(copy, 0);
+    const held = await gatewayOn(copy, { ROLES: 'api' });
+    expect(held.parts.holdGate.hold).toMatchObject({ reason: 'recovered' });
+    await held.parts.operations.recovery.release.run(CLI, {});
+    await held.stop();
+    await aliveSince(copy, 6);
+    expect(await holdOf(copy)).toBeUndefined();
+  });
 });

@@ -9,6 +9,8 @@ import type { RecipientKey } from './message-stores.ts';
 export interface CopyState {
   readonly known: Place;
   readonly found: Place;
+  /** True if no worker has used the data for UNUSED_MINUTES. */
+  readonly isUnused: boolean;
   readonly hold: Hold | undefined;
 }
 
@@ -28,7 +30,7 @@ export interface CopyStore {
   hold(reason: HoldReason, place: Place): Promise<void>;
   /** Ends the hold and records the place where the copy is now. */
   settle(place: Place): Promise<void>;
-  /** Records that a process still works on this copy. */
+  /** Records that a process still works on this copy, and on which timeline. */
   renew(): Promise<void>;
   /**
    * Returns the next `limit` pending recipients after the key `after`, in the order of their keys. `next` is the key of

@@ -5,10 +5,10 @@
  */
 
 /**
- * `asked`: RECOVERY=hold is set. `restored`: the data comes from a backup. `copied`: the data is in another place than
- * before.
+ * `asked`: RECOVERY=hold is set. `restored`: `restore` has laid out the data. `copied`: the data is in another place than
+ * before. `recovered`: PostgreSQL began a new timeline while no worker used the data.
  */
-export const HOLD_REASONS = ['asked', 'restored', 'copied'] as const;
+export const HOLD_REASONS = ['asked', 'restored', 'copied', 'recovered'] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export interface Hold {
@@ -24,23 +24,40 @@ export interface Place {
   readonly databaseOid: number | null;
   /** Id of the restore that made the server's files. Null if they come from no restore. */
   readonly restoredAs: string | null;
+  /**
+   * PostgreSQL begins a new timeline when it has recovered files from a backup, and when a standby is promoted. Eight hex
+   * digits. Null if unknown.
+   */
+  readonly timeline: string | null;
 }
+
+/**
+ * How long no worker has used the data before a new timeline means that it was recovered, in minutes. A promotion takes
+ * less, or workers wait for it.
+ */
+export const UNUSED_MINUTES = 5;
 
 const WORDS: Readonly<Record<HoldReason, string>> = {
   asked: 'RECOVERY=hold was set',
   restored: 'it was restored from a backup',
   copied: 'it is a copy of the database that was used before',
+  recovered: `it was recovered from a backup, or a standby was promoted, while no gateway had used it for ${UNUSED_MINUTES} minutes`,
 };
 
 /**
- * Returns why a copy must be held. It was last used at `known` and is now at `found`. Undefined if it need not be held.
+ * Returns why a copy must be held. It was last used at `known` and is now at `found`. `isUnused`: for UNUSED_MINUTES no
+ * worker has used it. Undefined if it need not be held.
  */
-export function reasonToHold(known: Place, found: Place, isAsked: boolean): HoldReason | undefined {
+export function reasonToHold(
+  { known, found, isUnused }: { readonly known: Place; readonly found: Place; readonly isUnused: boolean },
+  isAsked: boolean,
+): HoldReason | undefined {
   if (isAsked) return 'asked';
   if (found.restoredAs !== null && found.restoredAs !== known.restoredAs) return 'restored';
   const isElsewhere =
     differ(known.systemIdentifier, found.systemIdentifier) || differ(known.databaseOid, found.databaseOid);
-  return isElsewhere ? 'copied' : undefined;
+  if (isElsewhere) return 'copied';
+  return isUnused && differ(known.timeline, found.timeline) ? 'recovered' : undefined;
 }
 
 /** True if both values are known and not equal. */

@@ -17,9 +17,10 @@ export function settleCopy(
   isAsked: boolean,
 ): Promise<Hold | undefined> {
   return uow.run(async (tx) => {
-    const { known, found, hold } = await tx.copy.lock();
+    const state = await tx.copy.lock();
+    const { known, found, hold } = state;
     if (hold) return hold;
-    const reason = reasonToHold(known, found, isAsked);
+    const reason = reasonToHold(state, isAsked);
     if (reason === undefined) {
       const isNew = known.systemIdentifier === null || known.databaseOid === null;
       if (isNew) await tx.copy.settle(found);

@@ -1,17 +1,22 @@
 import type { Channel } from '../../domain/messages/message.ts';
 import type { CopyState, CopyStore } from '../../domain/ports/copy-store.ts';
 import type { RecipientKey } from '../../domain/ports/message-stores.ts';
-import type { HoldReason, Place } from '../../domain/recovery/hold.ts';
+import { type HoldReason, type Place, UNUSED_MINUTES } from '../../domain/recovery/hold.ts';
 import { BLOCK, PENDING_BLOCKS } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+
+/** The timeline of a primary. */
+const TIMELINE = `left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)`;
 
 /**
  * Reads the copy state of the data. The setting `gateway.restored_as` exists only on a server whose files came from a
  * restore.
  */
-const STATE = `SELECT c.system_identifier, c.database_oid, c.restored_as, c.held_at, c.held_from, c.held_reason,
+const STATE = `SELECT c.system_identifier, c.database_oid, c.restored_as, c.timeline, c.held_at, c.held_from, c.held_reason,
     s.system_identifier::text AS found_system, nullif(current_setting('gateway.restored_as', true), '') AS found_restore,
-    (SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS found_oid
+    (SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS found_oid,
+    CASE WHEN NOT pg_is_in_recovery() THEN ${TIMELINE} END AS found_timeline,
+    coalesce(c.alive_at < now() - interval '${UNUSED_MINUTES} minutes', false) AS is_unused
   FROM data_copy c CROSS JOIN pg_control_system() s`;
 const READ = statement('copy-read', STATE);
 const LOCK = statement('copy-lock', `${STATE} FOR UPDATE OF c`);
@@ -22,9 +27,12 @@ const HOLD = statement(
 const SETTLE = statement(
   'copy-settle',
   `UPDATE data_copy SET held_at = NULL, held_from = NULL, held_reason = NULL,
-     system_identifier = $1, database_oid = $2, restored_as = $3`,
+     system_identifier = $1, database_oid = $2, restored_as = $3, timeline = $4`,
 );
-const RENEW = statement('copy-renew', 'UPDATE data_copy SET alive_at = now() WHERE held_at IS NULL');
+const RENEW = statement(
+  'copy-renew',
+  `UPDATE data_copy SET alive_at = now(), timeline = ${TIMELINE} WHERE held_at IS NULL`,
+);
 // No copy hands over what is held for review, so it cannot have left (R393).
 const PENDING_AFTER = statement(
   'copy-pending-after',
@@ -44,12 +52,15 @@ interface StateRow {
   system_identifier: string | null;
   database_oid: number | null;
   restored_as: string | null;
+  timeline: string | null;
   held_at: Date | null;
   held_from: Date | null;
   held_reason: HoldReason | null;
   found_system: string;
   found_oid: number;
   found_restore: string | null;
+  found_timeline: string | null;
+  is_unused: boolean;
 }
 
 /** Reads and changes the row that identifies this copy of the data, and says whether the copy is held (R230). */
@@ -72,8 +83,8 @@ export class PgCopyStore implements CopyStore {
     await this.#sql.execute(HOLD, [reason, restoredAs]);
   }
 
-  async settle({ systemIdentifier, databaseOid, restoredAs }: Place): Promise<void> {
-    await this.#sql.execute(SETTLE, [systemIdentifier, databaseOid, restoredAs]);
+  async settle({ systemIdentifier, databaseOid, restoredAs, timeline }: Place): Promise<void> {
+    await this.#sql.execute(SETTLE, [systemIdentifier, databaseOid, restoredAs, timeline]);
   }
 
   async renew(): Promise<void> {
@@ -108,12 +119,15 @@ function mapState([row]: readonly StateRow[]): CopyState {
       systemIdentifier: row.system_identifier,
       databaseOid: row.database_oid,
       restoredAs: row.restored_as,
+      timeline: row.timeline,
     },
     found: {
       systemIdentifier: row.found_system,
       databaseOid: row.found_oid,
       restoredAs: row.found_restore,
+      timeline: row.found_timeline,
     },
+    isUnused: row.is_unused,
     hold: at && reason ? { at, reason, dataUntil } : undefined,
   };
 }
