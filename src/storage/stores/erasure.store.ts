@@ -27,7 +27,7 @@ import { HASHED_PREFIX } from '../../domain/suppressions/suppression.ts';
 import { STATUS_OF_MESSAGE } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { whereVisible } from './account-rows.ts';
-import { storedBody } from './event.store.ts';
+import { eraseEvents } from './event.store.ts';
 import { hashOfNumber } from './inbound.store.ts';
 
 export interface ErasureRow {
@@ -210,16 +210,6 @@ const ERASE_MESSAGES = statement(
      bulk = CASE WHEN n.is_whole THEN NULL ELSE m.bulk END
    FROM unnest($1::uuid[], $2::jsonb[], $3::boolean[]) AS n (id, payload, is_whole)
    WHERE m.id = n.id`,
-);
-const ERASE_EVENTS = statement(
-  'erasure-events-erase',
-  `WITH erased AS (
-     UPDATE events e SET body = n.body FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS n (account_id, seq, body)
-     WHERE e.account_id = n.account_id AND e.seq = n.seq
-   )
-   UPDATE webhook_deliveries d SET response_body = NULL
-   FROM unnest($1::uuid[], $2::bigint[]) AS n (account_id, seq)
-   WHERE d.account_id = n.account_id AND d.event_seq = n.seq AND d.response_body IS NOT NULL`,
 );
 // Reads keys in their order, and the bodies of the few that match. There is no index by message: writing it would slow
 // down each send.
@@ -515,12 +505,7 @@ export class PgErasureStore implements ErasureStore {
   }
 
   async eraseEvents(events: readonly ErasableEvent[]): Promise<void> {
-    if (events.length === 0) return;
-    await this.#sql.execute(ERASE_EVENTS, [
-      events.map((event) => event.accountId),
-      events.map((event) => event.seq),
-      events.map(storedBody),
-    ]);
+    await eraseEvents(this.#sql, events);
   }
 
   async answersAfter(id: string, accountId: string, mark: ErasureMark | null, limit: number) {

@@ -1,5 +1,6 @@
 import type { Visibility } from '../../domain/caller.ts';
 import { isoTime, shiftedTime } from '../../domain/iso-time.ts';
+import type { ErasableEvent } from '../../domain/ports/sweep-stores.ts';
 import type { EventStore, TimeSpan } from '../../domain/ports/webhook-stores.ts';
 import type { AppendedEvent, EventSource, NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
 import type { EventType, Webhook } from '../../domain/webhooks/webhook.ts';
@@ -38,6 +39,17 @@ export const WITH_SOURCE = `LEFT JOIN LATERAL (
 /** SQL for the environment of `events e`, and so of their deliveries. */
 export const EVENT_ENVIRONMENT = `CASE WHEN e.is_sandbox THEN 'sandbox' ELSE 'production' END`;
 
+const ERASE = statement(
+  'event-erase',
+  `WITH erased AS (
+     UPDATE events e SET body = n.body FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS n (account_id, seq, body)
+     WHERE e.account_id = n.account_id AND e.seq = n.seq
+   )
+   UPDATE webhook_deliveries d SET response_body = NULL
+   FROM unnest($1::uuid[], $2::bigint[]) AS n (account_id, seq)
+   WHERE d.account_id = n.account_id AND d.event_seq = n.seq AND d.response_body IS NOT NULL`,
+);
+
 export function mapEvent(row: EventRow): RecordedEvent {
   return {
     accountId: row.account_id,
@@ -70,6 +82,19 @@ export function storedBody(
 ): string {
   const expected = beginning(event);
   return event.body.startsWith(expected) ? event.body.slice(expected.length) : event.body;
+}
+
+/**
+ * Stores these bodies instead of those of the events, and removes what the endpoints answered to them, because an answer
+ * may repeat its event.
+ */
+export async function eraseEvents(sql: Sql, events: readonly ErasableEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await sql.execute(ERASE, [
+    events.map(({ accountId }) => accountId),
+    events.map(({ seq }) => seq),
+    events.map(storedBody),
+  ]);
 }
 
 /** Returns the body exactly as it was recorded. */

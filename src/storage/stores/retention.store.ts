@@ -11,7 +11,7 @@ import { ERASED } from '../../domain/recipients/erase-content.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
 import { BLOCK, STATUS_OF_MESSAGE } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { EVENT_COLUMNS, type EventRow, mapEvent, sourceOf, storedBody, WITH_SOURCE } from './event.store.ts';
+import { EVENT_COLUMNS, type EventRow, eraseEvents, mapEvent, sourceOf, WITH_SOURCE } from './event.store.ts';
 import { hashOfNumber } from './inbound.store.ts';
 
 const DUE = statement(
@@ -77,16 +77,6 @@ const LOCK_DELIVERIES = statement(
 const EVENTS = statement(
   'retention-events',
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.message_id = ANY($1::uuid[])`,
-);
-const ERASE_EVENTS = statement(
-  'retention-erase-events',
-  `WITH erased AS (
-     UPDATE events e SET body = n.body FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS n (account_id, seq, body)
-     WHERE e.account_id = n.account_id AND e.seq = n.seq
-   )
-   UPDATE webhook_deliveries d SET response_body = NULL
-   FROM unnest($1::uuid[], $2::bigint[]) AS n (account_id, seq)
-   WHERE d.account_id = n.account_id AND d.event_seq = n.seq AND d.response_body IS NOT NULL`,
 );
 const ERASE_MESSAGES = statement(
   'retention-erase-messages',
@@ -293,15 +283,11 @@ export class PgRetentionStore implements RetentionStore {
       [...payloads.keys()],
       [...payloads.values()].map((payload) => payload && JSON.stringify(payload)),
     ]);
-    if (events.length === 0) return;
-    await this.#sql.query(ERASE_EVENTS, [
-      events.map((event) => event.accountId),
-      events.map((event) => event.seq),
-      // The content of the message is erased too, so the stored body is built without it.
-      events.map(({ source, ...event }) =>
-        storedBody({ ...event, source: source && { ...source, content: '' } }),
-      ),
-    ]);
+    // The content of the message is erased too, so the stored body is built without it.
+    await eraseEvents(
+      this.#sql,
+      events.map(({ source, ...event }) => ({ ...event, source: source && { ...source, content: '' } })),
+    );
   }
 
   async remove(messageIds: readonly string[]): Promise<void> {
