@@ -264,6 +264,16 @@ describe('access tokens', () => {
     stream.stop();
   });
 
+  it('are not found by an id that no token can have (R254)', async () => {
+    const owner = await signIn(gateway, account);
+    const revoke = 'mutation ($id: ID!) { revokeAccessToken(id: $id) { id } }';
+    for (const id of ['', '0', 'none', `${account.accountId}0`]) {
+      expect(codesOf(await graphql(gateway, revoke, { token: owner, variables: { id } }))).toEqual([
+        'NOT_FOUND',
+      ]);
+    }
+  });
+
   it('cannot be made with an access token, nor step up (R253, R254)', async () => {
     const owner = await signIn(gateway, account);
     const { token } = (await create(owner, ['apiKey.create'])).body.data.createAccessToken;

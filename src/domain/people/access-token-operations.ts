@@ -5,6 +5,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { type FieldFault, notFound, validationError } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
 import { type Operation, operation, refusalOf } from '../operation.ts';
+import { isUuid } from '../uuid.ts';
 import {
   ACCESS_TOKEN_MAX_DAYS,
   ACCESS_TOKEN_PREFIX,
@@ -117,13 +118,15 @@ export function accessTokenOperations(deps: Dependencies, all: readonly Operatio
       },
     ),
 
-    /** Revokes a token of the person at once. A token that has ended stays unchanged. */
+    /** Revokes a token of the person at once. A token that has ended stays unchanged. Throws `not_found`. */
     revoke: operation(
       'accessToken.revoke',
       PEOPLE,
       async (caller, { id }: { readonly id: string }): Promise<AccessToken> => {
         return uow.run(async (tx) => {
-          const revoked = await tx.accessTokens.revoke(id, userIdOf(caller), clock.now());
+          const revoked = isUuid(id)
+            ? await tx.accessTokens.revoke(id, userIdOf(caller), clock.now())
+            : undefined;
           if (!revoked) throw notFound('Access token');
           tx.announce('session', cacheKey(revoked.tokenHash, true));
           await recordChange(tx, deps, caller, {
