@@ -67,7 +67,7 @@ import { Readiness } from './http/readiness.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
 import { ChangeCache } from './runtime/change-cache.ts';
 import { timers } from './runtime/timers.ts';
-import { checkMasterKey } from './start/check-master-key.ts';
+import { faultOfMasterKey } from './start/check-master-key.ts';
 import { pushOf, whatsAppOf } from './start/compose-channels.ts';
 import { databaseOf, replicaOf } from './start/database.ts';
 import { MessageLog } from './start/message-log.ts';
@@ -147,9 +147,13 @@ export async function compose(
 ) {
   const opened = new AsyncDisposableStack();
   try {
-    const gateway = await wire(config, logger, opened, { withAnyClock, passwords, onLockWait });
+    const gateway = await wire(config, logger, opened, {
+      withAnyMasterKey,
+      withAnyClock,
+      passwords,
+      onLockWait,
+    });
     if (!withAnyMasterKey) {
-      checkMasterKey(config, gateway.secrets, await gateway.diagnostics.sealedSamples(), logger);
       await gateway.addressHashes.start();
       await keepSignedHead(gateway.stores, gateway.auditHeads);
     }
@@ -286,17 +290,23 @@ function operatorsClientOf(config: Config) {
 
 /**
  * Builds the parts of the process. Pushes each part that must be closed onto `opened`, which closes them in reverse
- * order. With `withAnyClock`, accepts a machine whose clock is wrong.
+ * order. With `withAnyClock`, accepts a machine whose clock is wrong. With `withAnyMasterKey`, accepts a wrong key.
  */
 async function wire(
   config: Config,
   logger: Logger,
   opened: AsyncDisposableStack,
   {
+    withAnyMasterKey,
     withAnyClock,
     passwords,
     onLockWait,
-  }: { withAnyClock: boolean; passwords: PasswordHasher; onLockWait: (sentence: string) => void },
+  }: {
+    withAnyMasterKey: boolean;
+    withAnyClock: boolean;
+    passwords: PasswordHasher;
+    onLockWait: (sentence: string) => void;
+  },
 ) {
   const masterKey = await masterKeyOf(config);
   // Create the clock first, because other parts read it. It starts later, when there is a database connection.
@@ -401,7 +411,16 @@ async function wire(
     measurements,
   );
   const intake = new PgIntake(sql, jobsFor, INTAKE);
-  const holdGate = new HoldGate(stores.copy, await settleCopy(uow, { clock, ids }, config.mustHold));
+  const diagnostics = new PgDiagnostics(sql, server, listener, PgBossQueue.statements);
+  const samples = await diagnostics.sealedSamples();
+  // Check the key before `settleCopy`, which may write an audit entry: the head of the log would be signed with a wrong
+  // key, and `audit verify` would report it (R570).
+  const keyFault = faultOfMasterKey(config, secrets, samples, logger);
+  if (keyFault && !withAnyMasterKey) throw keyFault;
+  const hold = keyFault
+    ? (await stores.copy.read()).hold
+    : await settleCopy(uow, { clock, ids }, config.mustHold);
+  const holdGate = new HoldGate(stores.copy, hold);
   changes.subscribe('hold', () => void holdGate.refresh().catch(() => undefined));
   opened.defer(() => transport.close());
   const spool = new FileReportSpool({
@@ -591,7 +610,7 @@ async function wire(
       /** Returns the TXT records of the name under which the DKIM key must be. */
       published: () => txtRecords.find(dkim.recordName),
     },
-    diagnostics: new PgDiagnostics(sql, server, listener, PgBossQueue.statements),
+    diagnostics,
     live: deps.live,
     registry,
     tracing,

@@ -45,18 +45,37 @@ export function addAudit(program: Command, runner: CliRunner): void {
 
 function verdictOf(found: AuditCheck): CliAnswer {
   if (found.isIntact) return { json: found };
+  const { entries, brokenAt, lostUpTo } = found;
+  if (lostUpTo !== null) {
+    const failure =
+      `The audit log ends at entry ${entries}, but the head in DATA_DIR is of entry ${lostUpTo}. A recovery to an earlier ` +
+      'time loses the entries after that time. If you recovered nothing, somebody cut them off.';
+    return { json: found, failure };
+  }
   const failure =
-    found.brokenAt === null
+    brokenAt === null
       ? 'The signed head of the audit log is missing, or no master key opens it. If you changed the key, add the ' +
         'previous one to MASTER_KEY_PREVIOUS.'
-      : `The audit log is broken at entry ${found.brokenAt}.`;
+      : `The audit log is broken at entry ${brokenAt}.`;
   return { json: found, failure };
 }
 
 async function verifyFile(path: string, isPart?: boolean): Promise<CliAnswer> {
   const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
-  const found = await checkExport(lines, { isPart });
+  let start: string | undefined;
+  async function* seen() {
+    for await (const line of lines) {
+      start ??= line;
+      yield line;
+    }
+  }
+  const found = await checkExport(seen(), { isPart });
   if (found.isIntact) return { json: found };
+  if (found.entries === 0 && !start?.startsWith('{'))
+    return {
+      json: found,
+      failure: `${path} has no JSON lines: check what audit export --format jsonl wrote.`,
+    };
   return { json: found, failure: `The export is broken at line ${found.brokenLine}.` };
 }
 
@@ -76,6 +95,10 @@ async function exportTo(
     }
   }
   // Only the owner may read the file, because the log contains IP addresses and email addresses of people.
-  await pipeline(Readable.from(lines()), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  await pipeline(Readable.from(lines()), file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+    throw new Error(`${path} exists already: name a file that does not exist.`, { cause: error });
+  });
   return { file: path, entries };
 }

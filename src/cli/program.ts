@@ -12,6 +12,8 @@ import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './c
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
 
+const ACCOUNT_OF_PERSON = 'account, if the email has several';
+
 /** Commands that the SDK runs. The SDK parses their options and prints their help. */
 const CLIENT_COMMANDS = [
   ['listen', "follow an account's events and forward each to an address of this machine"],
@@ -188,7 +190,7 @@ With --json a command prints one JSON document and nothing else:
   const user = group(program, 'user', 'people who sign in', 'password --email you@example.com');
   leaf(user, 'password', "reset a person's password; the new one is shown once, and their sessions end")
     .requiredOption('--email <email>', 'email for signing in')
-    .option('--account <id>', 'account, if the email has several')
+    .option('--account <id>', ACCOUNT_OF_PERSON)
     .addHelpText('after', examples('user password --email you@example.com'))
     .action(({ json, email, account: accountId }) =>
       runner.run(json, async ({ operations }) => {
@@ -202,14 +204,27 @@ With --json a command prints one JSON document and nothing else:
     'reset-factors',
     'remove the second factors of a person who has lost them; it ends their sessions',
   )
-    .requiredOption('--user <id>', 'the person, by id')
-    .addHelpText('after', examples('user reset-factors --user 0199e1c2-7d1a-7c3e-9b9f-1f2a3b4c5d6e'))
-    .action(({ json, user: userId }) =>
-      runner.run(json, async ({ operations }) => {
-        const { id, email } = await operations.secondFactors.reset.run(CLI, { userId });
-        return { json: { user: { id, email } } };
-      }),
-    );
+    .option('--email <email>', 'email for signing in')
+    .option('--account <id>', ACCOUNT_OF_PERSON)
+    .option('--user <id>', 'the person, by id instead')
+    .addHelpText(
+      'after',
+      examples(
+        'user reset-factors --email ops@example.com',
+        'user reset-factors --user 0199e1c2-7d1a-7c3e-9b9f-1f2a3b4c5d6e',
+      ),
+    )
+    .action(({ json, email, account: accountId, user: userId }) => {
+      if ((email === undefined) === (userId === undefined))
+        throw new InvalidArgumentError('Name the person by --email or by --user.');
+      return runner.run(json, async ({ operations: { secondFactors } }) => {
+        const person =
+          email === undefined
+            ? await secondFactors.reset.run(CLI, { userId })
+            : await secondFactors.resetByEmail.run(CLI, { email, accountId });
+        return { json: { user: { id: person.id, email: person.email } } };
+      });
+    });
 
   addAudit(program, runner);
   addBackup(program, runner);
@@ -226,7 +241,7 @@ With --json a command prints one JSON document and nothing else:
     .addHelpText(
       'after',
       `${examples('doctor')}
-It connects to SMSCs and mail servers; what is reached over HTTP shows with the first message.
+It connects to SMSCs and mail servers, and asks each other provider whether it accepts the credentials. It sends nothing.
 `,
     )
     .action(({ json }) => runner.doctor(json));

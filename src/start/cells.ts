@@ -15,6 +15,7 @@ import {
   withKeysOf,
 } from '../domain/cells/cell-directory.ts';
 import { HAPROXY_SOCKET, haproxyFiles, KEYS_MAP, keysMap } from '../domain/cells/haproxy.ts';
+import { areSameSlots, slotsText } from '../domain/cells/slots.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { accountJobs } from '../queue/account-jobs.ts';
 import { type MoveReport, moveAccount as move } from '../storage/cells/account-move.ts';
@@ -112,6 +113,23 @@ export async function writeProxyFiles({
   }
 }
 
+/**
+ * Throws `ConfigError` if the cell has other slots than these settings. Then the settings are those of another cell, and
+ * the proxy would send the keys of that cell to this one (R571).
+ */
+function checkSlots(
+  slots: Config['slots'],
+  directory: CellDirectory,
+  { file, cell }: { readonly file: string; readonly cell: string },
+): void {
+  const listed = directory.cells.get(cell)?.slots;
+  if (listed === undefined || areSameSlots(listed, slots)) return;
+  throw new ConfigError(
+    `CELL_SLOTS is ${slotsText(slots)}, but cell ${cell} has ${slotsText(listed)} in ${file}: run the command with ` +
+      `the settings of cell ${cell}, in which CELL_SLOTS is the same as in the file.`,
+  );
+}
+
 export async function listKeys(
   config: Config,
   logger: Logger,
@@ -122,6 +140,7 @@ export async function listKeys(
     try {
       return await whileLocked(file, async () => {
         const before = await readDirectory(file);
+        checkSlots(config.slots, before, { file, cell });
         // Read while no move changes the directory: else its line would be undone.
         const { own, moving } = await activeKeys(knex);
         const after = faultsOf(file, () => withKeysOf(before, cell, own, moving));

@@ -142,6 +142,11 @@ describe('the audit log is tamper-evident', () => {
     await gateway.parts.auditHeads.idle();
     await putBack(older);
     expect(await verify()).toMatchObject({ isIntact: false, brokenAt: older.head.seq + 1 });
+    expect((await auditVerify(gateway))?.failure).toMatch(
+      new RegExp(
+        `^The audit log ends at entry ${older.head.seq}, but the head in DATA_DIR is of entry ${newer.head.seq}\\.`,
+      ),
+    );
     await putBack(newer);
     expect((await verify()).isIntact).toBe(true);
   });

@@ -25,7 +25,11 @@ describe('a cell', () => {
     await rm(path, { recursive: true });
   });
   const cli = (...args: string[]) =>
-    runCliHere(args, { DATABASE_URL: gateway.database.url, DATA_DIR: gateway.dataDir });
+    runCliHere(args, {
+      DATABASE_URL: gateway.database.url,
+      DATA_DIR: gateway.dataDir,
+      CELL_SLOTS: '000-0ff',
+    });
   const listed = async () => JSON.parse(await readFile(directory, 'utf8')).keys;
 
   it('issues keys that begin with a slot of it (R500)', async () => {
@@ -76,7 +80,11 @@ describe('a cell', () => {
     const { accountId } = await other.createAccount();
     const { keyId } = await other.createKey(accountId, {});
     const ofB = (...args: string[]) =>
-      runCliHere(args, { DATABASE_URL: other.database.url, DATA_DIR: other.dataDir });
+      runCliHere(args, {
+        DATABASE_URL: other.database.url,
+        DATA_DIR: other.dataDir,
+        CELL_SLOTS: '100-fff',
+      });
     await writeFile(directory, JSON.stringify({ cells: CELLS }));
     await cli('cells', 'keys', '--directory', directory, '--cell', 'a');
     const ofA = await listed();
@@ -89,6 +97,19 @@ describe('a cell', () => {
       expect(ended.map(({ stderr }) => stderr)).toEqual(['', '']);
       expect(await listed()).toMatchObject({ ...ofA, [keyId]: 'b' });
     }
+  });
+
+  it('refuses to list keys with the settings of another cell (R571)', async () => {
+    const text = JSON.stringify({ cells: CELLS });
+    await writeFile(directory, text);
+    expect(await cli('cells', 'keys', '--directory', directory, '--cell', 'b')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        `CELL_SLOTS is 000-0ff, but cell b has 100-fff in ${directory}: run the command with the settings of cell b, ` +
+        'in which CELL_SLOTS is the same as in the file.\n',
+    });
+    expect(await readFile(directory, 'utf8')).toBe(text);
   });
 
   it('says what is wrong with a directory (R501)', async () => {

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { runCliHere } from '../support/cli.ts';
@@ -249,6 +249,39 @@ describe('the command line beside a running gateway (R246)', () => {
     );
     expect((await json('audit', 'verify')).brokenAt).toBeNull();
     expect(refusalOf(await cli('user', 'password', '--email', 'nobody@test.example'))).toBe('User not found');
+  });
+
+  it('user reset-factors finds a person by email, who knows no id (R572)', async () => {
+    const { user } = await json('operator', 'create', '--email', 'factors@test.example');
+    const token = await signIn(gateway, user);
+    const { id } = (await json('user', 'reset-factors', '--email', user.email.toUpperCase())).user;
+    const [audited] = await query(
+      gateway.database.connection,
+      `SELECT u.email, e.actor FROM audit_entries e JOIN users u ON u.id::text = e.target
+       WHERE e.action = 'secondFactor.reset' AND u.id = '${id}'`,
+    );
+    expect(audited).toEqual({ email: user.email, actor: 'system:cli' });
+    const viewer = '{ viewer { email } }';
+    expect(codesOf(await graphql(gateway, viewer, { token }))).toEqual(['UNAUTHENTICATED']);
+    expect(await json('user', 'reset-factors', '--user', id)).toEqual({ user: { id, email: user.email } });
+    const reset = (...args: string[]) => cli('user', 'reset-factors', ...args);
+    expect(refusalOf(await reset('--email', 'nobody@test.example'))).toBe('User not found');
+    const unnamed = 'Name the person by --email or by --user.';
+    expect(refusalOf(await reset())).toBe(unnamed);
+    expect(refusalOf(await reset('--email', user.email, '--user', id))).toBe(unnamed);
+  });
+
+  it('audit export leaves a file that exists, and audit verify knows that CSV cannot be checked', async () => {
+    const file = join(await workplace.directory('exports'), 'audit.csv');
+    await json('audit', 'export', '--file', file, '--format', 'csv');
+    const text = await readFile(file, 'utf8');
+    expect(refusalOf(await cli('audit', 'export', '--file', file))).toBe(
+      `${file} exists already: name a file that does not exist.`,
+    );
+    expect(await readFile(file, 'utf8')).toBe(text);
+    expect((await cli('audit', 'verify', '--file', file)).stderr).toBe(
+      `${file} has no JSON lines: check what audit export --format jsonl wrote.\n`,
+    );
   });
 
   it.each([

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { runCliHere } from '../support/cli.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -45,6 +46,21 @@ describe('the master key at the start, with secrets in the database', () => {
 
   it('a key that opens no secret is refused, because it would seal new secrets beside them', async () => {
     expect(await refusalOf({ MASTER_KEY: STRANGE })).toMatch(/^MASTER_KEY .*MASTER_KEY_PREVIOUS/);
+  });
+
+  it('a wrong key changes nothing: it neither holds the data nor adds to the audit log (R570)', async () => {
+    const settings = { MASTER_KEY: STRANGE, RECOVERY: 'hold' };
+    expect(await refusalOf(settings)).toMatch(/^MASTER_KEY /);
+    const doctor = await runCliHere(['doctor'], {
+      ...settings,
+      DATABASE_URL: first.database.url,
+      DATA_DIR: first.dataDir,
+    });
+    expect(doctor.stdout).toMatch(/^FAIL {2}master key/m);
+    await using gateway = await started({ MASTER_KEY: OLD });
+    expect(gateway.parts.holdGate.hold).toBeUndefined();
+    const found = await gateway.parts.operations.audit.verify.run({ kind: 'system', name: 'test' }, {});
+    expect(found).toMatchObject({ isIntact: true, brokenAt: null });
   });
 
   it('a new key works beside the old one', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/config/config.ts';
 import { createSecretBox, sealedUnder } from '../../src/crypto/secret-box.ts';
-import { checkMasterKey } from '../../src/start/check-master-key.ts';
+import { faultOfMasterKey } from '../../src/start/check-master-key.ts';
 
 const [OLD, NEW, STRANGE] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [
   Buffer<ArrayBuffer>,
@@ -24,13 +24,10 @@ function check({ key, previous = [], lost = [], isGenerated = false, samples }: 
   const warnings: unknown[] = [];
   const logger = { warn: (fields: object) => warnings.push(fields) };
   const config = { masterKey: isGenerated ? undefined : key, dataDir: '.data', lostMasterKeys: lost };
-  try {
-    checkMasterKey(config, createSecretBox(key, previous), samples, logger);
-    return { warnings };
-  } catch (error) {
-    expect(error).toBeInstanceOf(ConfigError);
-    return { warnings, refusal: (error as Error).message };
-  }
+  const fault = faultOfMasterKey(config, createSecretBox(key, previous), samples, logger);
+  if (fault === undefined) return { warnings };
+  expect(fault).toBeInstanceOf(ConfigError);
+  return { warnings, refusal: fault.message };
 }
 
 describe('the master key must open the stored secrets', () => {

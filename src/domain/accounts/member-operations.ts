@@ -10,6 +10,7 @@ import { revokeBeyondRole } from './keys-beyond-role.ts';
 import { addUser, checkEmail, type NewUser, newUser, oneTimePassword } from './new-user.ts';
 import { refuseStaleRole } from './refuse-stale-role.ts';
 import { replacePassword } from './replace-password.ts';
+import { selectPerson } from './select-person.ts';
 import type { Client, Sessions } from './sessions.ts';
 import { forgetFailedAttempts } from './sign-in-attempts.ts';
 import { INVITATIONS_MAX, invitationExpiresAt, ONE_TIME_HOURS, type User } from './user.ts';
@@ -125,7 +126,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         caller,
         input: { readonly email: string; readonly accountId?: string | null | undefined },
       ): Promise<NewUser> => {
-        const found = selectPerson(await stores.users.withEmail(input.email), input.accountId?.toLowerCase());
+        const found = selectPerson(await stores.users.withEmail(input.email), input.accountId);
         if (caller.kind === 'operator' && found.accountId === null && found.id !== caller.userId) {
           throw forbidden(
             'Two operators reset the password of another one: call requestOperatorReset. Or use the command line: npm run cli -- user password.',
@@ -290,19 +291,4 @@ function keepInvitationsFew(members: readonly User[]): void {
   if (members.filter(({ acceptedAt }) => acceptedAt === null).length < INVITATIONS_MAX) return;
   const message = `${INVITATIONS_MAX} invitations are pending already; withdraw some, or wait: each ends after ${ONE_TIME_HOURS} hours`;
   throw validationError([{ path: 'email', message }]);
-}
-
-/**
- * Returns the person in the account. Without `accountId`, returns the only person with the email address. A pending
- * invitation counts only if no person has accepted an invitation.
- */
-function selectPerson(people: readonly User[], accountId: string | undefined): User {
-  const named = people.filter((person) => accountId === undefined || person.accountId === accountId);
-  const accepted = named.filter(({ acceptedAt }) => acceptedAt !== null);
-  const [found, ...others] = accepted.length > 0 ? accepted : named;
-  if (!found) throw notFound('User');
-  if (others.length === 0) return found;
-  const accounts = [found, ...others].map((person) => person.accountId ?? 'none, an operator');
-  const message = `several people sign in with the email; name the account of one: ${accounts.join('; ')}`;
-  throw validationError([{ path: 'accountId', message }]);
 }

@@ -22,6 +22,11 @@ export interface AuditCheck {
   readonly brokenAt: number | null;
   /** Number of the last entry that the signed head covers. Null when the head is missing or cannot be opened. */
   readonly signedUpTo: number | null;
+  /**
+   * Number of the last entry that was lost as a whole: the head in DATA_DIR covers it, and the database, which agrees
+   * with itself, ends before it. Null if nothing is lost in this way.
+   */
+  readonly lostUpTo: number | null;
 }
 
 /** Masks the webhook URL in an entry. Older entries may hold secret query values (R212). */
@@ -60,6 +65,7 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
           head: last.hash.toString('hex'),
           brokenAt,
           signedUpTo: own?.seq ?? null,
+          lostUpTo: own?.seq === last.seq && kept && kept.seq > last.seq ? kept.seq : null,
         });
         let last = CHAIN_START;
         while (last.seq < end.seq) {

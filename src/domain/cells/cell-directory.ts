@@ -6,7 +6,7 @@
  * until it is rotated (R501).
  */
 import { isKeyId } from '../api-keys/key-format.ts';
-import { isInSlots, parseSlots, SLOTS, type SlotRange, slotText } from './slots.ts';
+import { isInSlots, parseSlots, SLOTS, type SlotRange, slotsText, slotText } from './slots.ts';
 
 export interface Cell {
   /** Name of the host at which people sign in to this cell. */
@@ -65,7 +65,7 @@ export function parseDirectory(text: string): CellDirectory {
 export function directoryText({ cells, keys }: CellDirectory): string {
   const written = [...cells].map(([name, { host, slots, servers }]) => [
     name,
-    { host, slots: slots.map(rangeText).join(','), servers },
+    { host, slots: slotsText(slots), servers },
   ]);
   const sorted = [...keys].sort(([one], [other]) => (one < other ? -1 : 1));
   return `${JSON.stringify({ cells: Object.fromEntries(written), keys: Object.fromEntries(sorted) }, null, 2)}\n`;
@@ -152,6 +152,3 @@ export function ownersOf(cells: ReadonlyMap<string, Cell>): readonly (readonly s
       for (let slot = first; slot <= last; slot += 1) owners[slot]?.push(name);
   return owners;
 }
-
-const rangeText = ({ first, last }: SlotRange) =>
-  first === last ? slotText(first) : `${slotText(first)}-${slotText(last)}`;

@@ -40,6 +40,22 @@ export function slotText(slot: number): string {
   return slot.toString(16).padStart(SLOT_DIGITS, '0');
 }
 
+/** Returns the text of ranges, as `parseSlots` reads it. */
+export function slotsText(ranges: readonly SlotRange[]): string {
+  return ranges
+    .map(({ first, last }) => (first === last ? slotText(first) : `${slotText(first)}-${slotText(last)}`))
+    .join(',');
+}
+
+/** True if both have the same slots, also if they divide them into ranges in other ways. */
+export function areSameSlots(some: readonly SlotRange[], others: readonly SlotRange[]): boolean {
+  const has = (ranges: readonly SlotRange[], slot: number) =>
+    ranges.some(({ first, last }) => first <= slot && slot <= last);
+  return Array.from({ length: SLOTS }, (_, slot) => slot).every(
+    (slot) => has(some, slot) === has(others, slot),
+  );
+}
+
 /** True if the key id begins with one of these slots. */
 export function isInSlots(keyId: string, ranges: readonly SlotRange[]): boolean {
   const slot = Number.parseInt(keyId.slice(0, SLOT_DIGITS), 16);

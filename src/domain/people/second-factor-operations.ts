@@ -1,4 +1,5 @@
 import { refuseStaleRole } from '../accounts/refuse-stale-role.ts';
+import { selectPerson } from '../accounts/select-person.ts';
 import type { User } from '../accounts/user.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
@@ -246,22 +247,35 @@ export function secondFactorOperations(deps: Dependencies) {
         const found = await stores.users.find(userId);
         const isOwn = caller.kind === 'member' && found?.user.accountId !== caller.accountId;
         if (!found || isOwn) throw notFound('Member');
-        const { user } = found;
-        if ('userId' in caller && caller.userId === user.id)
-          throw forbidden('Remove your own second factor with removeFactor, or use a recovery code.');
-        if (caller.kind === 'operator' && user.accountId === null) {
-          throw forbidden(
-            'Two operators reset the factors of another one: call requestOperatorReset. Or use the command line: npm run cli -- user reset-factors.',
-          );
-        }
-        await uow.run(async (tx) => {
-          await refuseStaleRole(tx, caller);
-          await removeAllFactors(tx, deps, caller, user);
-        });
-        return user;
+        return resetFactors(caller, found.user);
       },
     ),
+
+    /** Does the same for the person with this email, for the command line (R572). */
+    resetByEmail: operation(
+      'secondFactor.resetByEmail',
+      { operator: true, stepUp: true },
+      async (
+        caller,
+        { email, accountId }: { readonly email: string; readonly accountId?: string | undefined },
+      ): Promise<User> => resetFactors(caller, selectPerson(await stores.users.withEmail(email), accountId)),
+    ),
   };
+
+  async function resetFactors(caller: Caller, user: User): Promise<User> {
+    if ('userId' in caller && caller.userId === user.id)
+      throw forbidden('Remove your own second factor with removeFactor, or use a recovery code.');
+    if (caller.kind === 'operator' && user.accountId === null) {
+      throw forbidden(
+        'Two operators reset the factors of another one: call requestOperatorReset. Or use the command line: npm run cli -- user reset-factors.',
+      );
+    }
+    await uow.run(async (tx) => {
+      await refuseStaleRole(tx, caller);
+      await removeAllFactors(tx, deps, caller, user);
+    });
+    return user;
+  }
 }
 
 const NAME_MAX_LENGTH = 50;
