@@ -415,6 +415,16 @@ describe('sizes of requests (R3, R168–R177)', () => {
   });
 });
 
+describe('a body with a misspelt member (R581)', () => {
+  it('names the missing member, and the unknown one beside it', async () => {
+    const answer = await post(JSON.stringify({ to: '+256700123456', body: 'Hello' }));
+    expectRefusal(answer, 400, 'validation_error');
+    const message = 'is missing: it must be text (unknown here: body)';
+    expect(answer.body.error.details.fields).toEqual([{ path: 'message', message }]);
+    expect(answer.body.error.message).toBe(`message: ${message}`);
+  });
+});
+
 describe('addresses and methods (R1, R3, R175)', () => {
   it.each([
     ['GET', '/nope'],

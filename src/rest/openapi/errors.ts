@@ -116,7 +116,7 @@ function exampleOf(code: ErrorCode): object {
 
 const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {
   validation_error: {
-    fields: [{ path: 'to', message: 'Invalid input: expected string, received undefined' }],
+    fields: [{ path: 'to', message: 'is missing: it must be text' }],
   },
   invalid_phone_number: { field: 'to', value: '12' },
   insufficient_balance: { balance: 20, required: 30, currency: 'UGX' },
