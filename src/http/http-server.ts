@@ -72,6 +72,7 @@ function createApp(
     app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator({ ...gateway, logger }, isReceiverName));
   }
   app.all('/mcp', (request, response) => rest.mcp(request, response));
+  app.get('/', openConsole);
   app.use('/console', createConsoleRouter(brandOf(config)));
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use(OPT_OUT_PATH.slice(0, -1), createOptOutRouter({ ...gateway, logger }));
@@ -87,6 +88,13 @@ function createApp(
     rest.fault(error, request, response, next),
   );
   return app;
+}
+
+/** Leads a browser from the address that the gateway prints to the console (R580). Programs get 404 as before. */
+function openConsole(request: Request, response: Response, next: NextFunction): void {
+  response.vary('Accept');
+  if (request.accepts(['json', 'html']) === 'html') response.redirect(302, '/console');
+  else next();
 }
 
 /** Returns a function that says whether an address is that of a proxy in TRUST_PROXY. */

@@ -31,7 +31,7 @@ describe('every page of the console', () => {
       });
     }
     const name = 'A contact with a long name of several words';
-    await gateway.call('POST', '/developers/contacts', { key, body: { name, phoneNumber: '+256700120009' } });
+    await gateway.call('POST', '/developers/contacts', { key, body: { name, phone: '+256700120009' } });
   });
   afterAll(async () => {
     await browser?.close();

@@ -25,10 +25,11 @@ const figure = (page: Page, name: string | RegExp) =>
 describe('the overview of the console', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
+  let isBroken = true;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   beforeAll(async () => {
     gateway = await startTestGateway();
-    receiver = await startWebhookReceiver(() => 500);
+    receiver = await startWebhookReceiver(() => (isBroken ? 500 : 200));
     browser = await startConsoleBrowser(gateway);
   });
   afterAll(async () => {
@@ -69,6 +70,13 @@ describe('the overview of the console', () => {
     expect(await failing.getByRole('link', { name: receiver.url }).getAttribute('href')).toMatch(
       /^\/console\/webhooks\/[0-9a-f-]{36}$/,
     );
+    await failing.getByText('Failing', { exact: true }).waitFor();
+    // What it missed still has to be delivered again, but it works.
+    isBroken = false;
+    await send(gateway, account.key, '+256700000014');
+    await failing.getByText('Healthy', { exact: true }).waitFor();
+    await failing.getByText('3 failed').waitFor();
+    isBroken = true;
     expect(await page.evaluate('window.isSamePage')).toBe(true);
     await expectAccessible(page);
     await page.getByRole('link', { name: '1 failed' }).click();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import type { Locator } from 'playwright-core';
 import {
   asks,
   type ConsoleBrowser,
@@ -60,6 +61,27 @@ describe('the frame of the console', () => {
     await page.getByRole('button', { name: 'Collapse the menu' }).waitFor();
     expect(await width()).toBeGreaterThan(200);
     expect(await page.getByRole('tooltip').count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('the menu shows the link of the page, also in a low window', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    await page.setViewportSize({ width: 1280, height: 480 });
+    await page.goto(`${gateway.url}/console/security`);
+    await page.getByRole('heading', { name: 'Security', exact: true }).waitFor();
+    const menu = page.getByRole('navigation', { name: 'Pages' });
+    const endOf = async (part: Locator) => {
+      const { y, height } = (await part.boundingBox())!;
+      return y + height;
+    };
+    expect(await endOf(menu.getByRole('link', { name: 'Security' }))).toBeLessThanOrEqual(await endOf(menu));
+    // A link that is in view does not move the menu.
+    const scrolled = () =>
+      menu.evaluate((element) => (element as unknown as { scrollTop: number }).scrollTop);
+    const before = await scrolled();
+    await menu.getByRole('link', { name: 'Audit log' }).press('Enter');
+    await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
+    expect(await scrolled()).toBe(before);
     expect(faults).toEqual([]);
   });
 

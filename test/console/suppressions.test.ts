@@ -343,6 +343,12 @@ describe('opt-outs in the console', () => {
       await page.getByRole('link', { name: 'Data of a person' }).press('Enter');
       await page.getByText('Nobody was erased yet').waitFor();
       await expectAccessible(page);
+      for (const name of ['Erase this person', 'Export what is stored']) {
+        await page.getByRole('button', { name }).press('Enter');
+        await page.getByText('Give a phone number, an email address or the id of a user.').waitFor();
+        await hasFocus(page, 'address');
+        expect(await page.getByRole('dialog').count()).toBe(0);
+      }
       await page.getByLabel('Address').fill(MARY);
       const downloading = page.waitForEvent('download');
       await page.getByRole('button', { name: 'Export what is stored' }).press('Enter');

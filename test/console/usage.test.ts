@@ -40,6 +40,9 @@ describe('usage in the console', () => {
     const rates = page.getByRole('region', { name: 'Delivery rate per day' });
     const today = rates.getByRole('link', { name: /: Delivery rate 75%$/ });
     await today.waitFor();
+    // A single day makes no line, so it is a dot.
+    expect(await rates.locator('.chart-dot').getAttribute('d')).toMatch(/^M[\d.]+ [\d.]+h0$/);
+    await page.getByText('of recipients; 1 failed').waitFor();
     // The values are read beside the mark: with the keyboard, with the pointer, and with a finger that slides.
     const tip = rates.locator('.chart-tip');
     await today.focus();

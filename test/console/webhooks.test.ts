@@ -155,6 +155,9 @@ describe('webhooks in the console', () => {
     await bench.sendSms(account);
     await shows(page, 'Failed', 2);
     await page.getByText('0 succeeded · 2 failed · 0 pending').waitFor();
+    await page.getByText('Failing', { exact: true }).waitFor();
+    const reason = page.getByText('The newest delivery failed: answered 500.');
+    await reason.waitFor();
     await expectAccessible(page);
 
     isBroken = false;
@@ -191,6 +194,8 @@ describe('webhooks in the console', () => {
     await page.getByText('3 deliveries queued.').waitFor();
     await shows(page, 'Success', 4);
     await page.getByText('4 succeeded · 0 failed · 0 pending').waitFor();
+    await page.getByText('Healthy', { exact: true }).waitFor();
+    expect(await reason.count()).toBe(0);
 
     await page.getByLabel('Status', { exact: true }).selectOption('FAILED');
     await page.getByText('Nothing fits').waitFor();

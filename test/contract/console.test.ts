@@ -18,6 +18,17 @@ describe('the files of the console at /console', () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(gateway.url + path, { headers, redirect: 'manual' });
 
+  it('open in a browser from the address that the gateway prints; programs get 404 there (R580)', async () => {
+    const browser = await get('/', { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+    expect([browser.status, browser.headers.get('location')]).toEqual([302, '/console']);
+    expect(browser.headers.get('vary')).toBe('Accept');
+    for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.5']) {
+      const program = await get('/', { accept });
+      expect(program.status).toBe(404);
+      expect(await program.json()).toMatchObject({ error: { code: 'not_found' } });
+    }
+  });
+
   it.each(['/console', '/console/', '/console/api-keys', '/console/messages/1?status=SENT'])(
     '%s returns the page, which is revalidated each time',
     async (path) => {

@@ -1,6 +1,6 @@
 import { Menu, PanelLeftClose, PanelLeftOpen, Search, X } from 'lucide-react';
 import { Tooltip } from 'radix-ui';
-import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useLayoutEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { brand } from '../lib/brand.ts';
 import { useInEnvironment } from '../lib/environment.ts';
@@ -43,6 +43,9 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
     },
   });
   usePlace(main);
+  const nav = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another path marks another link
+  useLayoutEffect(() => showCurrent(nav.current), [path]);
   // A page that is opened closes the drawer with the menu.
   const [menuPath, setMenuPath] = useState(path);
   if (menuPath !== path) {
@@ -59,6 +62,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           <Brand />
         </Link>
         <nav
+          ref={nav}
           id="navigation"
           className="nav"
           aria-label={t('Pages')}
@@ -128,6 +132,16 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
       )}
     </div>
   );
+}
+
+/** Scrolls the menu, not the page, to the link of the current page if it is out of view. */
+function showCurrent(nav: HTMLElement | null): void {
+  const link = nav?.querySelector('[aria-current="page"]')?.getBoundingClientRect();
+  const box = nav?.getBoundingClientRect();
+  if (!nav || !link || !box) return;
+  if (link.top < box.top || link.bottom > box.bottom) {
+    nav.scrollTop += link.top - box.top - (box.height - link.height) / 2;
+  }
 }
 
 function CollapseButton({ isCollapsed, onClick }: { isCollapsed: boolean; onClick: () => void }) {

@@ -47,17 +47,15 @@ export function LineChart({
           </Link>
         );
       })}
-      {series.map((each, at) => (
-        <path
-          key={each.label}
-          className="chart-line"
-          stroke={each.color}
-          d={lineOf(
-            points.map(({ values }) => values[at] ?? null),
-            top,
-          )}
-        />
-      ))}
+      {series.map((each, at) => {
+        const values = points.map((point) => point.values[at] ?? null);
+        return (
+          <g key={each.label} stroke={each.color}>
+            <path className="chart-line" d={lineOf(values, top)} />
+            <path className="chart-line chart-dot" d={dotsOf(values, top)} />
+          </g>
+        );
+      })}
     </ChartFrame>
   );
 }
@@ -77,15 +75,31 @@ export function Sparkline({ label, values }: { label: string; values: readonly n
   );
 }
 
-/** Returns the path of a line. A value between two nulls is a dot. */
-function lineOf(values: readonly (number | null)[], top: number): string {
-  const step = WIDTH / Math.max(1, values.length);
+type Values = readonly (number | null)[];
+
+/** Returns the path of a line. A value after a null begins a new part. */
+function lineOf(values: Values, top: number): string {
   return values
     .map((value, index) => {
       if (value === null) return '';
-      const x = (index + 0.5) * step;
-      const y = HEIGHT - (Math.min(value, top) / top) * HEIGHT;
-      return (values[index - 1] ?? null) === null ? `M${x} ${y}h0` : `L${x} ${y}`;
+      return `${isNullAt(values, index - 1) ? 'M' : 'L'}${placeOf(values, index, value, top)}`;
     })
     .join('');
+}
+
+/** Returns the path of the values between two nulls, which no line shows. */
+function dotsOf(values: Values, top: number): string {
+  return values
+    .map((value, index) => {
+      const isAlone = isNullAt(values, index - 1) && isNullAt(values, index + 1);
+      return value === null || !isAlone ? '' : `M${placeOf(values, index, value, top)}h0`;
+    })
+    .join('');
+}
+
+const isNullAt = (values: Values, index: number): boolean => (values[index] ?? null) === null;
+
+function placeOf(values: Values, index: number, value: number, top: number): string {
+  const x = ((index + 0.5) * WIDTH) / Math.max(1, values.length);
+  return `${x} ${HEIGHT - (Math.min(value, top) / top) * HEIGHT}`;
 }

@@ -129,7 +129,11 @@ function Rows({
         </div>
       )}
       <Pager pageInfo={page.pageInfo} />
-      {rows.length > 0 && <MessageExport filter={filter} total={count} />}
+      {rows.length > 0 && (
+        <div className="row">
+          <MessageExport filter={filter} total={count} />
+        </div>
+      )}
       <MessageDrawer />
     </>
   );

@@ -52,7 +52,9 @@ export function RecipientRows({
               />
             </div>
             <Pager pageInfo={pageInfo} />
-            <RecipientExport filter={filter} />
+            <div className="row">
+              <RecipientExport filter={filter} />
+            </div>
             <MessageDrawer />
           </>
         )

@@ -105,7 +105,14 @@ export default function TrafficPage() {
               <DataTable
                 caption={t('Their carriers')}
                 columns={[{ header: t('Carrier'), cell: ({ name }) => name }, ...FIGURES]}
-                rows={rowsOf(data.carriers.filter(isWanted), (each) => carrierOf(each, from, to), order)}
+                rows={rowsOf(
+                  data.carriers.filter(isWanted),
+                  (each) => carrierOf(each, from, to),
+                  order,
+                ).filter(
+                  // A row without recipients counts messages, which this table does not show.
+                  ({ recipients }) => recipients > 0,
+                )}
                 keyOf={({ key }) => key}
                 hrefOf={({ href }) => href}
               />

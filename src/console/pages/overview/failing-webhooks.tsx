@@ -8,6 +8,7 @@ import { Badge } from '../../ui/badge.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { T } from '../../ui/t.tsx';
 import { Time } from '../../ui/values.tsx';
+import { healthOf } from '../webhooks/webhook-rules.ts';
 import {
   OverviewDeliveryChanged,
   OverviewWebhooks,
@@ -25,6 +26,7 @@ interface Failing {
   readonly id: string;
   readonly url: string;
   readonly disabledReason: string | null;
+  readonly health: string;
   readonly failed: number;
   readonly retrying: number;
   readonly lastAt: string | null;
@@ -58,7 +60,11 @@ export function FailingWebhooks() {
   );
 }
 
-function FailingWebhook({ of: { id, url, disabledReason, failed, retrying, lastAt } }: { of: Failing }) {
+function FailingWebhook({
+  of: { id, url, disabledReason, health, failed, retrying, lastAt },
+}: {
+  of: Failing;
+}) {
   const count = (value: number) =>
     value >= MOST ? t('{count} or more', { count: MOST }) : formatNumber(value);
   const parts = [
@@ -69,7 +75,7 @@ function FailingWebhook({ of: { id, url, disabledReason, failed, retrying, lastA
     <li>
       <div className="row spread">
         <Link href={`/webhooks/${id}`}>{url}</Link>
-        <Badge status={disabledReason === null ? 'FAILING' : 'DISABLED'} />
+        <Badge status={health} />
       </div>
       {disabledReason !== null && <p>{disabledReason}</p>}
       {parts.length > 0 && (
@@ -88,7 +94,8 @@ function FailingWebhook({ of: { id, url, disabledReason, failed, retrying, lastA
 function failingOf({ webhooks, failed, retrying }: Health, sinceMs: number): Failing[] {
   const isRecent = ({ createdAt }: { createdAt: string }) => Date.parse(createdAt) >= sinceMs;
   return webhooks
-    .map(({ id, url, isActive, disabledReason }) => {
+    .map((webhook) => {
+      const { id, url, isActive, disabledReason, deliveries } = webhook;
       const isOwn = (delivery: Delivery) => delivery.webhook?.id === id && isRecent(delivery);
       const own = { failed: failed.nodes.filter(isOwn), retrying: retrying.nodes.filter(isOwn) };
       const times = [...own.failed, ...own.retrying].map(({ createdAt }) => createdAt).sort();
@@ -96,6 +103,7 @@ function failingOf({ webhooks, failed, retrying }: Health, sinceMs: number): Fai
         id,
         url,
         disabledReason: isActive ? null : disabledReason,
+        health: healthOf(webhook, deliveries.nodes[0]),
         failed: own.failed.length,
         retrying: own.retrying.length,
         lastAt: times.at(-1) ?? null,

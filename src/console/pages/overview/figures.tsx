@@ -60,7 +60,7 @@ export function Figures({
         </Figure>
         <Figure
           name={t('Delivery rate, {period}', { period })}
-          note={deliveryRate === undefined ? t('nothing is finished yet') : t('of those that are finished')}
+          note={deliveryRate === undefined ? t('nothing is finished yet') : t('of finished messages')}
         >
           {deliveryRate === undefined ? '–' : formatPercent(deliveryRate)}
         </Figure>

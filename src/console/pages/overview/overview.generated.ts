@@ -38,6 +38,19 @@ export type Channel =
   /** WhatsApp. */
   | 'WHATSAPP';
 
+/** The status of a webhook delivery. */
+export type DeliveryStatus =
+  /** The webhook was deleted before an attempt succeeded. */
+  | 'CANCELED'
+  /** Every attempt failed. */
+  | 'FAILED'
+  /** No attempt has been made yet. */
+  | 'PENDING'
+  /** The last attempt failed; `nextRetryAt` is the time of the next. */
+  | 'RETRYING'
+  /** The endpoint answered 2xx. */
+  | 'SUCCESS';
+
 /** Production or sandbox. */
 export type Environment =
   /** Messages are sent, and the account is charged. */
@@ -124,7 +137,7 @@ export type OverviewDeliveryFragment = { readonly createdAt: string, readonly we
 export type OverviewWebhooksQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewWebhooksQuery = { readonly webhooks: ReadonlyArray<{ readonly id: string, readonly url: string, readonly isActive: boolean, readonly disabledReason: string | null }> | null, readonly failed: { readonly nodes: ReadonlyArray<{ readonly createdAt: string, readonly webhook: { readonly id: string } | null }> } | null, readonly retrying: { readonly nodes: ReadonlyArray<{ readonly createdAt: string, readonly webhook: { readonly id: string } | null }> } | null };
+export type OverviewWebhooksQuery = { readonly webhooks: ReadonlyArray<{ readonly id: string, readonly url: string, readonly isActive: boolean, readonly disabledReason: string | null, readonly deliveries: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly status: DeliveryStatus }> } }> | null, readonly failed: { readonly nodes: ReadonlyArray<{ readonly createdAt: string, readonly webhook: { readonly id: string } | null }> } | null, readonly retrying: { readonly nodes: ReadonlyArray<{ readonly createdAt: string, readonly webhook: { readonly id: string } | null }> } | null };
 
 export type OverviewMessagesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -178,9 +191,9 @@ export const OverviewSpending: Query<OverviewSpendingQuery, OverviewSpendingQuer
 export const OverviewWebhooks: Query<OverviewWebhooksQuery, OverviewWebhooksQueryVariables> = {
   name: 'OverviewWebhooks',
   variables: "",
-  fields: "OverviewWebhooks_webhooks:webhooks{id url isActive disabledReason}OverviewWebhooks_failed:webhookDeliveries(first:50 filter:{status:FAILED}){nodes{...OverviewDelivery}}OverviewWebhooks_retrying:webhookDeliveries(first:50 filter:{status:RETRYING}){nodes{...OverviewDelivery}}",
+  fields: "OverviewWebhooks_webhooks:webhooks{id url isActive disabledReason deliveries(first:1){nodes{id status}}}OverviewWebhooks_failed:webhookDeliveries(first:50 filter:{status:FAILED}){nodes{...OverviewDelivery}}OverviewWebhooks_retrying:webhookDeliveries(first:50 filter:{status:RETRYING}){nodes{...OverviewDelivery}}",
   fragments: { OverviewDelivery },
-  tokens: 68,
+  tokens: 81,
   aliases: 3,
 };
 

@@ -23,7 +23,7 @@ export function PlatformFigures({
       </Figure>
       <Figure
         name={t('Delivery rate, {period}', { period })}
-        note={deliveryRate === undefined ? t('nothing is finished yet') : t('of those that are finished')}
+        note={deliveryRate === undefined ? t('nothing is finished yet') : t('of finished messages')}
       >
         {deliveryRate === undefined ? '–' : formatPercent(deliveryRate)}
       </Figure>
@@ -34,7 +34,7 @@ export function PlatformFigures({
           <Figure
             key={currency}
             name={t('Cost in {currency}, {period}', { currency, period })}
-            note={t('without refunds')}
+            note={t('after refunds')}
           >
             <Money amount={amount} currency={currency} />
           </Figure>

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { ApiError } from '../../lib/api-error.ts';
 import { download } from '../../lib/csv.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
@@ -56,6 +57,7 @@ export default function PersonPage() {
   const [isBusy, setIsBusy] = useState(false);
   const [fault, setFault] = useState<Error | null>(null);
   const exportAll = async (person: Person) => {
+    if (person.address === '') return setFault(missingAddress());
     setIsBusy(true);
     setFault(null);
     try {
@@ -86,7 +88,10 @@ export default function PersonPage() {
             look="danger"
             onClick={({ currentTarget }) => {
               const form = currentTarget.closest('form');
-              if (form) setErased(personOf(new FormData(form)));
+              if (!form) return;
+              const person = personOf(new FormData(form));
+              setFault(person.address === '' ? missingAddress() : null);
+              if (person.address !== '') setErased(person);
             }}
           >
             {t('Erase this person')}
@@ -166,6 +171,14 @@ async function exportPerson({ address, kind }: Person): Promise<void> {
   } while (after !== null);
   const name = `person-${new Date().toISOString().slice(0, 10)}.json`;
   download(name, 'application/json', [JSON.stringify(parts, null, 2)]);
+}
+
+/** The fault of a form without an address. The page finds it, because only the API call of an erasure would. */
+function missingAddress(): ApiError {
+  const fields = [
+    { path: 'address', message: t('Give a phone number, an email address or the id of a user.') },
+  ];
+  return new ApiError('BAD_USER_INPUT', t('Not complete.'), { fields });
 }
 
 function personOf(values: FormData): Person {

@@ -183,26 +183,24 @@ function Summary({ totals, isThisMonth }: { totals: readonly Total[]; isThisMont
         <Money amount={cost} currency={currency} />
       </Figure>
       <Figure name={t('Recipients')}>{formatNumber(recipients)}</Figure>
-      <Figure name={t('Delivery rate')} note={t('{failed} failed', { failed })}>
+      <Figure name={t('Delivery rate')} note={t('of recipients; {failed} failed', { failed })}>
         {finished === 0 ? '–' : formatPercent(Math.floor((delivered / finished) * 1000) / 1000)}
       </Figure>
       {isThisMonth && environment === 'PRODUCTION' && (
-        <Figure
-          name={t('Forecast of the month')}
-          note={
-            daysLeft === undefined
-              ? ''
-              : t(
-                  '{days, plural, one {The balance lasts about # day.} other {The balance lasts about # days.}}',
-                  { days: daysLeft },
-                )
-          }
-        >
+        <Figure name={t('Forecast of the month')} note={daysLeft === undefined ? '' : lastsText(daysLeft)}>
           {formatMoney(forecast, currency)}
         </Figure>
       )}
     </dl>
   );
+}
+
+/** Formats how many days the balance will last. */
+function lastsText(days: number): string {
+  if (days > 365) return t('The balance lasts more than a year.');
+  return t('{days, plural, one {The balance lasts about # day.} other {The balance lasts about # days.}}', {
+    days,
+  });
 }
 
 /** Asks for the figures of each day. The chart and the table share the answer. */

@@ -1,4 +1,5 @@
 import { useParams } from 'wouter';
+import type { Complete } from '../../lib/document.ts';
 import { formatName } from '../../lib/format.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
@@ -20,11 +21,12 @@ import { RecoverForm } from './recover-form.tsx';
 import { RotateSecret } from './rotate-secret.tsx';
 import { TestEvent } from './test-event.tsx';
 import { VerificationCode } from './verification-code.tsx';
-import { statusOf } from './webhook-rules.ts';
+import { healthOf } from './webhook-rules.ts';
 import {
   DeliveryUpdated,
   WebhookDeliveries,
   WebhookDetail,
+  type WebhookDetailQuery,
   type WebhookRowFragment,
 } from './webhooks.generated.ts';
 
@@ -36,10 +38,11 @@ export default function WebhookPage() {
   return <Loaded query={query}>{({ webhook }) => <Detail key={webhook.id} of={webhook} />}</Loaded>;
 }
 
-function Detail({ of: webhook }: { of: WebhookRowFragment }) {
+function Detail({ of: webhook }: { of: Complete<WebhookDetailQuery>['webhook'] }) {
   const mayManage = usePermission('webhook.update');
   const { role } = useViewer();
-  const status = statusOf(webhook);
+  const [newest] = webhook.deliveries.nodes;
+  const status = healthOf(webhook, newest);
   return (
     <>
       <PageHeader title={webhook.url}>
@@ -66,6 +69,14 @@ function Detail({ of: webhook }: { of: WebhookRowFragment }) {
           {t(
             'It is paused: nothing is posted. Events are recorded meanwhile; resume it and retry the missed events.',
           )}
+        </Notice>
+      )}
+      {status === 'FAILING' && (
+        <Notice tone="bad">
+          <T
+            text="The newest delivery failed: {reason}. Repair the endpoint, send a test event, and retry the missed events."
+            reason={newest?.errorMessage ?? `HTTP ${newest?.httpStatus}`}
+          />
         </Notice>
       )}
       <Tabs

@@ -2,7 +2,7 @@ import { formatNumber, formatPercent } from '../../lib/format.ts';
 import type { WebhookRowFragment } from './webhooks.generated.ts';
 
 /** Returns the state of a webhook: `ACTIVE`, `PAUSED` by a person, or `DISABLED` by the gateway. */
-export function statusOf({
+function statusOf({
   isActive,
   disabledReason,
 }: Pick<WebhookRowFragment, 'isActive' | 'disabledReason'>): string {

@@ -96,7 +96,7 @@ export type WebhookDetailQueryVariables = Exact<{
 }>;
 
 
-export type WebhookDetailQuery = { readonly webhook: { readonly id: string, readonly environment: Environment, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } } | null };
+export type WebhookDetailQuery = { readonly webhook: { readonly id: string, readonly environment: Environment, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly deliveries: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly status: DeliveryStatus, readonly httpStatus: number | null, readonly errorMessage: string | null }> }, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } } | null };
 
 export type WebhookDeliveriesQueryVariables = Exact<{
   filter: WebhookDeliveryFilter;
@@ -206,9 +206,9 @@ export const Webhooks: Query<WebhooksQuery, WebhooksQueryVariables> = {
 export const WebhookDetail: Query<WebhookDetailQuery, WebhookDetailQueryVariables> = {
   name: 'WebhookDetail',
   variables: "$WebhookDetail_id:ID!",
-  fields: "WebhookDetail_webhook:webhook(id:$WebhookDetail_id){...WebhookRow}",
+  fields: "WebhookDetail_webhook:webhook(id:$WebhookDetail_id){...WebhookRow deliveries(first:1){nodes{id status httpStatus errorMessage}}}",
   fragments: { WebhookRow },
-  tokens: 45,
+  tokens: 60,
   aliases: 1,
 };
 
