@@ -72,6 +72,8 @@ describe('the export of a person', () => {
     }
     return all;
   }
+  const messageIn = (all: readonly Part[], id: string) =>
+    all.flatMap(({ recipient }) => recipient.messages).find((message) => message.id === id);
   const settled = (id: string) =>
     eventually(async () => (await call('GET', `/developers/messages/${id}`)).body.status !== 'pending');
 
@@ -258,6 +260,27 @@ describe('the export of a person', () => {
     const text = JSON.stringify(parts);
     for (const other of [BEN, BEN.slice(1), 'ben@example.com', '"ben"', 'tok-ben'])
       expect(text).not.toContain(other);
+  });
+
+  it('reads only what is about the person, so that what others got leaves nothing of it out (R493)', async () => {
+    const before = messageIn(parts, shared).webhookDeliveries;
+    expect(before).toHaveLength(1);
+    // What 10,000 other recipients of the message got at ten endpoints.
+    const far = 1_000_000_000;
+    await sql.query(
+      `INSERT INTO events (account_id, seq, message_id, recorded_at, position, type, body)
+       SELECT $1, ${far} + n, $2, now(), 10 + n, 'sms.sent', '{}' FROM generate_series(1, 10000) n`,
+      [account.accountId, shared],
+    );
+    await sql.query(
+      `INSERT INTO webhook_deliveries (id, account_id, event_seq, webhook_id, event, status, attempts, created_at)
+       SELECT ('00000000-0000-7000-8000-' || lpad((n * 10 + w)::text, 12, '0'))::uuid, $1, ${far} + n,
+         ('00000000-0000-7000-9000-' || lpad(w::text, 12, '0'))::uuid, 'sms.sent', 'success', 1, now()
+       FROM generate_series(1, 10000) n, generate_series(0, 9) w`,
+      [account.accountId],
+    );
+    expect(messageIn(await exported(ANN), shared).webhookDeliveries).toEqual(before);
+    await sql.query(`DELETE FROM events WHERE seq > ${far}`);
   });
 
   it('refuses a place that no part named (R493)', async () => {

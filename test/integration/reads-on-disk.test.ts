@@ -33,8 +33,11 @@ const READS: Record<string, (stores: Stores, accountId: string) => Promise<unkno
   'recipients in a list': ({ messageLists }, accountId) => messageLists.recipients(accountId, [ANY]),
   'timelines in a list': ({ messageLists }, accountId) => messageLists.timelineNotes(accountId, [ANY]),
   'events of messages': ({ events }, accountId) => events.ofMessages(accountId, [ANY]),
+  'events of recipients': ({ events }, accountId) =>
+    events.ofRecipients(accountId, [ANY], [{ messageId: ANY, position: 0 }]),
   'events by number': ({ events }, accountId) => events.findMany(accountId, [1]),
   'deliveries of messages': ({ deliveryLists }, accountId) => deliveryLists.ofMessages(accountId, [ANY], 10),
+  'deliveries of events': ({ deliveryLists }, accountId) => deliveryLists.ofEvents(accountId, [1]),
   'deliveries of one message': ({ deliveryLists }, accountId) =>
     deliveryLists.list(accountId, { messageId: ANY }, { limit: 10, after: undefined }),
   'deliveries by id': ({ deliveryLists }, accountId) => deliveryLists.findMany(accountId, [ANY], undefined),

@@ -198,6 +198,8 @@ export interface DeliveryListStore {
     messageIds: readonly string[],
     limit: number,
   ): Promise<readonly WebhookDelivery[]>;
+  /** Returns the deliveries of the events with these numbers, oldest first. */
+  ofEvents(accountId: string, seqs: readonly number[]): Promise<readonly WebhookDelivery[]>;
   /** Returns the account's deliveries, newest first, or from the end of the list oldest first. */
   list(
     accountId: string,

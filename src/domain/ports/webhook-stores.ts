@@ -9,6 +9,7 @@ import type {
   Webhook,
   WebhookDelivery,
 } from '../webhooks/webhook.ts';
+import type { RecipientKey } from './message-stores.ts';
 
 export interface EventStore {
   /** Appends events to their accounts' feeds. Fails if a recipient already has an event of that type. */
@@ -18,6 +19,12 @@ export interface EventStore {
   /** Returns an account's events after the number `seq`, in feed order. */
   after(visibility: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
   ofMessages(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]>;
+  /** Returns the events of messages that are about these recipients of them, or about no single recipient. */
+  ofRecipients(
+    accountId: string,
+    messageIds: readonly string[],
+    keys: readonly RecipientKey[],
+  ): Promise<readonly RecordedEvent[]>;
   /** Returns the events that have these numbers in the account's feed. */
   findMany(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]>;
   /**

@@ -20,8 +20,6 @@ const EMAILS = 10_000;
 const PART_LENGTH = 4_000_000;
 /** Number of devices in one part, and of messages from the person. */
 const ROWS = 1_000;
-/** Most webhook deliveries of one message that are read. */
-const DELIVERIES = 100_000;
 /**
  * Where a part begins: after the id of a message, the number of an email, the id of a device, or the id of a message from
  * the person. The parts come in this order.
@@ -44,6 +42,7 @@ type Reads = Pick<
   | 'contacts'
   | 'suppressions'
   | 'messages'
+  | 'messageLists'
   | 'events'
   | 'deliveryLists'
   | 'deliveries'
@@ -131,14 +130,48 @@ async function idsAfter({ erasures }: Reads, scope: PersonScope, after: string |
   return { ids, next: last !== undefined ? `m:${last}` : hasEmails ? 'e:0' : null };
 }
 
-/** What belongs to the messages of a part, by message. */
-async function belongingsOf(stores: Reads, accountId: string, ids: readonly string[]) {
-  const deliveries = await stores.deliveryLists.ofMessages(accountId, ids, DELIVERIES);
+/** A message of the person, and which of its recipients are the person. */
+interface OwnMessage {
+  readonly personal: PersonalMessage;
+  /** True if it has no other recipients. */
+  readonly isAlone: boolean;
+  readonly positions: ReadonlySet<number>;
+}
+
+async function ownMessages(
+  { erasures }: Reads,
+  { accountId }: PersonScope,
+  ids: readonly string[],
+  isTheirs: IsTheirs,
+): Promise<ReadonlyMap<string, OwnMessage>> {
+  const own = (await erasures.readMessages(accountId, ids)).map((personal) => {
+    const isAlone = isOnlyTheirs(personal, isTheirs);
+    const theirOwn = personal.recipients.filter(({ address }) => isAlone || isTheirs(address));
+    return { personal, isAlone, positions: new Set(theirOwn.map(({ position }) => position)) };
+  });
+  return new Map(own.map((one) => [one.personal.id, one]));
+}
+
+/**
+ * What belongs to the messages of a part, by message. A message may have 1,000 recipients, each with its own events. So
+ * only what is about the person is read.
+ */
+async function belongingsOf(stores: Reads, accountId: string, own: ReadonlyMap<string, OwnMessage>) {
+  const ids = [...own.keys()];
+  const keys = [...own].flatMap(([messageId, { positions }]) =>
+    [...positions].map((position) => ({ messageId, position })),
+  );
+  const events = await stores.events.ofRecipients(accountId, ids, keys);
+  const deliveries = await stores.deliveryLists.ofEvents(
+    accountId,
+    events.map(({ seq }) => seq),
+  );
   const deliveryIds = deliveries.map(({ id }) => id);
   const requests = await stores.requests.ofMessages(accountId, ids);
+  const recipients = await stores.messageLists.recipientsAt(accountId, keys);
   return {
-    personal: new Map((await stores.erasures.readMessages(accountId, ids)).map((one) => [one.id, one])),
-    events: Map.groupBy(await stores.events.ofMessages(accountId, ids), ({ messageId }) => messageId),
+    recipients: Map.groupBy(recipients, ({ messageId }) => messageId),
+    events: Map.groupBy(events, ({ messageId }) => messageId),
     deliveries: Map.groupBy(deliveries, ({ messageId }) => messageId),
     attempts: await stores.deliveries.attempts(accountId, deliveryIds),
     requests: new Map(requests.map((request) => [request.messageId, request])),
@@ -148,33 +181,26 @@ async function belongingsOf(stores: Reads, accountId: string, ids: readonly stri
 }
 
 /** Returns the messages with these ids. `stoppedAfter` is the last one, if the rest would be too long. */
-async function messagesOf(stores: Reads, { accountId, targets }: PersonScope, ids: readonly string[]) {
+async function messagesOf(stores: Reads, scope: PersonScope, ids: readonly string[]) {
+  const { accountId, targets } = scope;
   const isTheirs = theirs(targets);
-  const of = await belongingsOf(stores, accountId, ids);
+  const own = await ownMessages(stores, scope, ids, isTheirs);
+  const of = await belongingsOf(stores, accountId, own);
   const messages: { readonly id: string; readonly seq: number; readonly resource: object }[] = [];
   let length = 0;
   for (const id of ids) {
     const message = await stores.messages.find({ accountId, environment: undefined }, id);
-    const own = of.personal.get(id);
-    if (!message || !own) continue;
-    const isAlone = isOnlyTheirs(own, isTheirs);
-    const positions = new Set(
-      own.recipients.filter(({ address }) => isAlone || isTheirs(address)).map(({ position }) => position),
-    );
-    const events = (of.events.get(id) ?? []).filter(
-      ({ position }) => position === null || positions.has(position),
-    );
-    const seqs = new Set(events.map(({ seq }) => seq));
-    const deliveries = (of.deliveries.get(id) ?? []).filter(({ eventSeq }) => seqs.has(eventSeq));
-    const recipients = await stores.messages.recipients([id]);
+    const found = own.get(id);
+    if (!message || !found) continue;
+    const { personal, isAlone, positions } = found;
+    const recipients = (of.recipients.get(id) ?? []).toSorted((one, other) => one.position - other.position);
     const resource = {
       ...messageResource(message),
       to: messageResource(message).to.filter(isTheirs),
       payload: withoutOthers(message.payload, isTheirs),
       body: message.channel === 'email' ? ((await stores.messages.bulk(id)) ?? null) : undefined,
-      recipients: recipients
-        .filter(({ position }) => positions.has(position))
-        .map(({ address, status, sid, sentAt, deliveredAt, failedAt, readAt, error }) => ({
+      recipients: recipients.map(
+        ({ address, status, sid, sentAt, deliveredAt, failedAt, readAt, error }) => ({
           to: address,
           status,
           sid,
@@ -183,7 +209,8 @@ async function messagesOf(stores: Reads, { accountId, targets }: PersonScope, id
           failedAt,
           readAt,
           error,
-        })),
+        }),
+      ),
       timeline: (await stores.messages.timelineNotes(id))
         .filter(({ position }) => positions.has(position))
         .map(({ at, status, detail }) => ({ at, status, detail })),
@@ -191,8 +218,8 @@ async function messagesOf(stores: Reads, { accountId, targets }: PersonScope, id
       lateReports: (of.reports.get(id) ?? [])
         .filter(({ position }) => positions.has(position))
         .map(({ receivedAt, report }) => ({ receivedAt, report })),
-      events: events.map((event) => envelopeOf(event, own, isTheirs)),
-      webhookDeliveries: deliveries.map((delivery) =>
+      events: (of.events.get(id) ?? []).map((event) => envelopeOf(event, personal, isTheirs)),
+      webhookDeliveries: (of.deliveries.get(id) ?? []).map((delivery) =>
         shownDelivery(delivery, of.attempts.get(delivery.id) ?? [], isAlone),
       ),
       request: shownRequest(of.requests.get(id), isAlone),

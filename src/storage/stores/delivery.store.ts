@@ -161,6 +161,10 @@ const OF_MESSAGES = statement(
      WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) OFFSET 0
    ) f ORDER BY f.id LIMIT $3`,
 );
+const DELIVERIES_OF_EVENTS = statement(
+  'deliveries-of-events',
+  `SELECT ${COLUMNS} FROM events e ${OF_EVENTS} WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[]) ORDER BY d.id`,
+);
 /** SQL for the deliveries of one message. Indexes find the message's events and their deliveries. */
 const MATCHING_OF_MESSAGE = `FROM events e ${OF_EVENTS}
   WHERE e.account_id = $1 AND e.message_id = $2 AND ($3::uuid IS NULL OR d.webhook_id = $3)
@@ -518,6 +522,10 @@ export class PgDeliveryListStore implements DeliveryListStore {
   ): Promise<readonly WebhookDelivery[]> {
     const values = [accountId, messageIds, limit];
     return (await this.#sql.queryOnDisk<DeliveryRow>(OF_MESSAGES, values)).map(mapRow);
+  }
+
+  async ofEvents(accountId: string, seqs: readonly number[]): Promise<readonly WebhookDelivery[]> {
+    return (await this.#sql.queryOnDisk<DeliveryRow>(DELIVERIES_OF_EVENTS, [accountId, seqs])).map(mapRow);
   }
 
   async list(

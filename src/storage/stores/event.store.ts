@@ -1,5 +1,6 @@
 import type { Visibility } from '../../domain/caller.ts';
 import { isoTime, shiftedTime } from '../../domain/iso-time.ts';
+import type { RecipientKey } from '../../domain/ports/message-stores.ts';
 import type { ErasableEvent } from '../../domain/ports/sweep-stores.ts';
 import type { EventStore, TimeSpan } from '../../domain/ports/webhook-stores.ts';
 import type { AppendedEvent, EventSource, NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
@@ -156,6 +157,13 @@ const OF_MESSAGES = statement(
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
    WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) ORDER BY e.seq`,
 );
+const OF_RECIPIENTS = statement(
+  'events-of-recipients',
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
+   WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[])
+     AND (e.position IS NULL OR (e.message_id, e.position) IN (SELECT * FROM unnest($3::uuid[], $4::smallint[])))
+   ORDER BY e.seq`,
+);
 const FIND_MANY = statement(
   'events-find-many',
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
@@ -267,6 +275,16 @@ export class PgEventStore implements EventStore {
 
   async ofMessages(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]> {
     return (await this.#sql.queryOnDisk<EventRow>(OF_MESSAGES, [accountId, messageIds])).map(mapEvent);
+  }
+
+  async ofRecipients(
+    accountId: string,
+    messageIds: readonly string[],
+    keys: readonly RecipientKey[],
+  ): Promise<readonly RecordedEvent[]> {
+    const columns = [keys.map(({ messageId }) => messageId), keys.map(({ position }) => position)];
+    const values = [accountId, messageIds, ...columns];
+    return (await this.#sql.queryOnDisk<EventRow>(OF_RECIPIENTS, values)).map(mapEvent);
   }
 
   async findMany(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]> {
