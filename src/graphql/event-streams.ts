@@ -16,12 +16,10 @@ import type { PointBudgets } from './cost.ts';
 import { earlyRefusal, outageIn } from './error-format.ts';
 import type { ResultStream } from './event-stream.ts';
 import type { PersistedDocuments } from './persisted-documents.ts';
+import { refusalOfMore, STREAMS_OF_A_PROCESS } from './stream-limits.ts';
 import { type Asked, readSubscription } from './subscription-request.ts';
 import { TimeShare } from './time-share.ts';
 
-const STREAMS_OF_A_SESSION = 20;
-const STREAMS_OF_AN_ACCOUNT = 200;
-const STREAMS_OF_A_PROCESS = 1_000;
 /**
  * Share of the process's time that results of subscriptions may use. Without this limit, the subscribers of a busy
  * account would slow down its sends. A subscriber that misses changes because of the limit gets `REFETCH`.
@@ -184,15 +182,8 @@ export class EventStreams {
     if (this.#isDraining || this.#open.size >= STREAMS_OF_A_PROCESS) {
       return serviceUnavailable('This process serves no more event streams. Try again.');
     }
-    const sessions = [...this.#open.values()];
-    const ofSession = sessions.filter(({ tokenHash }) => tokenHash.equals(session.tokenHash)).length;
-    const ofAccount = sessions.filter(({ caller }) => accountOf(caller) === accountOf(session.caller)).length;
-    if (ofSession >= STREAMS_OF_A_SESSION || ofAccount >= STREAMS_OF_AN_ACCOUNT) {
-      const message =
-        `A session may have ${STREAMS_OF_A_SESSION} event streams open, and an account ` +
-        `${STREAMS_OF_AN_ACCOUNT}. End one first.`;
-      return new DomainError('rate_limit_exceeded', message);
-    }
+    const refused = refusalOfMore([...this.#open.values()], session);
+    if (refused) return refused;
     this.#open.set(stream, session);
     this.#timer ??= this.#startTimer();
     return undefined;
@@ -226,8 +217,4 @@ export class EventStreams {
 
 function isOverLimit({ errors }: ExecutionResult): boolean {
   return errors?.some(({ extensions }) => extensions.limit !== undefined) ?? false;
-}
-
-function accountOf(caller: Session['caller']): string | undefined {
-  return caller.kind === 'member' ? caller.accountId : undefined;
 }

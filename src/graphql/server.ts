@@ -337,8 +337,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     switch (request.method) {
       case 'PUT': {
         const reserved = shared.reserve(session);
-        if (reserved === undefined)
-          throw serviceUnavailable('Too many event streams are reserved. Try again.');
+        if (typeof reserved !== 'string') throw reserved;
         response.status(201).type('text/plain').send(reserved);
         return;
       }

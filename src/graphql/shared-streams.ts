@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { FormattedExecutionResult } from 'graphql';
 import type { Session } from '../domain/accounts/sessions.ts';
+import { type DomainError, serviceUnavailable } from '../domain/errors.ts';
 import { EventStream, type ResultStream, SERVER_SENT_EVENTS } from './event-stream.ts';
+import { refusalOfMore, STREAMS_OF_A_PROCESS } from './stream-limits.ts';
 
 /** A reserved stream that is not opened within this time, in ms, is deleted. */
 const OPEN_WITHIN_MS = 30_000;
-const RESERVATIONS_MAX = 1_000;
 
 /** One stream that carries all operations of a browser page. */
 interface Shared {
@@ -74,9 +75,18 @@ function eventOf(name: string, content: object): string {
 export class SharedStreams {
   readonly #shared = new Map<string, Shared>();
 
-  /** Reserves a stream. Returns its token. Undefined if there are too many reserved streams. */
-  reserve(session: Session): string | undefined {
-    if (this.#shared.size >= RESERVATIONS_MAX) return undefined;
+  /**
+   * Reserves a stream. Returns its token, or the reason why it is refused. A stream that is only reserved counts like an
+   * open one. Otherwise the people of one account could reserve all streams of the process (R286).
+   */
+  reserve(session: Session): string | DomainError {
+    if (this.#shared.size >= STREAMS_OF_A_PROCESS)
+      return serviceUnavailable('Too many event streams are reserved. Try again.');
+    const refused = refusalOfMore(
+      [...this.#shared.values()].map((shared) => shared.session),
+      session,
+    );
+    if (refused) return refused;
     const token = randomUUID();
     const timer = setTimeout(() => this.#shared.delete(token), OPEN_WITHIN_MS).unref();
     this.#shared.set(token, { session, operations: new Map(), timer, stream: undefined });

@@ -100,6 +100,21 @@ describe('one event stream for all operations of a page (R286)', () => {
     stream.stop();
   });
 
+  it('a session reserves 20 streams and no more, so that others can reserve theirs', async () => {
+    const own = await signIn(gateway, account);
+    const reserved: string[] = [];
+    for (let index = 0; index < 20; index += 1) reserved.push(await reserve(own));
+    expect(new Set(reserved).size).toBe(20);
+    const refused = await ask('PUT', '', {}, undefined, own);
+    expect(refused.status).toBe(429);
+    expect(await refused.json()).toMatchObject({ errors: [{ extensions: { code: 'RATE_LIMITED' } }] });
+    expect((await ask('PUT', '', {}, undefined, await signIn(gateway, account))).status).toBe(201);
+    // An open stream that ends makes room.
+    const stream = await open(reserved[0] ?? '', own);
+    stream.stop();
+    await eventually(async () => (await ask('PUT', '', {}, undefined, own)).status === 201);
+  });
+
   it('ends with its session', async () => {
     const own = await signIn(gateway, account);
     const reserved = await reserve(own);
