@@ -271,6 +271,21 @@ describe('the TypeScript SDK', () => {
     for (const id of ['', '.', '..']) expect(() => gateway.contacts.get(id)).toThrow(/names nothing/);
   });
 
+  it('takes key and address from the environment where none are passed (R582)', async () => {
+    const variables = { GATEWAY_API_KEY: account.key, GATEWAY_URL: server.url };
+    expect(() => new Gateway()).toThrow(/apiKey is missing: .* or set GATEWAY_API_KEY/);
+    expect(() => new Gateway({ apiKey: 'k' })).toThrow(/baseUrl is missing: .* or set GATEWAY_URL/);
+    Object.assign(process.env, variables);
+    try {
+      expect((await new Gateway().account.get()).id).toBe(account.accountId);
+      // What is passed counts, also if it is wrong.
+      await expect(new Gateway({ apiKey: 'k' }).account.get()).rejects.toMatchObject({ statusCode: 401 });
+      expect(() => new Gateway({ apiKey: '' })).toThrow(/apiKey is missing/);
+    } finally {
+      for (const name of Object.keys(variables)) delete process.env[name];
+    }
+  });
+
   it('keeps the key to itself when it is printed', async () => {
     const { inspect } = await import('node:util');
     expect(inspect(gateway, { depth: 10, showHidden: true })).not.toContain(account.key);

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -113,8 +114,8 @@ class Gateway:
 
     def __init__(
         self,
-        api_key: str,
-        base_url: str,
+        api_key: Optional[str] = None,
+        base_url: Optional[str] = None,
         *,
         signing_secret: Optional[str] = None,
         timeout_seconds: float = 30.0,
@@ -123,8 +124,10 @@ class Gateway:
         on_try: Optional[Callable[[TriedRequest], None]] = None,
     ) -> None:
         """
-        api_key: the full API key, ``msg_…``. It is a secret: keep it on servers.
-        base_url: URL of the gateway, such as ``https://sms.example.com``, with or without ``/api/v1``.
+        api_key: the full API key, ``msg_…``. It is a secret: keep it on servers. Default: ``GATEWAY_API_KEY`` of the
+            environment.
+        base_url: URL of the gateway, such as ``https://sms.example.com``, with or without ``/api/v1``. Default:
+            ``GATEWAY_URL`` of the environment.
         signing_secret: the signing secret ``sigsec_…``, for API keys that must sign their requests.
         timeout_seconds: time limit in each attempt, for the connection and for each wait for bytes.
         max_retries: maximum number of retries after the first attempt.
@@ -134,6 +137,10 @@ class Gateway:
 
         Raises ``ValueError`` if an argument is missing or invalid.
         """
+        if api_key is None:
+            api_key = os.environ.get("GATEWAY_API_KEY", "")
+        if base_url is None:
+            base_url = os.environ.get("GATEWAY_URL", "")
         self._options = TransportOptions(
             api_key, base_url, signing_secret, timeout_seconds, max_retries, retry_delay_seconds, on_try
         )

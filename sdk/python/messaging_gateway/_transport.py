@@ -100,9 +100,11 @@ class Transport:
 
     def __init__(self, options: TransportOptions) -> None:
         if not options.api_key:
-            raise ValueError("api_key is missing: pass the key that the gateway showed, msg_….")
+            raise ValueError("api_key is missing: pass the key msg_… that the gateway showed, or set GATEWAY_API_KEY.")
         if not options.base_url:
-            raise ValueError("base_url is missing: pass the address of the gateway, such as http://127.0.0.1:3000.")
+            raise ValueError(
+                "base_url is missing: pass the address of the gateway, such as http://127.0.0.1:3000, or set GATEWAY_URL."
+            )
         self.options = options
         self._base_url = _api_url(options.base_url)
         self._signer = RequestSigner(options.signing_secret) if options.signing_secret is not None else None

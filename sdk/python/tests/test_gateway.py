@@ -10,6 +10,7 @@ import socket
 import struct
 import threading
 import unittest
+import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 
 import messaging_gateway as sdk
@@ -284,6 +285,17 @@ class Operations(unittest.TestCase):
         self.assertEqual(signed[0].sms.history(limit=1, to="0700 123456").page()["pagination"]["page"], 1)
         with self.assertRaises(sdk.NotFoundError):
             signed[0].contacts.get("a/b ä")
+
+    def test_takes_key_and_address_from_the_environment(self):
+        with unittest.mock.patch.dict(os.environ, {"GATEWAY_API_KEY": KEY, "GATEWAY_URL": URL}):
+            self.assertEqual(sdk.Gateway().account.get()["currency"], "UGX")
+            with self.assertRaises(sdk.AccessError):
+                sdk.Gateway("k").account.get()
+            with self.assertRaisesRegex(ValueError, "or set GATEWAY_API_KEY"):
+                sdk.Gateway("")
+            del os.environ["GATEWAY_URL"]
+            with self.assertRaisesRegex(ValueError, "or set GATEWAY_URL"):
+                sdk.Gateway()
 
     def test_says_what_is_missing_and_keeps_the_key_to_itself(self):
         for key, url, message in [

@@ -55,7 +55,7 @@ export class Gateway {
   readonly testing: Testing;
 
   /** Throws a `TypeError` if an option is missing or invalid. */
-  constructor(options: GatewayOptions) {
+  constructor(options: GatewayOptions = {}) {
     const transport = new Transport(options);
     this.account = new AccountResource(transport);
     this.sms = new SmsResource(transport);

@@ -5,10 +5,13 @@ import { VERSION } from './version.ts';
 import { webCrypto } from './web-crypto.ts';
 
 export interface GatewayOptions {
-  /** The full API key, `msg_…`. It is a secret: keep it on servers. */
-  readonly apiKey: string;
-  /** URL of the gateway, such as `https://sms.example.com`, with or without `/api/v1`. */
-  readonly baseUrl: string;
+  /** The full API key, `msg_…`. It is a secret: keep it on servers. Default: `GATEWAY_API_KEY` of the environment. */
+  readonly apiKey?: string | undefined;
+  /**
+   * URL of the gateway, such as `https://sms.example.com`, with or without `/api/v1`. Default: `GATEWAY_URL` of the
+   * environment.
+   */
+  readonly baseUrl?: string | undefined;
   /** The signing secret `sigsec_…`, for API keys that must sign their requests. */
   readonly signingSecret?: string | undefined;
   /** Time limit of each attempt in milliseconds. Default: 30,000. */
@@ -88,21 +91,31 @@ const RETRY_DELAY_MS = 500;
 const SIGNED_ANEW_MAX = 6;
 const QUOTED_MAX = 200;
 
+/** Returns a variable of the environment. Undefined where there is no environment, as in some workers. */
+const fromEnvironment = (name: string): string | undefined => globalThis.process?.env?.[name];
+
 /** Sends requests and retries them where that is safe. Throws a `GatewayError` if a request does not succeed. */
 export class Transport {
   readonly #options: GatewayOptions;
+  readonly #apiKey: string;
   readonly #baseUrl: string;
   readonly #signer: RequestSigner | undefined;
 
   /** Throws a `TypeError` if an option is missing or invalid. */
   constructor(options: GatewayOptions) {
-    const { apiKey, baseUrl, signingSecret } = options;
-    if (!apiKey) throw new TypeError('apiKey is missing: pass the key that the gateway showed, msg_….');
+    const { signingSecret } = options;
+    const apiKey = options.apiKey ?? fromEnvironment('GATEWAY_API_KEY');
+    const baseUrl = options.baseUrl ?? fromEnvironment('GATEWAY_URL');
+    if (!apiKey)
+      throw new TypeError(
+        'apiKey is missing: pass the key msg_… that the gateway showed, or set GATEWAY_API_KEY.',
+      );
     if (!baseUrl)
       throw new TypeError(
-        'baseUrl is missing: pass the address of the gateway, such as http://127.0.0.1:3000.',
+        'baseUrl is missing: pass the address of the gateway, such as http://127.0.0.1:3000, or set GATEWAY_URL.',
       );
     this.#options = options;
+    this.#apiKey = apiKey;
     this.#baseUrl = apiUrlOf(baseUrl);
     this.#signer = signingSecret === undefined ? undefined : new RequestSigner(signingSecret);
   }
@@ -204,7 +217,7 @@ export class Transport {
     return {
       Accept: 'application/json',
       'User-Agent': `messaging-gateway-client/${VERSION}`,
-      'X-Api-Key': this.#options.apiKey,
+      'X-Api-Key': this.#apiKey,
       'X-Request-Id': call.requestId,
       ...(call.body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...(call.idempotencyKey === null ? {} : { 'Idempotency-Key': call.idempotencyKey }),
