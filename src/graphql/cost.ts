@@ -86,6 +86,8 @@ export type PointBudgets = Pick<Budgets, 'takePoints' | 'giveBackPoints' | 'poin
 export class Bill {
   /** Estimated points of the operation. Set before it runs. */
   requested = 0;
+  /** Estimated points that are not given back, because nothing counts them while it runs: those of introspection. */
+  certain = 0;
   /** Points of the objects in the response and of the fields that were resolved. Known after it has run. */
   used = 0;
   #paid: { readonly payer: Payer; readonly taken: number; readonly verdict: PointVerdict } | undefined;
@@ -96,6 +98,7 @@ export class Bill {
    */
   async charge(budgets: PointBudgets, payer: Payer, isCostOnly: boolean): Promise<void> {
     const taken = isCostOnly ? 0 : this.requested;
+    if (!isCostOnly) this.used += this.certain;
     const verdict = await budgets.takePoints(payer, taken);
     this.#paid = { payer, taken, verdict };
     if (!verdict.isAllowed) throw budgets.pointRefusal(verdict, taken);

@@ -159,6 +159,7 @@ export class EventStreams {
     for (;;) {
       const context = createContext(parts);
       context.bill.requested = parts.bill.requested;
+      context.bill.certain = parts.bill.certain;
       try {
         await context.bill.charge(this.#options.budgets, payerOf(parts), false);
         return context;

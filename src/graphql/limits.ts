@@ -8,13 +8,20 @@ import {
   type GraphQLSchema,
   getArgumentValues,
   getNamedType,
+  introspectionTypes,
+  isAbstractType,
   isCompositeType,
+  isEnumType,
+  isInterfaceType,
   isListType,
   isNonNullType,
+  isObjectType,
   Kind,
   type NamedTypeNode,
   type OperationDefinitionNode,
+  SchemaMetaFieldDef,
   type SelectionSetNode,
+  TypeMetaFieldDef,
   visit,
 } from 'graphql';
 import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
@@ -48,6 +55,15 @@ export const ERRORS_MAX = 10;
 /** Options of validation. It suggests no similar names, because suggestions would reveal the schema. */
 export const VALIDATION = { maxErrors: ERRORS_MAX, hideSuggestions: true } as const;
 const LIST_SIZE = 10;
+/**
+ * Number of objects of an introspection that cost one point. They need no database, but there are so many that a few
+ * queries without a price would occupy the process.
+ */
+const INTROSPECTED_A_POINT = 100;
+const INTROSPECTION: Readonly<Record<string, GraphQLField<unknown, unknown>>> = {
+  __schema: SchemaMetaFieldDef,
+  __type: TypeMetaFieldDef,
+};
 /** Number of events of a subscription that are resolved together, as one response. */
 const EVENTS_AT_ONCE = 50;
 
@@ -102,6 +118,7 @@ export function checkLimits(
   if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
   const { depth, cost } = meter.measure(operation.selectionSet, type, PLAIN);
   bill.requested = cost;
+  bill.certain = meter.introspected;
   refuseOver('depth', depth);
   refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
@@ -158,12 +175,18 @@ class Meter {
   readonly #variables: Variables;
   /** The result for each fragment. So each fragment is measured once, even if it is used several times. */
   readonly #measured = new Map<string, Measure>();
+  #introspected = 0;
 
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {
     this.#schema = schema;
     const fragments = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION);
     this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
     this.#variables = variables;
+  }
+
+  /** Points of the introspection that was measured so far. */
+  get introspected(): number {
+    return this.#introspected;
   }
 
   /** Returns the depth and the cost of selections on `type`. */
@@ -202,7 +225,7 @@ class Meter {
     switch (selection.kind) {
       case Kind.FIELD: {
         const field = 'getFields' in type ? type.getFields()[selection.name.value] : undefined;
-        if (!field) return { depth: 1, cost: 0 };
+        if (!field) return this.#measureIntrospection(selection);
         if (within.isDry && isBeyondDryRun(field)) throw dryRunRefusal(`${type.name}.${field.name}`);
         return this.#measureField(selection, field, within);
       }
@@ -231,8 +254,20 @@ class Meter {
     const inside = { ...list, isDry: within.isDry || isDryRun(args) };
     const { depth, cost } = this.measure(node.selectionSet, type, inside);
     const nullable = isNonNullType(field.type) ? field.type.ofType : field.type;
-    const times = isListType(nullable) ? within.rows : 1;
+    const times = isListType(nullable) ? (sizesOf(this.#schema).get(field) ?? within.rows) : 1;
     return { depth: depth + 1, cost: each + times * (1 + cost) };
+  }
+
+  /**
+   * Measures the field `__schema` or `__type`. Its depth does not count: tools ask for the whole schema, which is deep. Other
+   * fields without a definition, such as `__typename`, are free.
+   */
+  #measureIntrospection(node: FieldNode): Measure {
+    const field = INTROSPECTION[node.name.value];
+    if (!field) return { depth: 1, cost: 0 };
+    const cost = Math.ceil(this.#measureField(node, field, PLAIN).cost / INTROSPECTED_A_POINT);
+    this.#introspected += cost;
+    return { depth: 1, cost };
   }
 
   /**
@@ -243,6 +278,48 @@ class Meter {
     const named = condition && this.#schema.getType(condition.name.value);
     return isCompositeType(named) ? named : type;
   }
+}
+
+type ListSizes = ReadonlyMap<GraphQLField<unknown, unknown>, number>;
+const knownSizes = new WeakMap<GraphQLSchema, ListSizes>();
+
+/** Returns the usual length of each list of an introspection: the number of types, or the mean over what has such a list. */
+function sizesOf(schema: GraphQLSchema): ListSizes {
+  const known = knownSizes.get(schema);
+  if (known) return known;
+  const types = Object.values(schema.getTypeMap());
+  const fields = types.flatMap((type) => ('getFields' in type ? [Object.values(type.getFields())] : []));
+  const outputs = types.filter((type) => isObjectType(type) || isInterfaceType(type));
+  const mean = (lists: readonly (readonly unknown[])[]) => {
+    const filled = lists.filter(({ length }) => length > 0);
+    return Math.ceil(filled.reduce((sum, { length }) => sum + length, 0) / Math.max(1, filled.length));
+  };
+  const each = mean(fields);
+  const args = mean(outputs.flatMap((type) => Object.values(type.getFields()).map((field) => field.args)));
+  const sizes: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+    __Schema: { types: types.length, directives: schema.getDirectives().length },
+    __Type: {
+      fields: each,
+      inputFields: each,
+      enumValues: mean(types.filter(isEnumType).map((type) => type.getValues())),
+      possibleTypes: mean(types.filter(isAbstractType).map((type) => schema.getPossibleTypes(type))),
+      interfaces: mean(outputs.map((type) => type.getInterfaces())),
+    },
+    __Field: { args },
+    __Directive: { args },
+  };
+  const found: ListSizes = new Map(
+    introspectionTypes.flatMap((type) =>
+      isObjectType(type)
+        ? Object.entries(type.getFields()).flatMap(([name, field]): [typeof field, number][] => {
+            const size = sizes[type.name]?.[name];
+            return size === undefined ? [] : [[field, size]];
+          })
+        : [],
+    ),
+  );
+  knownSizes.set(schema, found);
+  return found;
 }
 
 /** Returns the number of rows that a page asks for. Throws `BAD_USER_INPUT` unless it is 1 to 100. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { getIntrospectionQuery } from 'graphql';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
@@ -38,6 +39,30 @@ describe('the cost of queries (R280)', () => {
     expect(resetAt - Date.now()).toBeLessThanOrEqual(60_000);
     const next = await graphql(gateway, '{ messages(first: 1) { nodes { id } } }', { token });
     expect(next.cost).toMatchObject({ requested: 2, used: 2, remaining: BUDGET - 9 });
+  });
+
+  it('counts introspection, which needs no database but much time of the process', async () => {
+    const token = await sign();
+    const whole = await graphql(gateway, getIntrospectionQuery(), { token });
+    expect(whole.body.data.__schema.types.length).toBeGreaterThan(100);
+    expect(whole.cost.requested).toBeGreaterThan(200);
+    expect(whole.cost.requested).toBeLessThan(BUDGET / 4);
+    expect(whole.cost).toMatchObject({
+      used: whole.cost.requested,
+      remaining: BUDGET - whole.cost.requested,
+    });
+    const schema = '__schema { types { fields { args { name } type { name } } } }';
+    const costOf = async (count: number) => {
+      const fields = Array.from({ length: count }, (_, at) => `a${at}: ${schema}`);
+      const only = await graphql(gateway, `{ ${fields.join(' ')} }`, { token, headers: COST_ONLY });
+      return only.cost.requested;
+    };
+    expect(await costOf(15)).toBe(15 * (await costOf(1)));
+    // A small part is cheap, so that clients may look up a type with each query.
+    const small = await graphql(gateway, '{ __type(name: "Message") { name kind } }', { token });
+    expect(small.cost).toMatchObject({ requested: 1, used: 1 });
+    const free = await graphql(gateway, '{ __typename }', { token });
+    expect(free.cost).toMatchObject({ requested: 0, used: 0, remaining: small.cost.remaining });
   });
 
   it('refuses fifteen counts of searches at once before they run, and names what they cost', async () => {
