@@ -64,6 +64,7 @@ export function addBackup(program: Command, runner: Pick<CliRunner, 'withTools'>
       runner.withTools(json, async ({ restore }) =>
         describe(
           await restore({ from, until, to, isCheck: check, onProgress: showProgress('restore', json) }),
+          to !== undefined,
         ),
       ),
     );
@@ -102,7 +103,7 @@ function showKept(isJson: boolean | undefined): (until: string) => void {
   };
 }
 
-function describe(report: RestoreReport): CliAnswer {
+function describe(report: RestoreReport, isForOwnServer: boolean): CliAnswer {
   const { base, description, lastChangeAt, directory, isMasterKeyRight } = report;
   if (directory === null) {
     const text = `${base} is whole: PostgreSQL ${description.postgres}, until ${description.wholeUntil}`;
@@ -117,6 +118,11 @@ function describe(report: RestoreReport): CliAnswer {
     `restored  ${directory} from ${base}`,
     ...(lastChangeAt ? [`as of     ${lastChangeAt}, the last change in it`] : []),
     `keys      ${key}`,
+    ...(isForOwnServer
+      ? [
+          `next      give the directory to the user of PostgreSQL, and start PostgreSQL on it: it recovers by itself`,
+        ]
+      : []),
     'next      start the gateway: it serves reads and sends nothing; then npm run cli -- release',
   ];
   return { json: { restored: report }, text: lines.join('\n') };

@@ -5,7 +5,11 @@ import type { CliAnswer } from './output.ts';
 
 /** The command that ends the hold of a restored or copied database. */
 export function addRelease(program: Command, runner: CliRunner): void {
-  leaf(program, 'release', 'let a restored or copied gateway send again, and decide about what is unknown')
+  leaf(
+    program,
+    'release',
+    'let a restored, recovered or copied gateway send again, and decide about what is unknown',
+  )
     .option('--since <time>', 'only what was to leave since then is unknown, ISO 8601 with Z or an offset')
     .option('--send', 'send what is unknown: some recipients may get it twice')
     .option('--mark', 'mark what is unknown as failed (outcome_unknown); it is refunded after 72 hours')

@@ -1,6 +1,6 @@
 /** The write-ahead log that a continuous backup keeps beside its bases, and restores to a time. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -85,21 +85,26 @@ async function timeOf(connection: ServerConnection): Promise<Date> {
 
 const nextSegment = (connection: ServerConnection) => query(connection, 'SELECT pg_switch_wal()');
 
+/** Restores, and starts PostgreSQL there. */
+async function restored(from: string, until: Date | undefined, like: TestPostgres): Promise<TestPostgres> {
+  const laidOut = join(await directory(), 'cluster');
+  await restoreIntoDirectory({ from, until, onProgress: () => undefined }, laidOut);
+  return startServer({
+    async prepare(cluster) {
+      await rename(laidOut, cluster);
+      await promisify(execFile)('chown', ['-R', `--reference=${like.cluster}`, cluster]);
+    },
+  });
+}
+
 /** Restores, starts PostgreSQL there and returns the number of rows. */
 async function rowsIn(
   from: string,
   until: Date | undefined,
   like: TestPostgres,
 ): Promise<number | undefined> {
-  const laidOut = join(await directory(), 'cluster');
-  await restoreIntoDirectory({ from, until, onProgress: () => undefined }, laidOut);
-  const restored = await startServer({
-    async prepare(cluster) {
-      await rename(laidOut, cluster);
-      await promisify(execFile)('chown', ['-R', `--reference=${like.cluster}`, cluster]);
-    },
-  });
-  const [row] = await query<{ rows: number }>(restored.connection, 'SELECT count(*)::int AS rows FROM kept');
+  const { connection } = await restored(from, until, like);
+  const [row] = await query<{ rows: number }>(connection, 'SELECT count(*)::int AS rows FROM kept');
   return row?.rows;
 }
 
@@ -133,6 +138,34 @@ describe('a continuous backup (R351)', () => {
     expect(await rowsIn(to, afterThree, server)).toBe(3);
     expect(await rowsIn(to, afterSix, server)).toBe(6);
     expect(await rowsIn(to, undefined, server)).toBe(7);
+  });
+
+  it('leaves no target in the restored server, which a standby or a copy of it would take for its own (R573)', async () => {
+    const first = await startServer();
+    await query(first.connection, 'CREATE TABLE kept (at timestamptz)');
+    const to = await directory();
+    const backup = backUp(databaseUrl(first.connection), to);
+    await eventually(() => backup.bases.length === 1);
+    await addRow(first.connection);
+    const until = await timeOf(first.connection);
+    await backup.keeps(await addRow(first.connection));
+    await backup.end();
+    const second = await restored(to, until, first);
+    const settings = await readFile(join(second.cluster, 'postgresql.auto.conf'), 'utf8');
+    expect(settings).toContain('gateway.restored_as = ');
+    expect(settings).not.toMatch(/recovery_|restore_command/);
+
+    // As other tools leave it there.
+    await query(
+      second.connection,
+      `ALTER SYSTEM SET recovery_target_time = '${until.toISOString().replace('T', ' ')}'`,
+    );
+    await addRow(second.connection);
+    const copies = await directory();
+    const copy = backUp(databaseUrl(second.connection), copies);
+    await eventually(() => copy.bases.length === 1);
+    await copy.end();
+    expect(await rowsIn(copy.bases[0] ?? '', undefined, second)).toBe(2);
   });
 
   it('takes a new base where the server no longer has a part of the log', async () => {

@@ -4,7 +4,7 @@
  * operator releases it (R230).
  */
 import { randomUUID } from 'node:crypto';
-import { appendFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
@@ -21,6 +21,19 @@ import { layOutWal } from './wal-files.ts';
  * cluster. It works in sh and cmd.
  */
 const FETCH_NOTHING = 'exit 1';
+
+const SETTINGS_FILE = 'postgresql.auto.conf';
+/** Marks a setting that is for the recovery only. */
+const FOR_RECOVERY = '# only for the recovery';
+/**
+ * PostgreSQL's `recovery_end_command` in a data directory of the operator: takes the settings of the recovery out of
+ * their file. A standby that is made from this server would inherit them: it would end its recovery at the time of
+ * the restore, and promote itself (R573). Windows has no `grep`: there PostgreSQL logs a warning.
+ */
+const FORGET_RECOVERY = `grep -v "${FOR_RECOVERY}" ${SETTINGS_FILE} > ${SETTINGS_FILE}.new && mv ${SETTINGS_FILE}.new ${SETTINGS_FILE}`;
+
+/** Targets that an earlier recovery of the copied server has left in its settings. It would stop at them again. */
+const TARGETS = /^recovery_target.*\n?/gm;
 
 export interface RestoreRequest {
   /** A base file, or a directory with bases. */
@@ -99,9 +112,9 @@ export async function restoreIntoDirectory(request: RestoreRequest, directory: s
     const place = { directory: resolve(directory), user: { name: 'you' } };
     const { base, description, keys, settings } = await layOutNewest(request, bases, place, () => undefined);
     await appendFile(
-      join(directory, 'postgresql.auto.conf'),
-      Object.entries(settings)
-        .map(([name, value]) => `${name} = '${value}'\n`)
+      join(directory, SETTINGS_FILE),
+      Object.entries({ ...settings, recovery_end_command: FORGET_RECOVERY })
+        .map(([name, value]) => `${name} = '${value}' ${FOR_RECOVERY}\n`)
         .join(''),
     );
     return { base, description, keys, lastChangeAt: null };
@@ -154,7 +167,9 @@ async function layOut(
     await writeFile(join(unfinished, 'recovery.signal'), '', { mode: 0o600 });
     await own(join(unfinished, 'recovery.signal'));
     const mark = `# Restored by the messaging gateway, which sends nothing until it is released.\ngateway.restored_as = '${randomUUID()}'\n`;
-    await appendFile(join(unfinished, 'postgresql.auto.conf'), mark);
+    const settingsFile = join(unfinished, SETTINGS_FILE);
+    await appendFile(settingsFile, mark);
+    await writeFile(settingsFile, (await readFile(settingsFile, 'utf8')).replace(TARGETS, ''));
     await rm(directory, { recursive: true, force: true });
     await rename(unfinished, directory);
     await syncDirectory(dirname(directory));
