@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 
 const SYSTEM = { kind: 'system', name: 'test' } as const;
@@ -405,3 +406,36 @@ describe('revoking a key with its descendants (R7, R119, R204)', () => {
 function idsOf(keys: readonly { keyId: string }[]): string[] {
   return keys.map(({ keyId }) => keyId);
 }
+
+describe('the number of keys of an account (R565)', () => {
+  it('is bounded, so that no key makes itself requests without end', async () => {
+    const own = await gateway.createAccount();
+    const first = await make({}, own.key);
+    await sql.query(
+      `INSERT INTO api_keys (key_id, account_id, name, secret_hash, scopes, environment, created_by, created_at, issued_by,
+         expires_at)
+       SELECT substr(md5($1 || n), 1, 16), account_id, name, secret_hash, scopes, environment, created_by, created_at, issued_by,
+         CASE WHEN n > 996 THEN now() - interval '1 hour' END
+       FROM api_keys, generate_series(1, 1100) n WHERE key_id = $1`,
+      [first.keyId],
+    );
+    // With the two keys of the account and `first`, 999 work. Those that have expired do not count.
+    await make({}, own.key);
+    const refused = await create({}, own.key);
+    expect([refused.status, refused.body.error]).toMatchObject([400, { code: 'validation_error' }]);
+    expect(refused.body.error.message).toContain('1000 keys that work');
+    const overlap = await call('POST', `${first.path}/rotate`, { overlapSeconds: 60 }, own.key);
+    expect(overlap.status).toBe(400);
+    expect(await statusOf(first)).toBe(200);
+    const mutation = `mutation { createApiKey(input: {name: "k", scopes: [SEND_SMS], environment: PRODUCTION}) { key } }`;
+    const token = await signIn(gateway, own);
+    expect(codesOf(await graphql(gateway, mutation, { token }))).toEqual(['BAD_USER_INPUT']);
+    // A rotation at once makes room for its own key, also in an emergency.
+    const second = await rotate(first, own.key, 0);
+    expect([await statusOf(first), await statusOf(second)]).toEqual([401, 200]);
+    expect((await call('DELETE', second.path, undefined, own.key)).status).toBe(200);
+    expect((await create({}, own.key)).status).toBe(201);
+    // Other accounts are not concerned.
+    expect((await create({})).status).toBe(201);
+  });
+});

@@ -12,7 +12,7 @@ import {
 } from '../caller.ts';
 import { newKeyId } from '../cells/slots.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { checkAll, forbidden, notFound, unauthorized } from '../errors.ts';
+import { checkAll, type DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { PageRequest } from '../paging.ts';
 import type { ApiKeyPatch } from '../ports/api-key-stores.ts';
@@ -28,6 +28,7 @@ import {
   checkRateLimit,
   checkScopes,
   type KeyLimits,
+  LIVING_KEYS_MAX,
   type PlannedRate,
   refuseGrantBeyond,
 } from './api-key-rules.ts';
@@ -107,6 +108,7 @@ export function apiKeyOperations(deps: Dependencies) {
     const secret = ids.random(20).toString('hex');
     const signingSecret = apiKey.enableHmac ? `sigsec_${ids.random(32).toString('base64url')}` : null;
     const sealed = signingSecret === null ? null : secrets.seal(signingSecret);
+    if ((await tx.apiKeys.countLiving(apiKey.accountId, clock.now())) >= LIVING_KEYS_MAX) throw tooManyKeys();
     await tx.apiKeys.insert(apiKey, hashSecret(secret), sealed);
     await shareLimits(tx, caller, apiKey);
     await recordChange(tx, deps, caller, {
@@ -137,7 +139,8 @@ export function apiKeyOperations(deps: Dependencies) {
 
     /**
      * Creates a key within the caller's own limits (R202). If the caller is a key with its own rate limit, the new key
-     * gets the same rate limit. Throws `forbidden` with a text that names the exceeded limit.
+     * gets the same rate limit. Throws `forbidden` with a text that names the exceeded limit, and `validation_error` if
+     * the account has too many keys (R565).
      */
     create: operation(
       'apiKey.create',
@@ -272,6 +275,11 @@ export function apiKeyOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+function tooManyKeys(): DomainError {
+  const message = `the account has ${LIVING_KEYS_MAX} keys that work, which is the most; revoke some first`;
+  return validationError([{ path: '', message }]);
 }
 
 /** Makes a new key share the send limits of two keys: the key that created it, and the key that it replaces (R373). */

@@ -8,6 +8,8 @@ import { quote, truncate } from '../text.ts';
 import type { ApiKey } from './api-key.ts';
 
 export const KEY_NAME_MAX_LENGTH = 100;
+/** Largest number of keys of an account that have not ended (R565). */
+export const LIVING_KEYS_MAX = 1_000;
 export const IP_ALLOWLIST_MAX = 100;
 export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
 /** Largest rate limit of a key or a plan, in requests per minute or per second. */

@@ -34,6 +34,8 @@ export interface ApiKeyStore {
   lock(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
   /** Returns keys in no particular order. If an account is given, it leaves out keys of other accounts. */
   findMany(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
+  /** Returns the number of the account's keys that have not ended at `now`. */
+  countLiving(accountId: string, now: Date): Promise<number>;
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
   /** Lists the account's keys, newest first. `environment` restricts the list to one environment. */
   page(accountId: string, request: PageRequest, environment?: Environment): Promise<Page<ApiKey>>;

@@ -72,6 +72,11 @@ function mapRow(row: ApiKeyRow): ApiKey {
   };
 }
 
+const COUNT_LIVING = statement(
+  'api-keys-count-living',
+  `SELECT count(*)::int AS count FROM api_keys
+   WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
+);
 const CREDENTIALS = statement(
   'api-key-credentials',
   `SELECT ${COLUMNS.map((column) => `k.${column}`).join(', ')}, k.secret_hash, k.signing_secret_sealed,
@@ -213,6 +218,11 @@ export class PgApiKeyStore implements ApiKeyStore {
       .whereIn('key_id', [...keyIds])
       .select(...COLUMNS);
     return rows.map(mapRow);
+  }
+
+  async countLiving(accountId: string, now: Date): Promise<number> {
+    const [row] = await this.#sql.query<{ count: number }>(COUNT_LIVING, [accountId, now]);
+    return row?.count ?? 0;
   }
 
   async findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined> {
