@@ -44,6 +44,14 @@ describe('alerts in the console', () => {
   inBrowser('are counted in the bar, listed, and resolved while somebody looks (R486)', async () => {
     const account = await nearItsLimit();
     const { page, faults } = await browser.open({ person: account, path: '/contacts' });
+    // With the environments in the bar, everything is within a small phone.
+    await page.setViewportSize({ width: 320, height: 800 });
+    await page.goto(`${gateway.url}/console/webhooks`);
+    await page.getByRole('link', { name: '1 open alert' }).waitFor();
+    const button = (await page.getByRole('button', { name: new RegExp(account.email) }).boundingBox())!;
+    expect(button.x + button.width).toBeLessThanOrEqual(320);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+    await page.setViewportSize({ width: 1440, height: 900 });
     await page.getByRole('link', { name: '1 open alert' }).click();
     await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
     const row = page.getByRole('row').filter({ hasText: 'Limit nearly reached' }).first();

@@ -84,7 +84,14 @@ describe('webhooks in the console', () => {
       await page.getByLabel('Description').fill('shop');
       await url.fill('https://10.0.0.1/hook');
       await page.getByRole('button', { name: 'Register' }).click();
-      await page.getByText('must name at least one event').waitFor();
+      const fault = page.getByText('must name at least one event');
+      await fault.waitFor();
+      // Above the list, whose first box has the focus, not below it.
+      const [faultAt, boxAt] = await Promise.all(
+        [fault, page.getByLabel('sms.sent', { exact: true })].map((part) => part.boundingBox()),
+      );
+      expect(faultAt!.y).toBeLessThan(boxAt!.y);
+      await page.getByRole('code').getByText('switched_off', { exact: true }).waitFor();
       await page.getByLabel('sms.sent', { exact: true }).check();
       await page.getByRole('button', { name: 'Register' }).click();
       await page.getByText('does not resolve to a public address').waitFor();

@@ -79,3 +79,10 @@ export function Id({ of, label }: { of: string; label: string }) {
     </span>
   );
 }
+
+/** Shows a text of the API, which has names and values between backticks. */
+export function WithCode({ text }: { text: string }) {
+  return [...text.matchAll(/`([^`]*)`|[^`]+/g)].map(({ index: start, 0: words, 1: name }) =>
+    name === undefined ? words : <code key={start}>{name}</code>,
+  );
+}

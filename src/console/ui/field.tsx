@@ -121,7 +121,7 @@ export function CheckboxGroup({
   options,
   chosen = [],
 }: Labelled & {
-  options: readonly (Option & { readonly hint?: string; readonly isDisabled?: boolean })[];
+  options: readonly (Option & { readonly hint?: ReactNode; readonly isDisabled?: boolean })[];
   chosen?: readonly string[];
 }) {
   const description = useDescription(name, hint);
@@ -129,6 +129,8 @@ export function CheckboxGroup({
     <fieldset className="field" {...description.aria}>
       <legend>{label}</legend>
       {description.hint}
+      {/* Above the options: the first of them gets the focus, and below a long list nobody would see it. */}
+      {description.fault}
       {options.map((option) => (
         <div className="choice" key={option.value}>
           <input
@@ -148,7 +150,6 @@ export function CheckboxGroup({
           )}
         </div>
       ))}
-      {description.fault}
     </fieldset>
   );
 }

@@ -5,6 +5,7 @@ import {
 } from '../../../domain/webhooks/webhook.ts';
 import { formatList, formatNumber } from '../../lib/format.ts';
 import { t } from '../../lib/words.ts';
+import { WithCode } from '../../ui/code.tsx';
 import { CheckboxGroup, Field, Select } from '../../ui/field.tsx';
 import { textOf } from '../../ui/form.tsx';
 import type { EventTypesQuery } from './webhooks.generated.ts';
@@ -51,7 +52,7 @@ export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; even
         options={eventTypes.map(({ event, description }) => ({
           value: event,
           label: event,
-          hint: description,
+          hint: <WithCode text={description} />,
         }))}
         chosen={of?.events ?? []}
       />
