@@ -50,11 +50,22 @@ export interface PoolOptions {
   readonly name?: string;
 }
 
+/** Connections of a pool that are lost within this time after another one are lost for the same reason, in ms. */
+const LOST_TOGETHER_MS = 1_000;
+
 /**
  * Creates the pool of connections. An idle connection that breaks is only logged, because the pool replaces it. After a
  * statement without an answer, or one refused as read-only, all existing connections are replaced.
  */
 export function createKnex(connection: DatabaseConnection, logger: Logger, options: PoolOptions = {}): Knex {
+  let lostAt = Number.NEGATIVE_INFINITY;
+  /** A server that ends takes all connections of the pool with it: one warning says so, the others are details. */
+  const tellOfLoss = (error: Error) => {
+    const isFirst = performance.now() - lostAt > LOST_TOGETHER_MS;
+    lostAt = performance.now();
+    if (isFirst) logger.warn({ err: error }, 'database connection lost');
+    else logger.debug({ err: error }, 'database connection lost');
+  };
   const { poolSize = POOL_SIZE, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
   const connections = new Set<PooledClient>();
   const common = {
@@ -86,7 +97,7 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, optio
         connections.add(client);
         endWhenUnanswered(client, statementTimeoutMs);
         client.on('end', () => connections.delete(client));
-        client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
+        client.on('error', tellOfLoss);
         setSession(client, statementTimeoutMs > 0, options.serverTimeout).then(
           () => done(null, client),
           (error: Error) => {
