@@ -61,12 +61,15 @@ export interface ErasureStore {
   page(visibility: Visibility, request: PageRequest): Promise<Page<Erasure>>;
   slice(visibility: Visibility, range: KeyRange): Promise<readonly Erasure[]>;
   count(visibility: Visibility): Promise<number>;
-  /** Returns up to `limit` erasures that are to be advanced. Those of an account that moves to another cell wait. */
+  /**
+   * Returns up to `limit` erasures that are to be advanced: the first of each account, then the second of each (R566). Of
+   * equal places, the one that waits longest comes first. Those of an account that moves to another cell wait.
+   */
   due(now: Date, limit: number): Promise<readonly Pick<Erasure, 'id' | 'accountId'>[]>;
   /** Locks an erasure until the transaction ends. Undefined if it is done, or another process has it locked. */
   claim(id: string): Promise<ErasureWork | undefined>;
-  /** Stores step, mark and counts. */
-  save(work: Pick<ErasureWork, 'id' | 'step' | 'mark' | 'erased'>): Promise<void>;
+  /** Stores step, mark and counts of an erasure that was advanced at `at`. */
+  save(work: Pick<ErasureWork, 'id' | 'step' | 'mark' | 'erased'>, at: Date): Promise<void>;
   postpone(id: string, until: Date): Promise<void>;
   /** Ends an erasure and deletes the addresses in it. */
   finish(id: string, at: Date, auditSequence: number): Promise<void>;

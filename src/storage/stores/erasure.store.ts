@@ -95,15 +95,21 @@ const FIND_OPEN = statement(
 );
 const DUE = statement(
   'erasure-due',
-  `SELECT e.id, e.account_id FROM erasures e JOIN accounts a ON a.id = e.account_id
-   WHERE e.done_at IS NULL AND e.retry_at <= $1 AND a.moving IS NULL ORDER BY e.retry_at LIMIT $2`,
+  `SELECT id, account_id FROM (
+     SELECT e.id, e.account_id, e.retry_at, row_number() OVER (PARTITION BY e.account_id ORDER BY e.id) AS place
+     FROM erasures e JOIN accounts a ON a.id = e.account_id
+     WHERE e.done_at IS NULL AND e.retry_at <= $1 AND a.moving IS NULL) d
+   ORDER BY place, retry_at, id LIMIT $2`,
 );
 const CLAIM = statement(
   'erasure-claim',
   `SELECT ${ERASURE_COLUMNS.join(', ')}, step, targets, mark FROM erasures
    WHERE id = $1 AND done_at IS NULL FOR UPDATE SKIP LOCKED`,
 );
-const SAVE = statement('erasure-save', 'UPDATE erasures SET step = $2, mark = $3, counts = $4 WHERE id = $1');
+const SAVE = statement(
+  'erasure-save',
+  'UPDATE erasures SET step = $2, mark = $3, counts = $4, retry_at = $5 WHERE id = $1',
+);
 const POSTPONE = statement('erasure-postpone', 'UPDATE erasures SET retry_at = $2 WHERE id = $1');
 const FINISH = statement(
   'erasure-finish',
@@ -434,13 +440,11 @@ export class PgErasureStore implements ErasureStore {
     return row && { ...erasureOf(row), step: row.step, mark: row.mark, targets: row.targets ?? [] };
   }
 
-  async save({
-    id,
-    step,
-    mark,
-    erased,
-  }: Pick<ErasureWork, 'id' | 'step' | 'mark' | 'erased'>): Promise<void> {
-    await this.#sql.execute(SAVE, [id, step, mark && JSON.stringify(mark), JSON.stringify(erased)]);
+  async save(
+    { id, step, mark, erased }: Pick<ErasureWork, 'id' | 'step' | 'mark' | 'erased'>,
+    at: Date,
+  ): Promise<void> {
+    await this.#sql.execute(SAVE, [id, step, mark && JSON.stringify(mark), JSON.stringify(erased), at]);
   }
 
   async postpone(id: string, until: Date): Promise<void> {

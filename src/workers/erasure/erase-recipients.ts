@@ -89,7 +89,10 @@ export class EraseRecipients {
       const advance = await this.#step(tx, work, scope, hash);
       if (!advance) return false;
       const { step, mark, erased = {}, isWaiting = false } = advance;
-      await tx.erasures.save({ id, step, mark, erased: addCounts(work.erased, erased) });
+      await tx.erasures.save(
+        { id, step, mark, erased: addCounts(work.erased, erased) },
+        this.#system.clock.now(),
+      );
       if (isWaiting) await tx.erasures.postpone(id, this.#later());
       return !isWaiting;
     });
@@ -176,7 +179,7 @@ export class EraseRecipients {
       (await tx.erasures.countListed(id)) > 0 ||
       (await tx.erasures.countUnfinishedImports(scope)) > 0;
     if (isInUse) return { step: 'erase', mark: null, erased: own, isWaiting: true };
-    await tx.erasures.save({ id, step: 'erase', mark: null, erased });
+    await tx.erasures.save({ id, step: 'erase', mark: null, erased }, clock.now());
     const entry = await recordChange(tx, this.#system, CALLER, {
       accountId,
       action: 'recipient.erased',
