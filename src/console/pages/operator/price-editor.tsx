@@ -278,22 +278,24 @@ function DraftRow({
         )}
       </td>
       <td>
-        {!isConfirmed && !isRemoved && (
+        <div>
+          {!isConfirmed && !isRemoved && (
+            <Button
+              look="quiet"
+              aria-label={t('Confirm {name}', { name })}
+              onClick={() => onEdit(key, { isConfirmed: true })}
+            >
+              {t('Confirm')}
+            </Button>
+          )}
           <Button
             look="quiet"
-            aria-label={t('Confirm {name}', { name })}
-            onClick={() => onEdit(key, { isConfirmed: true })}
+            aria-label={isRemoved ? t('Keep {name}', { name }) : t('Remove {name}', { name })}
+            onClick={onDrop}
           >
-            {t('Confirm')}
+            {isRemoved ? t('Keep') : t('Remove')}
           </Button>
-        )}
-        <Button
-          look="quiet"
-          aria-label={isRemoved ? t('Keep {name}', { name }) : t('Remove {name}', { name })}
-          onClick={onDrop}
-        >
-          {isRemoved ? t('Keep') : t('Remove')}
-        </Button>
+        </div>
       </td>
     </tr>
   );

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { useApiQuery } from '../../lib/queries.ts';
 import { useIsOperator, usePermission, useViewer } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
+import { Button } from '../../ui/button.tsx';
 import { Choice } from '../../ui/choice.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -86,10 +87,11 @@ function OperatorView() {
               />
               <Form
                 label={t('Other currency')}
-                className="row"
+                className="filters"
                 onSubmit={(values) => setChosen(textOf(values, 'currency').toUpperCase() || undefined)}
               >
                 <Field name="currency" label={t('Other currency')} maxLength={3} autoComplete="off" />
+                <Button type="submit">{t('Show')}</Button>
               </Form>
             </div>
             <div className="columns">
