@@ -36,7 +36,9 @@ const PROBE_PAUSE_MS = 1_000;
  * once to the next provider or back to the queue, and none of them waits for a timeout.
  *
  * **Failure**: the outcome `unavailable`, with two exceptions. With `retryAfterMs` the provider works and refuses only
- * this submission for now. With `onlyThis` the failure says nothing about the provider.
+ * this submission for now. With `onlyThis` it works and puts off only this submission.
+ *
+ * An `unasked` submission counts for nothing: it neither opens nor closes the breaker, and the next one is the probe.
  *
  * After enough consecutive failures the breaker **opens**: it refuses submissions without sending them. After the rest,
  * it sends one submission, the **probe**. The outcome of the probe closes the breaker, or starts a rest twice as long.
@@ -99,6 +101,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
       this.#probes += 1;
       this.#restsUntil = this.#now() + this.#restMs;
     }
+    const restOfProbe = isProbe ? this.#restsUntil : undefined;
     const startedAt = performance.now();
     const outcome = await this.#provider.submit(submission, signal);
     if (isProbe) this.#probes -= 1;
@@ -107,7 +110,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
       const seconds = (performance.now() - startedAt) / 1_000;
       this.#measurements.submitted({ provider: this.label, submission, outcome, seconds });
       this.#record.note(outcome);
-      this.#learn(outcome, isProbe);
+      this.#learn(outcome, restOfProbe);
     }
     return this.#forCustomers(outcome);
   }
@@ -152,7 +155,14 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     return this.#probes > 0 ? Math.min(leftMs, PROBE_PAUSE_MS) : leftMs;
   }
 
-  #learn(outcome: SubmitOutcome, isProbe: boolean): void {
+  /** `restOfProbe`: the end of the rest that the submission began as a probe. Undefined if it was no probe. */
+  #learn(outcome: SubmitOutcome, restOfProbe: number | undefined): void {
+    const isProbe = restOfProbe !== undefined;
+    if (outcome.kind === 'unavailable' && outcome.unasked) {
+      // Another probe may have failed meanwhile, and begun a rest of its own.
+      if (isProbe && this.#restsUntil === restOfProbe) this.#restsUntil = this.#now();
+      return;
+    }
     if (outcome.kind !== 'unavailable' || outcome.onlyThis) {
       this.#failures = 0;
       this.#restsUntil = undefined;

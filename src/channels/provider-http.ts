@@ -9,7 +9,8 @@ import { MAY_NOT_LEAVE } from './may-leave.ts';
 
 /**
  * The provider's answer, or why there is none. `definitelyNotSent` means that no byte of the request can have reached
- * the provider. `onlyThis` means that the failure says nothing about the provider.
+ * the provider. `onlyThis` means that the failure says nothing about the provider, and `unasked` that no request was
+ * begun.
  */
 export type ProviderExchange =
   | {
@@ -28,6 +29,7 @@ export type ProviderExchange =
       readonly reason: string;
       readonly definitelyNotSent: boolean;
       readonly onlyThis?: true;
+      readonly unasked?: true;
     };
 
 export interface ProviderRequest {
@@ -182,18 +184,19 @@ export function healthOf(name: string, inFlight: number, fault: string | undefin
 /** Returns the outcome of a request without an answer. */
 export function noAnswer(
   who: string,
-  { reason, definitelyNotSent, onlyThis }: ProviderExchange & { kind: 'failure' },
+  { reason, definitelyNotSent, onlyThis, unasked }: ProviderExchange & { kind: 'failure' },
 ): SubmitOutcome {
   return {
     kind: 'unavailable',
     reason: `${who}: ${reason}`,
     ...(definitelyNotSent ? { definitelyNotSent } : {}),
     ...(onlyThis ? { onlyThis } : {}),
+    ...(unasked ? { unasked } : {}),
   };
 }
 
 function turnedAway(reason: string): ProviderExchange {
-  return { kind: 'failure', reason, definitelyNotSent: true, onlyThis: true };
+  return { kind: 'failure', reason, definitelyNotSent: true, onlyThis: true, unasked: true };
 }
 
 /**

@@ -111,7 +111,9 @@ describe('the audit log of signing in', () => {
     const part = await check('part.jsonl', lines.slice(3, 6));
     expect(part.json).toMatchObject({ isIntact: true, entries: 3, first: 4, last: 6 });
     // The export never overwrites an existing file.
-    await expect(run('audit', 'export', '--file', join(directory, 'whole.jsonl'))).rejects.toThrow('EEXIST');
+    await expect(run('audit', 'export', '--file', join(directory, 'whole.jsonl'))).rejects.toThrow(
+      'whole.jsonl exists already: name a file that does not exist.',
+    );
   });
 
   it.each<[string, (lines: string[]) => string[], number]>([

@@ -424,6 +424,51 @@ describe('send limits', () => {
     expect((await send(account.key)).status).toBe(200);
   });
 
+  it('bind the keys that a key made before it was limited, and those that they made (R373)', async () => {
+    const account = await gateway.createAccount();
+    const { key: parent, keyId } = await gateway.createKey(account.accountId, {});
+    const make = async (key: string) => {
+      const body = { name: 'made', scopes: ['FULL_ACCESS'], environment: 'production' };
+      const made = await gateway.call('POST', '/developer/keys', { key, body });
+      expect(made.status).toBe(201);
+      return made.body.key as string;
+    };
+    const child = await make(parent);
+    const grandchild = await make(child);
+    const stranger = await make(account.key);
+    // Both processes know the keys as keys without limits.
+    for (const key of [child, grandchild])
+      for (const process of [gateway, other]) expect((await send(key, undefined, process)).status).toBe(200);
+    await limitKey(keyId, { spendPerDay: 2 * PRICE, allowedPrefixes: ['256'] });
+    await heard(grandchild, 'destination_not_allowed', '+254712345678');
+    expect((await send(child)).status).toBe(200);
+    expect((await send(grandchild, undefined, other)).status).toBe(200);
+    for (const key of [parent, child, grandchild]) expect((await send(key)).status).toBe(402);
+    expect((await send(stranger)).status).toBe(200);
+    const raise = await gateway.call('PUT', `/developer/keys/${keyId}/limits`, {
+      key: grandchild,
+      body: { spendPerDay: null },
+    });
+    expect(raise.status).toBe(403);
+  });
+
+  it('keep a key from making another one beside its limit at the same moment (R373)', async () => {
+    const account = await gateway.createAccount();
+    const { key, keyId } = await gateway.createKey(account.accountId, {});
+    const body = { name: 'made', scopes: ['SEND_SMS'], environment: 'production' };
+    const [, ...made] = await Promise.all([
+      limitKey(keyId, { allowedPrefixes: ['256'] }),
+      ...Array.from({ length: 20 }, (_, at) =>
+        (at % 2 === 0 ? gateway : other).call('POST', '/developer/keys', { key, body }),
+      ),
+    ]);
+    expect(made.map(({ status }) => status)).toEqual(Array(20).fill(201));
+    await eventually(async () => {
+      const answers = await Promise.all(made.map((each) => send(each.body.key, '+254712345678')));
+      return answers.every(({ status }) => status === 400);
+    });
+  });
+
   it('bind a rotated key with its first send, also in a process that has not heard of it (R560)', async () => {
     const account = await gateway.createAccount();
     const limited = await gateway.createKey(account.accountId, {});

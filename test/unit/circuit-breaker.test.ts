@@ -94,6 +94,50 @@ describe('circuit breaker', () => {
     expect(asked()).toBe(10);
   });
 
+  const UNASKED: SubmitOutcome = { ...DEAD, onlyThis: true, unasked: true };
+
+  it('neither opens nor starts anew because of submissions about which the provider was not asked', async () => {
+    const { submitTimes, answers, asked } = bench();
+    answers.push(...Array(10).fill(UNASKED), DEAD, DEAD, UNASKED, DEAD);
+    await submitTimes(14);
+    expect(asked()).toBe(14);
+    await submitTimes(1);
+    expect(asked()).toBe(14);
+  });
+
+  it('stays open when nobody asked the provider about the probe, and the next one is the probe', async () => {
+    const { submit, submitTimes, answers, asked, pass, breaker } = bench();
+    await submitTimes(3);
+    pass(1_000);
+    answers.push(UNASKED, DEAD, ACCEPTED);
+    await submit();
+    expect(breaker.health().state).toBe('down');
+    await submit();
+    expect(asked()).toBe(5);
+    await submit();
+    expect(asked()).toBe(5);
+    pass(2_000);
+    expect(await submit()).toEqual(ACCEPTED);
+    expect(breaker.health().state).toBe('up');
+  });
+
+  it('keeps the rest that a failed probe began when another probe ends without having asked', async () => {
+    const { submit, submitTimes, answers, asked, pass } = bench();
+    await submitTimes(3);
+    pass(1_000);
+    const [first, second] = [Promise.withResolvers<SubmitOutcome>(), Promise.withResolvers<SubmitOutcome>()];
+    answers.push(first.promise, second.promise);
+    const one = submit();
+    pass(1_000);
+    const two = submit();
+    first.resolve(DEAD);
+    await one;
+    second.resolve(UNASKED);
+    await two;
+    await submit();
+    expect(asked()).toBe(5);
+  });
+
   it('does not count attempts that the shutdown ended', async () => {
     const { submit, submitTimes, asked } = bench();
     const aborted = AbortSignal.abort();

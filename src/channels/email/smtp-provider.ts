@@ -115,7 +115,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if (!(await this.#connections.acquire(signal))) return notSent('the mail server has no connection free');
     try {
       if (this.#now() < submission.expiresAt) return await this.#send(submission, signal);
-      return { ...notSent('the message expired before it could be sent'), onlyThis: true };
+      return unasked('the message expired before it could be sent');
     } finally {
       this.#connections.release();
     }
@@ -146,7 +146,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const taken = this.#acceptedCopies.of(this.#sidOf(submission));
     const untaken = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
     const allowed = await stillAllowed(submission, [to, ...untaken]);
-    if (!allowed?.includes(to)) return { ...notSent(MAY_NOT_LEAVE), onlyThis: true };
+    if (!allowed?.includes(to)) return unasked(MAY_NOT_LEAVE);
     const copies = untaken.filter((copy) => allowed.includes(copy));
     return this.#sendTo(namingOnly(submission, untaken, copies), copies, signal);
   }
@@ -197,7 +197,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       body = await submission.body();
     } catch (error) {
       this.#logger.warn({ err: error, messageId }, 'a mail could not be fetched');
-      return { ...notSent('the mail could not be fetched'), onlyThis: true };
+      return unasked('the mail could not be fetched');
     }
     try {
       return mailOf(submission, body, this.#sidOf(submission));
@@ -393,6 +393,11 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
 /** Returns the outcome of a mail that was certainly not sent and may be retried later. */
 function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
+}
+
+/** Returns the outcome of a mail about which no server was asked. */
+function unasked(reason: string) {
+  return { ...notSent(reason), onlyThis: true, unasked: true } as const;
 }
 
 /** Returns the people who may still get the mail (R557). Undefined if nobody can know now. */

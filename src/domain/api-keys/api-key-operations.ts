@@ -289,7 +289,7 @@ async function shareLimits(tx: Tx, caller: Caller, { keyId, accountId, replaces 
     ...(replaces ? [replaces] : []),
   ]);
   let isLimited = false;
-  for (const maker of makers) isLimited = (await tx.sendLimits.share(maker, keyId)) || isLimited;
+  for (const maker of makers) isLimited = (await tx.sendLimits.share(maker, [keyId])) || isLimited;
   if (replaces !== null) await tx.sendLimits.handOver(replaces, keyId);
   if (isLimited) tx.announce('account', accountId);
 }

@@ -52,8 +52,8 @@ export interface ShownLimits {
 export function sendLimitOperations(deps: Dependencies) {
   const { stores, uow, ids } = deps;
 
-  async function currencyOf(accountId: string): Promise<string> {
-    const account = await stores.accounts.find(accountId);
+  async function currencyOf(accountId: string, { accounts }: Pick<Tx, 'accounts'> = stores): Promise<string> {
+    const account = await accounts.find(accountId);
     if (!account) throw notFound('Account');
     return account.currency;
   }
@@ -78,6 +78,7 @@ export function sendLimitOperations(deps: Dependencies) {
       );
     }
     await tx.sendLimits.set(row?.id ?? (keyId === null ? accountId : ids.uuid()), accountId, keyId, after);
+    if (keyId !== null) await shareWithDescendants(tx, accountId, keyId);
     tx.announce('account', accountId);
     await recordChange(tx, deps, caller, {
       accountId,
@@ -119,7 +120,8 @@ export function sendLimitOperations(deps: Dependencies) {
       (caller, { keyId, ...input }: KeyLimitsInput & { readonly keyId: string }): Promise<ShownLimits> =>
         uow.run(async (tx) => {
           const { apiKey } = await lockKey(tx, deps, caller, keyId);
-          const currency = await currencyOf(apiKey.accountId);
+          // In the transaction: those who wait for its lock may have taken all connections.
+          const currency = await currencyOf(apiKey.accountId, tx);
           const target = { accountId: apiKey.accountId, keyId, mayRaise: caller.kind !== 'api-key' };
           return change(tx, caller, target, checkLimits(input, currency), currency);
         }),
@@ -151,6 +153,20 @@ export function sendLimitOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+/**
+ * Makes the keys that the key made before share its limits (R373). Otherwise a key that is limited later could send
+ * through them as before. The caller holds the lock of the account's keys, so no key is made meanwhile.
+ */
+async function shareWithDescendants(tx: Tx, accountId: string, keyId: string): Promise<void> {
+  const found = await tx.apiKeys.findDescendants({
+    issuers: [`key:${keyId}`],
+    accountId,
+    includesRotatedByOthers: true,
+  });
+  const living = found.flatMap(({ key }) => (key.revokedAt === null ? [key.keyId] : []));
+  if (living.length > 0) await tx.sendLimits.share(keyId, living);
 }
 
 function inUnits(limits: SendLimits, currency: string) {

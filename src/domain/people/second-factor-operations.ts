@@ -254,7 +254,7 @@ export function secondFactorOperations(deps: Dependencies) {
     /** Does the same for the person with this email, for the command line (R572). */
     resetByEmail: operation(
       'secondFactor.resetByEmail',
-      { operator: true, stepUp: true },
+      {},
       async (
         caller,
         { email, accountId }: { readonly email: string; readonly accountId?: string | undefined },

@@ -148,6 +148,9 @@ export type SubmitOutcome =
    *
    * `onlyThis`: the provider works, and postpones only this submission, for example because it delays mail for an
    * unknown sender (greylisting).
+   *
+   * `unasked`: nobody asked the provider, for example because the message expired first. It says nothing about the
+   * provider.
    */
   | {
       readonly kind: 'unavailable';
@@ -155,6 +158,7 @@ export type SubmitOutcome =
       readonly retryAfterMs?: number;
       readonly definitelyNotSent?: true;
       readonly onlyThis?: true;
+      readonly unasked?: true;
     };
 
 export interface DeliveryReport {

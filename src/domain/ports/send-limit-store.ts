@@ -8,8 +8,8 @@ export interface SendLimitStore {
   lock(accountId: string, keyId: string | null): Promise<LimitRow | undefined>;
   /** Sets the limits of an account or a key. The counts are not changed. `id` is used if a new row is created. */
   set(id: string, accountId: string, keyId: string | null, limits: SendLimits): Promise<void>;
-  /** Makes the key `keyId` share all rows that apply to the key `of` (R373). Returns false if there are none. */
-  share(of: string, keyId: string): Promise<boolean>;
+  /** Makes keys share all rows that apply to the key `of` (R373). Returns false if nothing changed. */
+  share(of: string, keyIds: readonly string[]): Promise<boolean>;
   /** Moves the row of a replaced key to the key that replaces it. */
   handOver(from: string, to: string): Promise<void>;
   /** Deletes the counts for each phone number of the hours before `before`. Returns the number of deleted rows. */

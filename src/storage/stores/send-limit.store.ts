@@ -25,8 +25,9 @@ const SET = statement(
 const SHARE = statement(
   'send-limits-share',
   `INSERT INTO send_limit_keys (key_id, limit_id)
-   SELECT $2, id FROM send_limits WHERE key_id = $1
-   UNION SELECT $2, limit_id FROM send_limit_keys WHERE key_id = $1
+   SELECT k.key_id, l.limit_id FROM unnest($2::text[]) AS k (key_id) CROSS JOIN (
+     SELECT id AS limit_id FROM send_limits WHERE key_id = $1
+     UNION SELECT limit_id FROM send_limit_keys WHERE key_id = $1) l
    ON CONFLICT DO NOTHING RETURNING limit_id`,
 );
 const HAND_OVER = statement(
@@ -72,8 +73,8 @@ export class PgSendLimitStore implements SendLimitStore {
     ]);
   }
 
-  async share(of: string, keyId: string): Promise<boolean> {
-    return (await this.#sql.query(SHARE, [of, keyId])).length > 0;
+  async share(of: string, keyIds: readonly string[]): Promise<boolean> {
+    return (await this.#sql.query(SHARE, [of, keyIds])).length > 0;
   }
 
   async handOver(from: string, to: string): Promise<void> {

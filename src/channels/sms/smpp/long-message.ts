@@ -55,7 +55,11 @@ export function joinParts(outcomes: readonly PartOutcome[], total: number): Subm
   if (outcome?.kind === 'unavailable') {
     const refuse = outcomes.length === 1 && outcome.definitelyNotSent ? notSent : unavailable;
     const joined = refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
-    return outcome.onlyThis ? { ...joined, onlyThis: true } : joined;
+    return {
+      ...joined,
+      ...(outcome.onlyThis ? { onlyThis: true } : {}),
+      ...(outcome.unasked && outcomes.length === 1 ? { unasked: true } : {}),
+    };
   }
   const partSids = outcomes.flatMap((part) => (part.kind === 'accepted' ? [part.sid] : []));
   return { kind: 'accepted', sid: partSids[0]!, partSids };

@@ -211,7 +211,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
       const isAllowed = await mayLeave(submission);
       if (!isAllowed || signal.aborted) {
         session.window.release();
-        return { ...notSent(isAllowed ? 'its time to leave was over' : MAY_NOT_LEAVE), onlyThis: true };
+        const reason = isAllowed ? 'its time to leave was over' : MAY_NOT_LEAVE;
+        return { ...notSent(reason), onlyThis: true, unasked: true };
       }
       const parts = message.text.parts.length;
       if (parts <= 1) {
@@ -266,7 +267,12 @@ class SmppCarrier implements Provider<SmsSubmission> {
     const { submission, message, reference } = draft;
     try {
       if (this.#now() >= submission.expiresAt)
-        return { ...notSent('the message expired before it could be sent'), onlyThis: true };
+        return {
+          ...notSent('the message expired before it could be sent'),
+          onlyThis: true,
+          // The SMSC was asked about the parts before.
+          ...(index === 0 ? { unasked: true } : {}),
+        };
       const answer = await session.submit(partFields(message, index, reference), (messageId) => {
         // Remember the late answer only for a message of one part. A long message is sent again with all its parts and
         // the same reference.
