@@ -69,6 +69,8 @@ export class Authenticator {
   readonly #spentSignatures: SpentSignatures;
   readonly #keys: Cache<AuthenticatedKey>;
   readonly #requests = new KeyRequestCounter();
+  /** Resolves when the last call of `flushUses` has ended, also if it failed. */
+  #lastFlush: Promise<void> = Promise.resolve();
   /**
    * Times of the last uses that are not stored yet, by key id and scope. The scope null stands for any use of the key.
    */
@@ -189,8 +191,17 @@ export class Authenticator {
     ofKey.set(scope, this.#clock.now());
   }
 
-  /** Stores the uses and requests recorded since the last call. */
-  async flushUses(): Promise<void> {
+  /**
+   * Stores the uses and requests recorded since the last call. A call during another one waits for it: when it resolves,
+   * everything that was recorded before is stored.
+   */
+  flushUses(): Promise<void> {
+    const flushed = this.#lastFlush.then(() => this.#flush());
+    this.#lastFlush = flushed.catch(() => undefined);
+    return flushed;
+  }
+
+  async #flush(): Promise<void> {
     const uses = this.#uses;
     this.#uses = new Map();
     await this.#store.touch(
