@@ -153,8 +153,8 @@ async function ownMessages(
 }
 
 /**
- * What belongs to the messages of a part, by message. A message may have 1,000 recipients, each with its own events. So
- * only what is about the person is read.
+ * Reads what belongs to the messages of a part, by message. It reads the events and deliveries of the person only, because
+ * a message may have 1,000 recipients, each with events of its own.
  */
 async function belongingsOf(stores: Reads, accountId: string, own: ReadonlyMap<string, OwnMessage>) {
   const ids = [...own.keys()];
