@@ -97,7 +97,7 @@ describe('names in the audit log', () => {
     const statements = async (first: number) => {
       using counter = countStatements();
       await entriesOf({ action: 'account.create' }, operator, first);
-      return counter.texts().length;
+      return counter.ofRequests().length;
     };
     const created = await entriesOf({ action: 'account.create' });
     expect(new Set(created.map(({ account }) => account?.id)).size).toBeGreaterThan(2);

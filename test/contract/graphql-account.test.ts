@@ -135,7 +135,7 @@ describe('the account as a root', () => {
     const statements = async (field: string) => {
       using counter = countStatements();
       const { nodes } = (await data(owner, `{ messages { nodes { id ${field} } } }`)).messages;
-      return { nodes, texts: counter.texts() };
+      return { nodes, texts: counter.ofRequests() };
     };
     const [without, counted] = [
       await statements(''),

@@ -105,7 +105,7 @@ describe('administration of keys over GraphQL', () => {
     const { apiKeys } = await data(query, { f: yesterday(), t: today() });
     const own = apiKeys.find((one: { keyId: string }) => one.keyId === keyId);
     expect(own).toMatchObject({ one: [{ requests: 3 }], two: [{ requests: 3 }] });
-    expect(counter.texts().filter((text) => text.includes('FROM api_key_requests'))).toHaveLength(1);
+    expect(counter.ofRequests().filter((text) => text.includes('FROM api_key_requests'))).toHaveLength(1);
     // Counts that are older than 30 days are deleted.
     await withKnex(gateway.database.connection, (knex) =>
       knex.raw(`UPDATE api_key_requests SET day = day - 31 WHERE key_id = ?`, [keyId]),

@@ -151,7 +151,7 @@ describe('redelivery of a selection (R411)', () => {
     const statementsFor = async (chosen: readonly string[]) => {
       using counter = countStatements();
       expect(await many(token, id, chosen, true)).toEqual({ queued: chosen.length, userErrors: [] });
-      return counter.texts().filter((text) => /webhook_deliveries d|FROM webhooks /.test(text));
+      return counter.ofRequests().filter((text) => /webhook_deliveries d|FROM webhooks /.test(text));
     };
     const one = await statementsFor(failed.slice(0, 1));
     expect(one.length).toBeGreaterThan(1);

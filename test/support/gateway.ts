@@ -108,7 +108,9 @@ export async function startTestGateway(
     ...front?.environment,
   });
   const parts = await compose(config, silentLogger, { passwords: testPasswords });
-  const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
+  // Requests are followed as in a gateway that logs, although these tests log nothing.
+  const served = { ...parts, followsRequests: true };
+  const http = config.isApi ? await startHttpServer(served, config, silentLogger) : undefined;
   const workers = await parts.startWorking();
   const bounces = await parts.startBounceListener();
   const proxy = http && (await front?.start());
