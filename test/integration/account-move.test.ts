@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { REPORT_DEADLINE_MS } from '../../src/domain/messages/message.ts';
+import { FIRST_UUID } from '../../src/domain/uuid.ts';
 import { MOVED_TABLES, UNMOVED_TABLES } from '../../src/storage/cells/account-tables.ts';
 import { type CellPair, startCellPair } from '../support/cell-pair.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Answer, TestAccount, TestGateway } from '../support/gateway.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
+import { sweepAt } from '../support/sweeps.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 jest.setTimeout(60_000);
+
+/** The simulator never reports on numbers that end in 0004 (R226). */
+const NEVER_REPORTED = '+256700000004';
 
 let pair: CellPair;
 let a: TestSql;
@@ -212,6 +218,78 @@ describe('a move of an account', () => {
       const [row] = await a.query(counted, [accountId]);
       return row?.messages === 1;
     });
+  });
+});
+
+describe('a cell with copies of an account that is not there yet', () => {
+  const statusIn = async (sql: TestSql, id: string) =>
+    (await sql.query('SELECT status FROM recipients WHERE message_id = $1', [id]))[0];
+  const sendUnreported = async () => {
+    const moving = await pair.a.createAccount();
+    const id: string = (await send(pair.a, moving, { to: NEVER_REPORTED })).body.id;
+    await eventually(async () => (await statusIn(a, id))?.status === 'sent');
+    return { moving, id };
+  };
+
+  it('keeps a report until the account has come back (R504, R509)', async () => {
+    const { moving, id } = await sendUnreported();
+    const [sid] = await a.query('SELECT provider, sid FROM recipients WHERE message_id = $1', [id]);
+    await pair.move(moving.accountId, 'a to b');
+    await pair.move(moving.accountId, 'b to a', {
+      async onStep(step) {
+        if (step !== 'copied') return;
+        await pair.a.parts.reports.take(sid?.provider ?? '', [{ sid: sid?.sid ?? '', status: 'delivered' }]);
+        // A report that came before the sid was copied waits there, too. A long copy takes longer than it is looked at.
+        await a.query(
+          "UPDATE unmatched_reports SET received_at = received_at - interval '9 minutes 50 seconds'",
+        );
+        await pair.a.parts.reports.matchKept();
+        expect(await statusIn(a, id)).toMatchObject({ status: 'sent' });
+        expect(await statusIn(b, id)).toMatchObject({ status: 'sent' });
+      },
+    });
+    await eventually(async () => (await statusIn(a, id))?.status === 'delivered');
+    expect(await checkFeed(a, moving.accountId)).toBe(1);
+    await checkLedger(a, moving.accountId);
+  });
+
+  it('lets no deadline pass unseen (R14, R504)', async () => {
+    const { moving, id } = await sendUnreported();
+    await pair.move(moving.accountId, 'a to b');
+    const reason = async () =>
+      (await a.query('SELECT status_reason AS reason FROM messages WHERE id = $1', [id]))[0]?.reason;
+    const late = new Date(Date.now() + REPORT_DEADLINE_MS + 1_000);
+    await pair.move(moving.accountId, 'b to a', {
+      async onStep(step) {
+        if (step !== 'copied') return;
+        await sweepAt(pair.a, late);
+        expect(await reason()).toBe(null);
+      },
+    });
+    await sweepAt(pair.a, late);
+    expect(await reason()).toBe('delivery_unconfirmed');
+    await checkLedger(a, moving.accountId);
+  });
+
+  it('finds no fault in a ledger of which it has only a part (R17, R504)', async () => {
+    const moving = await pair.a.createAccount();
+    for (let count = 0; count < 3; count += 1) expect((await send(pair.a, moving)).status).toBe(200);
+    const mismatches = () =>
+      a.query('SELECT seq FROM ledger_mismatches WHERE account_id = $1', [moving.accountId]);
+    await pair.move(moving.accountId, 'a to b');
+    expect((await send(pair.b, moving)).status).toBe(200);
+    await pair.move(moving.accountId, 'b to a', {
+      async onStep(step) {
+        if (step !== 'copied') return;
+        // The entry of the message from there is here, and the balance is still that of before.
+        await a.query('UPDATE ledger_check SET account_id = $1, entry_account_id = $1, entry_seq = 0', [
+          FIRST_UUID,
+        ]);
+        await pair.a.parts.checkLedgers();
+        expect(await mismatches()).toEqual([]);
+      },
+    });
+    await checkLedger(a, moving.accountId);
   });
 });
 

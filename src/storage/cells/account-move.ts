@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { ALL_IDS } from '../../domain/ports/changes.ts';
+import { uuidFloor, uuidTime } from '../../domain/uuid.ts';
 import { configOf, type DatabaseConnection } from '../postgres/connection.ts';
 import { CHANGES_CHANNEL, changePayload } from '../postgres/pg-changes.ts';
 import { MOVED_TABLES, type MovedTable, rowsOf, WRITERS } from './account-tables.ts';
@@ -11,6 +12,8 @@ import { RowCopy } from './row-copy.ts';
 const DRAIN_PAUSE_MS = 25;
 /** Number of rows that one statement deletes in the cell that the account has left. */
 const CLEAN_PAGE = 2_000;
+/** Time before the move, in ms, at which the other cell also looks again. It is longer than two clocks may differ. */
+const CATCH_UP_MS = 10 * 60_000;
 /** The first number separates this advisory lock from others. It could be any number. */
 const MOVE_LOCK = 7_350_116;
 
@@ -160,6 +163,7 @@ class AccountMove {
         await this.#thaw(error);
       }
     }
+    await this.#catchUp();
     await this.#leave();
     const pauseMs = this.#pauseMs ?? (await this.#sinceClosed());
     const rows: Record<string, number> = {};
@@ -480,6 +484,36 @@ class AccountMove {
       [this.#id],
     );
     return rows[0]?.ms ?? 0;
+  }
+
+  /**
+   * Lets the other cell look again at what it passed over before the account was there: reports that it kept, and
+   * messages that reached a deadline during the move.
+   */
+  async #catchUp(): Promise<void> {
+    const { rows } = await this.#from.query<{ started_at: Date; ms: number }>(
+      `SELECT started_at, (extract(epoch FROM now() - started_at) * 1000)::float AS ms
+       FROM account_moves WHERE account_id = $1`,
+      [this.#id],
+    );
+    const [move] = rows;
+    if (!move) return;
+    await inTransaction(this.#to, async () => {
+      // Kept reports are looked at for some minutes only.
+      await this.#to.query(
+        `UPDATE unmatched_reports SET received_at = now() - interval '5 minutes'
+         WHERE received_at >= $1::timestamptz - $2 * interval '1 ms' AND received_at < now() - interval '5 minutes'`,
+        [move.started_at, CATCH_UP_MS],
+      );
+      const marks = await this.#to.query<{ name: string; last_at: Date; last_id: string }>(
+        "SELECT name, last_at, last_id FROM sweep_marks WHERE name ~ '^(expired|unconfirmed)' ORDER BY name FOR UPDATE",
+      );
+      const earlier = (time: Date) => new Date(time.getTime() - move.ms - CATCH_UP_MS);
+      for (const { name, last_at: at, last_id: id } of marks.rows)
+        await this.#to.query('UPDATE sweep_marks SET last_at = $2, last_id = $3 WHERE name = $1', [
+          ...[name, earlier(at), uuidFloor(earlier(uuidTime(id)))],
+        ]);
+    });
   }
 
   /** Makes this cell answer that the account has moved. */

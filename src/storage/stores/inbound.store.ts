@@ -41,6 +41,7 @@ const SMS_OWNER = statement(
    ) r
    JOIN messages m ON m.id = r.message_id AND m.channel = 'sms' AND m.environment = 'production'
      AND (m.api_key_id IS NOT NULL OR m.user_id IS NOT NULL)
+   WHERE a.moving IS DISTINCT FROM 'moved'
    UNION ALL SELECT account_id, sender, wrote_at FROM sms_writers WHERE number_hash = ${hashOfNumber('$1')}
    ) w ORDER BY sender = $2 DESC, wrote_at DESC LIMIT 1`,
 );

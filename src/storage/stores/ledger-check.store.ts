@@ -1,5 +1,6 @@
 import type { LedgerCheckStore, LedgerMismatch } from '../../domain/ports/account-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+import { isHere } from './is-here.ts';
 
 /**
  * SQL that is true if an account's balance is wrong. Ledger numbers have no gaps. So the last entry must have the
@@ -25,8 +26,8 @@ const ADVANCE = statement(
 /** The last row of the result says where the next page begins. */
 const ACCOUNTS = statement(
   'ledger-check-accounts',
-  `SELECT a.id AS account_id, 0::bigint AS seq, (${BALANCE_IS_WRONG}) AS is_wrong
-   FROM (SELECT id, balance_minor, ledger_seq FROM accounts WHERE id > $1 ORDER BY id LIMIT $2) a ORDER BY a.id`,
+  `SELECT a.id AS account_id, 0::bigint AS seq, a.moving IS DISTINCT FROM 'moved' AND (${BALANCE_IS_WRONG}) AS is_wrong
+   FROM (SELECT id, balance_minor, ledger_seq, moving FROM accounts WHERE id > $1 ORDER BY id LIMIT $2) a ORDER BY a.id`,
 );
 const ENTRIES = statement(
   'ledger-check-entries',
@@ -37,9 +38,10 @@ const ENTRIES = statement(
        WHERE (account_id, seq) > ($1, $2) ORDER BY account_id, seq LIMIT $3) p
      WINDOW w AS (PARTITION BY account_id ORDER BY seq)
    ), wrong AS (
-     -- If the entry before is in the same page, compare with it. Otherwise look it up.
+     -- If the entry before is in the same page, compare with it. Otherwise look it up. A move may have copied only some
+     -- of the entries of an account that is about to arrive.
      SELECT account_id, seq FROM page l WHERE CASE WHEN before_seq = seq - 1
-       THEN before <> balance_after_minor - amount_minor ELSE ${ENTRY_IS_WRONG} END
+       THEN before <> balance_after_minor - amount_minor ELSE ${ENTRY_IS_WRONG} END AND ${isHere('l.account_id')}
    ), last AS (SELECT account_id, seq, rows FROM page ORDER BY account_id DESC, seq DESC LIMIT 1)
    SELECT account_id, seq, true AS is_wrong, 0 AS rows FROM wrong
    UNION ALL SELECT account_id, seq, false, rows FROM last`,

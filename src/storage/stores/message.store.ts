@@ -51,6 +51,7 @@ import {
 } from '../message-index/index.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, type Statement, statement } from '../postgres/sql.ts';
+import { isHere } from './is-here.ts';
 
 interface MessageRow {
   id: string;
@@ -437,6 +438,7 @@ export class PgMessageStore implements MessageStore {
       .table('messages as m')
       .where('environment', 'production')
       .whereRaw(`${STATUS_OF_MESSAGE} = ?`, [status])
+      .whereRaw(isHere('m.account_id'))
       .limit(limit);
     if (purpose) aged.where({ purpose });
     if (isScheduled) {

@@ -10,6 +10,7 @@ import type {
   StoredReport,
 } from '../../domain/ports/report-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+import { isHere, isMessageHere } from './is-here.ts';
 import { LOCK_MESSAGES } from './message.store.ts';
 
 const ADD_SIDS = statement(
@@ -26,7 +27,8 @@ const TAKE_EARLY = statement(
      AND received_at + interval '1 day' > now()
    RETURNING provider, report, received_at AS "receivedAt"`,
 );
-// Goes from each key to its sids, and then to the recipient. OFFSET 0 makes PostgreSQL keep this order.
+// Goes from each key to its sids, and then to the recipient. OFFSET 0 makes PostgreSQL keep this order. A report for an
+// account that is about to arrive from another cell waits until it is here.
 const MATCH = statement(
   'sids-match',
   `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, s.parts, r.address
@@ -35,7 +37,8 @@ const MATCH = statement(
      SELECT message_id, position, part, parts FROM provider_sids
      WHERE sid_key = n.sid_key AND provider = $4 OFFSET 0) s
    CROSS JOIN LATERAL (
-     SELECT address FROM recipients WHERE message_id = s.message_id AND position = s.position OFFSET 0) r`,
+     SELECT address FROM recipients WHERE message_id = s.message_id AND position = s.position
+       AND ${isHere('recipients.account_id')} OFFSET 0) r`,
 );
 const MARK_PARTS = statement(
   'sids-mark',
@@ -52,7 +55,8 @@ const LOCK_MATCHABLE = statement(
   'reports-lock-matchable',
   `SELECT id, provider, report, received_at AS "receivedAt", received_at::text AS place FROM unmatched_reports u
    WHERE (u.received_at, u.id) > ($1::timestamptz, $2) AND EXISTS (
-     SELECT 1 FROM provider_sids s WHERE s.sid_key = ANY(u.sid_keys) AND s.provider = u.provider)
+     SELECT 1 FROM provider_sids s WHERE s.sid_key = ANY(u.sid_keys) AND s.provider = u.provider
+       AND ${isMessageHere('s.message_id')})
    ORDER BY u.received_at, u.id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 );
 const FORGET = statement(
