@@ -19,7 +19,7 @@ const DUE = statement(
   `SELECT a.id AS account_id, c.channel FROM accounts a
    CROSS JOIN (VALUES ('sms'), ('email'), ('push'), ('whatsapp')) AS c (channel)
    LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = c.channel
-   WHERE coalesce(a.content_days, a.message_days) IS NOT NULL AND (
+   WHERE a.moving IS DISTINCT FROM 'moved' AND coalesce(a.content_days, a.message_days) IS NOT NULL AND (
      EXISTS (SELECT FROM messages m WHERE m.account_id = a.id AND m.channel = c.channel
        AND m.seq = coalesce(r.erased_seq, 0) + 1
        AND m.created_at < $1::timestamptz - make_interval(hours => 24 * coalesce(a.content_days, a.message_days)))
