@@ -271,6 +271,21 @@ describe('a cell with copies of an account that is not there yet', () => {
     await checkLedger(a, moving.accountId);
   });
 
+  it('watches no account that has left (R504)', async () => {
+    const moving = await pair.a.createAccount();
+    const watched = async (at: TestGateway, sql: TestSql) => {
+      await eventually(() => at.parts.alerts.watchAccounts(0));
+      return sql.query('SELECT kind FROM alerts WHERE account_id = $1', [moving.accountId]);
+    };
+    await a.query(
+      "UPDATE api_keys SET created_at = now() - interval '1 year', expires_at = now() + interval '1 hour' WHERE account_id = $1",
+      [moving.accountId],
+    );
+    await pair.move(moving.accountId, 'a to b');
+    expect(await watched(pair.b, b)).toContainEqual({ kind: 'key_expiring' });
+    expect(await watched(pair.a, a)).toEqual([]);
+  });
+
   it('finds no fault in a ledger of which it has only a part (R17, R504)', async () => {
     const moving = await pair.a.createAccount();
     for (let count = 0; count < 3; count += 1) expect((await send(pair.a, moving)).status).toBe(200);

@@ -16,7 +16,11 @@ import { type Sql, statement } from '../postgres/sql.ts';
 const QUARTER_HOUR = 15;
 const DAY = 1_440;
 
-const ACCOUNTS = statement('alert-accounts', 'SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2');
+// An account that has left is watched by the cell to which it went.
+const ACCOUNTS = statement(
+  'alert-accounts',
+  'SELECT id FROM accounts WHERE id > $1 AND moving IS NULL ORDER BY id LIMIT $2',
+);
 // Reads usage only of accounts that have sent in the last week. The others have spent nothing. The oldest day counts
 // whole, and the oldest hour too.
 const SPEND = statement(
