@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { csvReader } from '../../src/csv/csv-reader.ts';
+import { IMPORT_MAX_BYTES } from '../../src/domain/contacts/contact-import.ts';
 import { ImportContacts } from '../../src/workers/imports/import-contacts.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -349,7 +350,7 @@ describe('imports of contacts', () => {
 });
 
 describe('imports of contacts without a running worker', () => {
-  it('wait, at most three for an account', async () => {
+  it('wait, at most three for an account, and more are refused before they are read (R587)', async () => {
     await using gateway = await startTestGateway({ ROLES: 'api' });
     const [account, other] = [await gateway.createAccount(), await gateway.createAccount()];
     const start = async (token: string) =>
@@ -363,6 +364,14 @@ describe('imports of contacts without a running worker', () => {
       extensions: { retryAfter: 5 },
     });
     expect(codesOf(await start(await signIn(gateway, other)))).toEqual([]);
+    // The text is not read. Otherwise its fault would be the answer.
+    const unread = await graphql(gateway, START, { token, variables: { csv: 'phone\n"never closed' } });
+    expect(codesOf(unread)).toEqual(['RATE_LIMITED']);
+    const tooLarge = await graphql(gateway, START, {
+      token,
+      variables: { csv: 'x'.repeat(IMPORT_MAX_BYTES + 1) },
+    });
+    expect(codesOf(tooLarge)).toEqual(['PAYLOAD_TOO_LARGE']);
   });
 
   it('fail after a day, and then block nobody', async () => {

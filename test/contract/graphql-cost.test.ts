@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getIntrospectionQuery } from 'graphql';
+import { IMPORT_MAX_BYTES } from '../../src/domain/contacts/contact-import.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
@@ -107,6 +108,29 @@ describe('the cost of queries (R280)', () => {
     expect(answer.body).toEqual({ data: null });
     expect(answer.cost).toMatchObject({ requested, used: 0, remaining: BUDGET });
     expect((await graphql(gateway, '{ viewer { id } }', { token })).body.errors).toBeUndefined();
+  });
+
+  it('an import costs a point for each 2,000 characters, so that refused ones end too (R587)', async () => {
+    const token = await sign();
+    const query =
+      'mutation ($csv: String!, $dryRun: Boolean) { importContacts(csv: $csv, dryRun: $dryRun) { id } }';
+    const costing = (csv: string, more: object = {}) =>
+      graphql(gateway, query, { token, variables: { csv, ...more }, headers: COST_ONLY });
+    expect((await costing('phone\n1')).cost.requested).toBe(1 + 1);
+    expect((await costing('x'.repeat(4_001))).cost.requested).toBe(1 + 3);
+    expect((await costing('x'.repeat(4_001), { dryRun: true })).cost.requested).toBe(1 + 3 + 100);
+    // The largest file costs less than a query may cost.
+    expect((await costing('x'.repeat(IMPORT_MAX_BYTES))).cost.requested).toBe(1 + 6_292);
+    const start = (csv: string) => graphql(gateway, query, { token, variables: { csv } });
+    // Nothing is stored of a text with a fault. It is paid for all the same.
+    const faulty = `phone\n"1"2${'\n'.repeat(7_920_000)}`;
+    const read = await start(faulty);
+    expect([codesOf(read), read.cost.used]).toEqual([['BAD_USER_INPUT'], 3_961]);
+    expect(codesOf(await start(faulty))).toEqual(['BAD_USER_INPUT']);
+    const refused = await start(faulty);
+    expect([codesOf(refused), refused.cost.used]).toEqual([['RATE_LIMITED'], 0]);
+    expect(refused.body.errors[0].message).toMatch(/^The query costs 3962 points; /);
+    expect(codesOf(await start('phone\n0700123456'))).toEqual([]);
   });
 
   it('over the budget of a minute, a query is refused in every process until the minute ends', async () => {

@@ -33,7 +33,8 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
     /**
      * Accepts a CSV text, which a worker imports later. Throws `validation_error` if the text is no CSV, has no rows or
      * too many, or has no column that identifies contacts. Throws `payload_too_large` for too many bytes. Throws
-     * `rate_limit_exceeded` if too many imports of the account are unfinished.
+     * `rate_limit_exceeded` if too many imports of the account are unfinished. This is checked before the text is read,
+     * because reading takes seconds of the process, and again when the import is stored (R587).
      */
     start: operation(
       'contact.import',
@@ -44,6 +45,8 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
       ): Promise<ContactImport> => {
         const owner = accountEnvironmentOf(caller, input.environment);
         const { accountId } = owner;
+        checkSize(input.csv);
+        refuseAbove(await stores.contactImports.unfinished(accountId));
         const one: ContactImport = {
           id: ids.uuid(),
           ...owner,
@@ -63,10 +66,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
         };
         await uow.run(async (tx) => {
           await tx.contacts.lockAll(accountId);
-          if ((await tx.contactImports.unfinished(accountId)) >= IMPORTS_AT_ONCE) {
-            const message = `${IMPORTS_AT_ONCE} imports have not ended yet. Wait for one of them.`;
-            throw new DomainError('rate_limit_exceeded', message, undefined, RETRY_SECONDS);
-          }
+          refuseAbove(await tx.contactImports.unfinished(accountId));
           await tx.contactImports.insert(one, input.csv);
           const job = { queue: 'contact-import', routeKey: accountId, data: { importId: one.id } } as const;
           await tx.jobs.enqueue([job]);
@@ -132,15 +132,23 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
   };
 }
 
+function refuseAbove(unfinished: number): void {
+  if (unfinished < IMPORTS_AT_ONCE) return;
+  const message = `${IMPORTS_AT_ONCE} imports have not ended yet. Wait for one of them.`;
+  throw new DomainError('rate_limit_exceeded', message, undefined, RETRY_SECONDS);
+}
+
+function checkSize(csv: string): void {
+  const bytes = Buffer.byteLength(csv);
+  if (bytes <= IMPORT_MAX_BYTES) return;
+  const message = `The CSV has ${bytes} bytes; ${IMPORT_MAX_BYTES} is the most. Import it in parts.`;
+  throw new DomainError('payload_too_large', message, { maximum: IMPORT_MAX_BYTES });
+}
+
 /**
  * Counts the rows. It reads the whole text, so that a fault of the whole text is reported before any row is imported.
  */
 async function countRows(reader: CsvReader, csv: string): Promise<number> {
-  const bytes = Buffer.byteLength(csv);
-  if (bytes > IMPORT_MAX_BYTES) {
-    const message = `The CSV has ${bytes} bytes; ${IMPORT_MAX_BYTES} is the most. Import it in parts.`;
-    throw new DomainError('payload_too_large', message, { maximum: IMPORT_MAX_BYTES });
-  }
   let rows = -1;
   for await (const row of reader.rows(csv)) {
     if (rows === -1) readColumns(row);
