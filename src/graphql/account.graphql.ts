@@ -162,7 +162,10 @@ export class AccountResolver {
   async accounts(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
-    @Arg('search', () => String, { nullable: true, description: 'Part of the name or the email address.' })
+    @Arg('search', () => String, {
+      nullable: true,
+      description: 'Part of the name or the email address, or the whole id of a key of the account.',
+    })
     search?: string | null,
     @Arg('orderBy', () => AccountOrderEnum, {
       nullable: true,

@@ -315,25 +315,94 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('an operator sets the limits of a key, and learns what is wrong with them', async () => {
-    const system = { kind: 'system', name: 'test' } as const;
-    const email = 'operator@platform.example';
-    const { password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });
-    const { keyId } = await gateway.createKey(account.accountId, {});
-    const { page, faults } = await browser.open({ person: { email, password }, path: '/key-limits' });
-    await page.getByLabel('Key id').fill(keyId);
-    await page.getByLabel('Requests per minute').fill('0');
-    await page.getByRole('button', { name: 'Set the limits' }).click();
-    await page.getByText('must be a whole number from 1').waitFor();
-    await expectAccessible(page);
-    await page.getByLabel('Requests per minute').fill('7');
-    await page.keyboard.press('Enter');
-    await page.getByText('The limits of “test” are set.').waitFor();
-    await page.goto(`${gateway.url}/console/api-keys`);
-    await page.getByText('Your role, Operator, cannot open this page.').waitFor();
+  describe('Limits of a key, for an operator', () => {
+    const SYSTEM = { kind: 'system', name: 'test' } as const;
+    let operator: { email: string; password: string };
+    beforeAll(async () => {
+      const email = 'operator@platform.example';
+      const { password } = await gateway.parts.operations.accounts.createOperator.run(SYSTEM, { email });
+      operator = { email, password };
+    });
 
-    const member = await browser.open({ person: account, path: `/api-keys/${keyId}` });
-    await member.page.getByRole('definition').filter({ hasText: /^7$/ }).waitFor();
-    expect([...faults, ...member.faults]).toEqual([]);
+    inBrowser('are set for a key that is chosen by its account and its name, by keyboard', async () => {
+      const shop = await gateway.createAccount();
+      const create = async (name: string) => {
+        const input = { accountId: shop.accountId, name, scopes: ['SEND_SMS'], environment: 'production' };
+        return (await gateway.parts.operations.apiKeys.create.run(SYSTEM, input)).apiKey.keyId;
+      };
+      const keyId = await create('till');
+      await gateway.parts.operations.apiKeys.revoke.run(SYSTEM, { keyId: await create('old till') });
+      const plan = {
+        name: 'steady',
+        perMinute: 240,
+        perSecond: 0,
+        webhooksPerMinute: 5,
+        sessionPerMinute: null,
+      };
+      await gateway.parts.operations.plans.set.run(SYSTEM, plan);
+      await gateway.parts.operations.plans.assign.run(SYSTEM, { accountId: shop.accountId, plan: 'steady' });
+      const { page, faults } = await browser.open({ person: operator, path: '/key-limits' });
+      await page.setViewportSize({ width: 320, height: 800 });
+      await page.getByLabel('Search', { exact: true }).fill(shop.email);
+      await page.keyboard.press('Enter');
+      await eventually(async () => (await page.locator('tbody tr').count()) === 1);
+      await expectAccessible(page);
+      await page.locator('tbody').getByRole('link').focus();
+      await page.keyboard.press('Enter');
+      const keys = page.getByRole('combobox', { name: 'Key' });
+      await keys.waitFor();
+      const offered = await keys.getByRole('option').allInnerTexts();
+      expect(offered).toContain(`till (${keyId})`);
+      expect(offered.join()).not.toContain('old till');
+      await keys.focus();
+      await page.keyboard.type('till');
+      await page.getByRole('button', { name: 'Set the limits' }).waitFor();
+      const row = page.getByRole('row', { name: /^Requests per minute/ });
+      expect(await row.getByRole('cell').allInnerTexts()).toEqual([
+        'Requests per minute',
+        "the plan's",
+        '240',
+      ]);
+      await page.setViewportSize({ width: 320, height: 800 });
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+      await page.getByLabel('Requests per minute').fill('0');
+      await page.keyboard.press('Enter');
+      await page.getByText('must be a whole number from 1').waitFor();
+      await hasFocus(page, 'perMinute');
+      await expectAccessible(page);
+      await page.getByLabel('Requests per minute').fill('7');
+      await page.keyboard.press('Enter');
+      await page.getByText('The limits of “till” are set.').waitFor();
+      expect(await row.getByRole('cell').allInnerTexts()).toEqual(['Requests per minute', '7', '240']);
+
+      // The account sees that its keys were read.
+      const read = await sql.query(
+        "SELECT 1 FROM audit_entries WHERE account_id = $1 AND action = 'account.inspect'",
+        [shop.accountId],
+      );
+      expect(read.length).toBeGreaterThan(0);
+      expect(faults).toEqual([]);
+    });
+
+    inBrowser('are set for a key of which only the id is known (R583)', async () => {
+      const { keyId } = await gateway.createKey(account.accountId, {});
+      const { page, faults } = await browser.open({ person: operator, path: '/key-limits' });
+      await page.getByLabel('Search', { exact: true }).fill(keyId);
+      await page.keyboard.press('Enter');
+      await eventually(async () => (await page.locator('tbody tr').count()) === 1);
+      await page.locator('tbody').getByRole('link').click();
+      await page.getByLabel('Requests per minute').fill('7');
+      await page.getByLabel('Requests per minute').press('Enter');
+      await page.getByText('The limits of “test” are set.').waitFor();
+      await page.goto(`${gateway.url}/console/api-keys`);
+      await page.getByText('Your role, Operator, cannot open this page.').waitFor();
+      const member = await browser.open({ person: account, path: `/api-keys/${keyId}` });
+      await member.page.getByRole('definition').filter({ hasText: /^7$/ }).waitFor();
+
+      await gateway.parts.operations.apiKeys.revoke.run(SYSTEM, { keyId });
+      await page.goto(`${gateway.url}/console/key-limits?account=${account.accountId}&key=${keyId}`);
+      await page.getByText(`The key ${keyId} has ended, or is not of this account.`).waitFor();
+      expect([...faults, ...member.faults]).toEqual([]);
+    });
   });
 });

@@ -158,6 +158,32 @@ describe("operators' figures over all accounts", () => {
     expect(own.body.data.account).toEqual({ id: shop.accountId, troubles: null });
   });
 
+  it('are found by the whole id of a key, also of one that has ended (R583)', async () => {
+    const { keyId } = await gateway.createKey(shop.accountId, {});
+    const find = async (search: string, rest = '') => {
+      const answer = await graphql(
+        gateway,
+        `query ($search: String) {
+          accounts(search: $search${rest}) { totalCount nodes { id } pageInfo { endCursor } }
+        }`,
+        { token, variables: { search } },
+      );
+      return answer.body.data.accounts;
+    };
+    const [first, byBalance] = [await find(keyId), await find(keyId, ', orderBy: BALANCE')];
+    for (const found of [first, byBalance]) {
+      expect(found).toMatchObject({ totalCount: 1, nodes: [{ id: shop.accountId }] });
+    }
+    expect((await find(keyId, `, after: "${first.pageInfo.endCursor}"`)).nodes).toEqual([]);
+    expect((await find(keyId, `, orderBy: BALANCE, after: "${byBalance.pageInfo.endCursor}"`)).nodes).toEqual(
+      [],
+    );
+    expect((await find(keyId.slice(1))).nodes).toEqual([]);
+    expect((await find('0123456789abcdef')).nodes).toEqual([]);
+    await gateway.parts.operations.apiKeys.revoke.run(SYSTEM, { keyId });
+    expect((await find(keyId)).nodes).toEqual([{ id: shop.accountId }]);
+  });
+
   it('are grouped by carrier, country, channel, status and environment, and by day (R510)', async () => {
     const byStatus = await figures('status', 'groupBy: [STATUS]');
     expect(byStatus.map(({ status }) => status).sort()).toEqual(['DELIVERED', 'DELIVERED', 'FAILED']);

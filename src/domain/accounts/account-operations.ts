@@ -1,3 +1,4 @@
+import { isKeyId } from '../api-keys/key-format.ts';
 import { recordChange } from '../audit/record-change.ts';
 import {
   ACCOUNT_ROLES,
@@ -138,7 +139,10 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Lists all accounts, newest first. `search` matches a part of the name or the email address. */
+    /**
+     * Lists all accounts, newest first. `search` matches a part of the name or the email address, or the whole id of a
+     * key of the account (R583).
+     */
     list: operation(
       'account.list',
       { operator: 'reading' },
@@ -156,10 +160,14 @@ export function accountOperations(deps: Dependencies) {
           const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
           throw validationError([{ path: 'search', message }]);
         }
+        const cursorOf = isByBalance ? balanceKey : ({ id }: Account) => id;
+        const key = search !== undefined && isKeyId(search) ? await stores.apiKeys.find(search) : undefined;
+        if (key) {
+          const rows = range.after === undefined ? await stores.accounts.findMany([key.accountId]) : [];
+          return sliceOf(rows, range, cursorOf, async () => 1);
+        }
         const rows = await stores.accounts.list(search, range, isByBalance ? 'balance' : 'newest');
-        return sliceOf(rows, range, isByBalance ? balanceKey : (account) => account.id, () =>
-          stores.accounts.count(search),
-        );
+        return sliceOf(rows, range, cursorOf, () => stores.accounts.count(search));
       },
     ),
 

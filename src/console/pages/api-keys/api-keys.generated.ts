@@ -113,6 +113,13 @@ export type RevokeApiKeyMutationVariables = Exact<{
 
 export type RevokeApiKeyMutation = { readonly revokeApiKey: { readonly keyId: string } };
 
+export type KeysOfAccountQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type KeysOfAccountQuery = { readonly account: { readonly id: string, readonly name: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number } | null, readonly apiKeys: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly environment: Environment, readonly expiresAt: string | null, readonly revokedAt: string | null, readonly rateLimit: { readonly perMinute: number | null, readonly perSecond: number | null } }> | null } | null };
+
 export type SetRateLimitMutationVariables = Exact<{
   keyId: string;
   perMinute?: number | null | undefined;
@@ -173,6 +180,15 @@ export const RotateApiKey: Document<RotateApiKeyMutation, RotateApiKeyMutationVa
 export const RevokeApiKey: Document<RevokeApiKeyMutation, RevokeApiKeyMutationVariables> = {
   name: 'RevokeApiKey',
   text: "mutation RevokeApiKey($keyId:ID!$withDescendants:Boolean){revokeApiKey(keyId:$keyId withDescendants:$withDescendants){keyId}}",
+};
+
+export const KeysOfAccount: Query<KeysOfAccountQuery, KeysOfAccountQueryVariables> = {
+  name: 'KeysOfAccount',
+  variables: "$KeysOfAccount_id:ID!",
+  fields: "KeysOfAccount_account:account(id:$KeysOfAccount_id){id name plan{name perMinute perSecond}apiKeys{keyId name environment expiresAt revokedAt rateLimit{perMinute perSecond}}}",
+  fragments: {},
+  tokens: 43,
+  aliases: 1,
 };
 
 export const SetRateLimit: Document<SetRateLimitMutation, SetRateLimitMutationVariables> = {

@@ -1,5 +1,6 @@
 import { Link, useParams } from 'wouter';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Can } from '../../lib/session.tsx';
 import { t } from '../../lib/words.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Id } from '../../ui/code.tsx';
@@ -33,6 +34,9 @@ export default function AccountPage() {
         <>
           <PageHeader title={account.name}>
             <ButtonLink href={`/api-keys/new?account=${account.id}`}>{t('Create an API key')}</ButtonLink>
+            <Can run="apiKey.setRateLimit">
+              <ButtonLink href={`/key-limits?account=${account.id}`}>{t('Limits of its keys')}</ButtonLink>
+            </Can>
             <ButtonLink href={`/audit?account=${encodeURIComponent(account.email)}`}>
               {t('Audit log')}
             </ButtonLink>
