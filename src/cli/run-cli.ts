@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { runInProcess } from '../../sdk/typescript/src/cli/commands.ts';
 import type { compose as Compose } from '../compose.ts';
 import { type Config, ConfigError } from '../config/config.ts';
@@ -7,6 +7,7 @@ import { createLogger } from '../start/logger.ts';
 import { isUnreachable } from '../storage/postgres/faults.ts';
 import type { CliRunner } from './command.ts';
 import { cannotStart, examine } from './doctor.ts';
+import { namingOptions } from './option-names.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
 import { createProgram } from './program.ts';
 
@@ -131,16 +132,21 @@ function faultyPart(error: unknown): 'database' | 'carriers' {
 /** Runs one command. Resolves with the exit code when its output is written. Never rejects. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   let exitCode = 0;
+  let command: Command | undefined;
   const runner = createRunner(io, (code) => {
     exitCode = code;
   });
   try {
-    await createProgram(runner, io.stdout).parseAsync(args, { from: 'user' });
+    await createProgram(runner, io.stdout)
+      .hook('preAction', (_program, running) => {
+        command = running;
+      })
+      .parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help'))
       return 0;
-    await write(io.stderr, errorLine(error, isUnreachable).replace(/^error: /, ''));
+    await write(io.stderr, errorLine(namingOptions(error, command), isUnreachable).replace(/^error: /, ''));
     return 1;
   }
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { SCOPES } from '../../src/domain/caller.ts';
 import { runCliHere } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -79,7 +80,7 @@ describe('the command line beside a running gateway (R246)', () => {
       [created.account.id],
     );
     expect(ledger).toEqual([{ kind: 'opening', actor: 'system:cli', amount_minor: expect.anything() }]);
-    expect(refusalOf(await create())).toContain('email: is already in use');
+    expect(refusalOf(await create())).toBe('--email: is already in use');
   });
 
   it('account topup adds to the balance', async () => {
@@ -101,8 +102,8 @@ describe('the command line beside a running gateway (R246)', () => {
         message,
       ] as const;
     expect(await json(...set('30', 'keep'))).toEqual({ retention: { contentDays: 30, messageDays: null } });
-    expect(refusalOf(await cli(...set('30', '29')))).toContain(
-      'messageDays: must not be fewer than contentDays',
+    expect(refusalOf(await cli(...set('30', '29')))).toBe(
+      '--message-days: must not be fewer than --content-days',
     );
     expect(await json(...set('keep', 'keep'))).toEqual({
       retention: { contentDays: null, messageDays: null },
@@ -335,6 +336,77 @@ describe('the command line beside a running gateway (R246)', () => {
     );
     expect(apiKey.keyId).toMatch(/^[0-9a-f]{16}$/);
   });
+
+  it.each<[string, string[], string]>([
+    [
+      'account create',
+      ['--email', 'shop', '--currency', 'SHILLING', '--name', ''],
+      '--email: must be an email address such as name@example.com: its domain has a dot, and other letters in their ' +
+        'xn-- form; --name: must have 1 to 200 characters; --currency: must be an ISO 4217 code such as UGX',
+    ],
+    [
+      'account create',
+      ['--email', 'x@y.example', '--currency', 'UGX', '--balance', '0.5'],
+      '--balance: The amount has more than 0 decimals or is too large for UGX',
+    ],
+    ['account topup', ['--account', 'OWN', '--amount', '0'], '--amount: must be at least 1 UGX'],
+    [
+      'account retention',
+      ['--account', 'OWN', '--content-days', '30', '--message-days', '29'],
+      '--message-days: must not be fewer than --content-days',
+    ],
+    [
+      'key create',
+      ['--account', 'OWN', '--scopes', 'SEND_SMS,ipAllowlist'],
+      `--scopes, entry 2: Unknown scope "ipAllowlist". Known: ${SCOPES.join(', ')}`,
+    ],
+    [
+      'key create',
+      [
+        ...['--account', 'OWN', '--scopes', 'SEND_SMS', '--name', '', '--environment', 'test'],
+        ...['--allow-ip', '203.0.113.0/24,shop', '--expires', 'soon'],
+      ],
+      '--name: must have 1 to 100 characters; --environment: must be production or sandbox; ' +
+        '--allow-ip, entry 2: must be a CIDR such as 203.0.113.0/24 or 2001:db8::/32; ' +
+        '--expires: must be an ISO 8601 time with Z or an offset',
+    ],
+    [
+      'operator create',
+      ['--email', 'ops'],
+      '--email: must be an email address such as name@example.com: its domain has a dot, and other letters in their ' +
+        'xn-- form',
+    ],
+    ['release', ['--since', 'yesterday'], '--since: must be an ISO 8601 time with Z or an offset'],
+  ])(
+    '%s names the option that was typed, and no field of the API: %j (R585)',
+    async (command, args, told) => {
+      const typed = args.map((arg) => (arg === 'OWN' ? accountId : arg));
+      expect(refusalOf(await cli(...command.split(' '), ...typed))).toBe(told);
+    },
+  );
+
+  it.each(['password', 'reset-factors'])(
+    'user %s asks for --account, if several people have the email (R585)',
+    async (command) => {
+      const people = await Promise.all(
+        [1, 2].map((one) =>
+          json('account', 'create', '--email', `${command}${one}@test.example`, '--currency', 'UGX'),
+        ),
+      );
+      const email = `${command}@test.example`;
+      await query(
+        gateway.database.connection,
+        'UPDATE users SET email = $1, invited_at = created_at WHERE email = ANY($2)',
+        [email, people.map(({ user }) => user.email)],
+      );
+      const refusal = refusalOf(await cli('user', command, '--email', email));
+      const told = '--account: several people sign in with the email; name the account of one: ';
+      expect(refusal.slice(0, told.length)).toBe(told);
+      expect(refusal.slice(told.length).split('; ').sort()).toEqual(
+        people.map(({ account }) => account.id).sort(),
+      );
+    },
+  );
 
   it('key create makes no key without the requested restriction', async () => {
     const create = ['key', 'create', '--account', accountId];
