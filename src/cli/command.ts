@@ -1,5 +1,5 @@
 /** Types and functions that all commands use. */
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { BackupTools } from './backup-tools.ts';
@@ -58,4 +58,11 @@ export function leaf(parent: Command, name: string, description: string): Comman
 
 export function examples(...commands: string[]): string {
   return `\nExamples:\n${commands.map((command) => `  $ npm run cli -- ${command}`).join('\n')}\n`;
+}
+
+/** Parses an option that is a whole number from 1 to `most`. `orElse` names what else it may be. */
+export function whole(text: string, most: number, orElse = ''): number {
+  if (!/^[1-9]\d*$/.test(text) || Number(text) > most)
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}${orElse}.`);
+  return Number(text);
 }

@@ -16,6 +16,29 @@ export function asText(value: object): string {
   return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`.trimEnd()).join('\n');
 }
 
+/** Control characters and line separators. In a table they could move the cursor of a terminal, or end a row. */
+const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}]/gu;
+
+/** Prints a head and one line for each row, with the values in columns. */
+export function asTable<Column extends string>(
+  columns: readonly Column[],
+  rows: readonly Readonly<Record<Column, string>>[],
+): string {
+  const cells = [
+    columns,
+    ...rows.map((row) => columns.map((column) => row[column].replace(UNSHOWN, '\u{fffd}'))),
+  ];
+  const widths = columns.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0)));
+  return cells
+    .map((line) =>
+      line
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
 function flatten(name: string, value: unknown): [string, string][] {
   if (Array.isArray(value)) return [[name, value.join(', ')]];
   if (typeof value !== 'object' || value === null) return [[name, value === null ? '-' : String(value)]];

@@ -5,10 +5,11 @@ import { apiKeyResource } from '../domain/api-keys/api-key.ts';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
 import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
+import { addAccountList } from './account-list.ts';
 import { addAudit } from './audit.ts';
 import { addBackup } from './backup.ts';
 import { addAccountMove, addCells } from './cells.ts';
-import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './command.ts';
+import { CLI, type CliGateway, type CliRunner, examples, group, leaf, whole } from './command.ts';
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
 
@@ -104,6 +105,7 @@ With --json a command prints one JSON document and nothing else:
       })),
     );
 
+  addAccountList(account, runner);
   addAccountMove(account, runner);
 
   const key = group(program, 'key', 'API keys', 'revoke --key f4f3d11fe74a826e');
@@ -279,12 +281,6 @@ function describeMigration({ from, to, newerThan }: CliGateway['migration']): st
 
 function amount(text: string): number {
   if (!/^-?\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('It must be a number such as 1000.');
-  return Number(text);
-}
-
-function whole(text: string, most: number, orElse = ''): number {
-  if (!/^[1-9]\d*$/.test(text) || Number(text) > most)
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}${orElse}.`);
   return Number(text);
 }
 

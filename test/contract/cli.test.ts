@@ -89,6 +89,71 @@ describe('the command line beside a running gateway (R246)', () => {
     expect(account).toEqual({ ...before, id: accountId, balance: before.balance + 2500 });
   });
 
+  it('account list finds accounts, page by page', async () => {
+    const made: string[] = [];
+    for (const name of ['Kiosk one', 'Kiosk two', 'Kiosk three']) {
+      const email = `${name.replace(' ', '.')}@kiosks.example`;
+      const args = ['--email', email, '--currency', 'USD', '--name', name, '--balance', '19.5'];
+      made.unshift((await json('account', 'create', ...args)).account.id);
+    }
+    const [third = '', second = '', first = ''] = made;
+    const { connection } = gateway.database;
+    await query(connection, `UPDATE accounts SET moving = 'closed' WHERE id = $1`, [second]);
+    await query(
+      connection,
+      `UPDATE accounts SET moving = 'moved', name = E'Kiosk\\x1b[2J\\none' WHERE id = $1`,
+      [first],
+    );
+    await query(
+      connection,
+      `INSERT INTO plans (id, name, per_minute, per_second, webhooks_per_minute, created_at)
+       VALUES ('${NOBODY}', 'Kiosks', 1, 0, 1, now())`,
+    );
+    await query(connection, `UPDATE accounts SET plan_id = '${NOBODY}' WHERE id = $1`, [third]);
+    const kiosk = { currency: 'USD', balance: 19.5 };
+    const newest = [
+      {
+        ...kiosk,
+        id: third,
+        name: 'Kiosk three',
+        email: 'Kiosk.three@kiosks.example',
+        status: 'active',
+        plan: 'Kiosks',
+      },
+      {
+        ...kiosk,
+        id: second,
+        name: 'Kiosk two',
+        email: 'Kiosk.two@kiosks.example',
+        status: 'moving',
+        plan: null,
+      },
+    ];
+    const page = await json('account', 'list', '--search', 'KIOSKS.example', '--first', '2');
+    expect(page).toEqual({ accounts: newest, next: expect.any(String) });
+    const rest = await json('account', 'list', '--search', 'kiosk', '--after', page.next);
+    expect(rest).toMatchObject({ accounts: [{ id: first, status: 'moved', plan: null }], next: null });
+
+    const { stdout } = await cli('account', 'list', '--search', 'kiosk', '--first', '2');
+    expect(stdout).toBe(
+      `id                                    name         email                       currency  balance  status  plan
+${third}  Kiosk three  Kiosk.three@kiosks.example  USD       19.50    active  Kiosks
+${second}  Kiosk two    Kiosk.two@kiosks.example    USD       19.50    moving  -
+more: add --after ${page.next}
+`,
+    );
+    const last = await cli('account', 'list', '--search', 'kiosk', '--after', page.next);
+    expect(last.stdout.split('\n')[1]).toContain(`${first}  Kiosk\ufffd[2J\ufffdone  `);
+    expect((await cli('account', 'list', '--search', 'nobody at all')).stdout).toBe('no accounts\n');
+    expect((await json('account', 'list')).accounts.length).toBeGreaterThan(3);
+    expect(refusalOf(await cli('account', 'list', '--search', 'x'.repeat(321)))).toBe(
+      '--search: must have at most 320 characters',
+    );
+    expect(refusalOf(await cli('account', 'list', '--first', '101'))).toBe(
+      "option '--first <number>' argument '101' is invalid. It must be a whole number from 1 to 100.",
+    );
+  });
+
   it('account retention sets how long messages are kept', async () => {
     const set = (content: string, message: string) =>
       [
@@ -350,6 +415,7 @@ describe('the command line beside a running gateway (R246)', () => {
       '--balance: The amount has more than 0 decimals or is too large for UGX',
     ],
     ['account topup', ['--account', 'OWN', '--amount', '0'], '--amount: must be at least 1 UGX'],
+    ['account list', ['--after', 'x'], '--after: must be a cursor that this list gave'],
     [
       'account retention',
       ['--account', 'OWN', '--content-days', '30', '--message-days', '29'],
@@ -719,6 +785,7 @@ describe('the command line and its database', () => {
     const variables = { DATABASE_URL: 'postgres://user@127.0.0.1:1/db', PORT: 'bad' };
     const commands = [
       'account create',
+      'account list',
       'account topup',
       'account retention',
       'key create',

@@ -77,6 +77,7 @@ describe('an indexed search finds what a scan finds', () => {
       retention: { contentDays: null, messageDays: null },
       plan: null,
       requireSecondFactor: false,
+      status: 'active',
       createdAt: new Date(),
     });
     return id;

@@ -229,6 +229,7 @@ export function accountOperations(deps: Dependencies) {
         retention: { contentDays: null, messageDays: null },
         plan: null,
         requireSecondFactor: false,
+        status: 'active',
         createdAt: clock.now(),
       };
       const person = { email: input.email, role: 'OWNER', accountId: account.id } as const;

@@ -12,8 +12,15 @@ export interface Account {
   readonly plan: Plan | null;
   /** True if the account's members must have a second factor (R250). */
   readonly requireSecondFactor: boolean;
+  readonly status: AccountStatus;
   readonly createdAt: Date;
 }
+
+/**
+ * Whether the account works in this cell: `active`, `moving` (its changes are refused while it is copied to another
+ * cell), or `moved` (another cell has it).
+ */
+export type AccountStatus = 'active' | 'moving' | 'moved';
 
 /**
  * Orders of the list of accounts (R525): by id, the newest first, or by balance, the lowest first. Balances of different

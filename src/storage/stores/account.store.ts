@@ -22,6 +22,7 @@ interface AccountRow {
   content_days: number | null;
   message_days: number | null;
   require_second_factor: boolean;
+  moving: 'closed' | 'moved' | null;
   /** The columns of the plan. Null if the account has no plan. */
   plan_name: string | null;
   per_minute: number | null;
@@ -40,12 +41,15 @@ const COLUMNS = [
   'accounts.content_days',
   'accounts.message_days',
   'accounts.require_second_factor',
+  'accounts.moving',
   'plans.name as plan_name',
   'plans.per_minute',
   'plans.per_second',
   'plans.webhooks_per_minute',
   'plans.session_per_minute',
 ] as const;
+
+const STATUS = { here: 'active', closed: 'moving', moved: 'moved' } as const;
 
 function mapRow(row: AccountRow): Account {
   return {
@@ -57,6 +61,7 @@ function mapRow(row: AccountRow): Account {
     retention: { contentDays: row.content_days, messageDays: row.message_days },
     plan: planOf(row),
     requireSecondFactor: row.require_second_factor,
+    status: STATUS[row.moving ?? 'here'],
     createdAt: row.created_at,
   };
 }
