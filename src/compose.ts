@@ -79,6 +79,7 @@ import { DatabaseServers } from './storage/postgres/database-servers.ts';
 import { PgDiagnostics } from './storage/postgres/diagnostics.ts';
 import { databaseFault, mayPassAlone } from './storage/postgres/faults.ts';
 import { PgHeartbeat } from './storage/postgres/heartbeat.ts';
+import { lookAtReplica } from './storage/postgres/look-at-replica.ts';
 import { migrateDatabase } from './storage/postgres/migrate.ts';
 import { PgChanges } from './storage/postgres/pg-changes.ts';
 import { PgListener } from './storage/postgres/pg-listener.ts';
@@ -622,6 +623,8 @@ async function wire(
       ...(replica && { replica: poolUse(replica.pool) }),
     }),
     replica,
+    /** Looks at the replica of DATABASE_READ_URL. Undefined if none is configured. */
+    lookAtReplica: replicaConnection === undefined ? undefined : () => lookAtReplica(replicaConnection, sql),
     dataDir: config.dataDir,
     queue,
     whatsAppCallbacks: whatsApp.callbacks,

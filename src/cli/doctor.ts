@@ -1,9 +1,11 @@
 import type { InboundSink, ProviderHealth, ReportSink } from '../domain/ports/provider.ts';
+import type { ReplicaLook } from '../domain/ports/replica.ts';
 import type { ProbedProvider, Routing } from '../domain/ports/routing.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { describeHold, type Hold } from '../domain/recovery/hold.ts';
 import { hasDkimKey } from '../domain/senders/sender.ts';
 import { type CliAnswer, errorLine } from './output.ts';
+import { describeReplica } from './replica-row.ts';
 
 /**
  * The parts of the gateway that `doctor` checks. If a function of a part rejects, the check fails, and `doctor` shows
@@ -45,6 +47,8 @@ export interface Patient {
   readonly reports: { readonly take: ReportSink };
   readonly takeInbound: InboundSink;
   readonly secrets: Pick<SecretBox, 'open'>;
+  /** Looks at the replica of DATABASE_READ_URL. Undefined if none is configured. */
+  readonly lookAtReplica: (() => Promise<ReplicaLook>) | undefined;
   /** The domain to which mails come back. Undefined if they do not come back to the gateway. */
   readonly bounces: { readonly domain: string; exchangers(): Promise<readonly string[]> } | undefined;
   /** The DKIM key that signs emails. Undefined if emails are not signed. */
@@ -61,6 +65,7 @@ export interface Patient {
 interface Finding {
   readonly check:
     | 'database'
+    | 'replica'
     | 'queue'
     | 'ledger'
     | 'sending'
@@ -99,8 +104,10 @@ const MAX_SHOWN = 3;
  */
 export async function examine(patient: Patient, room: Room | undefined): Promise<CliAnswer> {
   const providers: Finding[] = [];
+  const { lookAtReplica } = patient;
   return report([
     await find('database', () => checkDatabase(patient, room)),
+    ...(lookAtReplica ? [await find('replica', async () => describeReplica(await lookAtReplica()))] : []),
     await find('queue', () => checkQueue(patient)),
     await find('ledger', () => checkLedger(patient)),
     await find('sending', async () => checkSending(patient)),
@@ -113,12 +120,19 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
   ]);
 }
 
+/** The parts whose settings may prevent the start. */
+export type FaultyPart = 'database' | 'replica' | 'carriers' | 'master key';
+
 /**
  * Returns the answer for a gateway that cannot start. `check` names the part that failed. All other checks are shown as
- * not checked.
+ * not checked. `hasReplica` is true if DATABASE_READ_URL is set.
  */
-export function cannotStart(check: 'database' | 'carriers' | 'master key', why: string): CliAnswer {
-  const checks = ['database', 'queue', 'ledger', 'sending', 'carriers', 'clock', 'master key'] as const;
+export function cannotStart(check: FaultyPart, why: string, hasReplica: boolean): CliAnswer {
+  const checks = [
+    'database',
+    ...(hasReplica ? (['replica'] as const) : []),
+    ...(['queue', 'ledger', 'sending', 'carriers', 'clock', 'master key'] as const),
+  ] as const;
   return report(
     checks.map((name) => ({
       check: name,

@@ -74,7 +74,7 @@ export function errorLine(error: unknown, isUnreachable: (error: unknown) => boo
   return isUnreachable(error) ? `The database cannot be reached: ${message}. Check DATABASE_URL.` : message;
 }
 
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   // If Node tried several IP addresses, the error has no message of its own. Only the errors inside it have messages.
   if (error instanceof AggregateError) return [...new Set(error.errors.map(messageOf))].join(', ');
   if (!(error instanceof Error)) return String(error);

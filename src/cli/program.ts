@@ -239,7 +239,7 @@ With --json a command prints one JSON document and nothing else:
         mayMakeDatabase: true,
       }),
     );
-  leaf(program, 'doctor', 'check database, queue, ledgers, carriers, clock and master key')
+  leaf(program, 'doctor', 'check database, replica, queue, ledgers, carriers, clock and master key')
     .addHelpText(
       'after',
       `${examples('doctor')}

@@ -6,7 +6,7 @@ import { masterKeyOf, requireCluster, roomOf } from '../config/data-dir.ts';
 import { createLogger } from '../start/logger.ts';
 import { isUnreachable } from '../storage/postgres/faults.ts';
 import type { CliRunner } from './command.ts';
-import { cannotStart, examine } from './doctor.ts';
+import { cannotStart, examine, type FaultyPart } from './doctor.ts';
 import { namingOptions } from './option-names.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
 import { createProgram } from './program.ts';
@@ -93,22 +93,27 @@ function createRunner({ loadConfig, stdout, stderr }: CliIo, exit: (code: number
     },
     async doctor(isJson) {
       const config = loadConfig();
+      const cannot = (part: FaultyPart, error: unknown) =>
+        print(
+          isJson,
+          cannotStart(part, errorLine(error, isUnreachable), config.databaseReadUrl !== undefined),
+        );
       try {
         // Check this first: opening the gateway would create a cluster in the directory.
         await requireCluster(config);
       } catch (error) {
-        return print(isJson, cannotStart('database', errorLine(error, isUnreachable)));
+        return cannot('database', error);
       }
       try {
         await masterKeyOf(config);
       } catch (error) {
-        return print(isJson, cannotStart('master key', errorLine(error, isUnreachable)));
+        return cannot('master key', error);
       }
       let gateway: Awaited<ReturnType<typeof open>>;
       try {
         gateway = await open(config, { withAnyMasterKey: true });
       } catch (error) {
-        return print(isJson, cannotStart(faultyPart(error), errorLine(error, isUnreachable)));
+        return cannot(faultyPart(error), error);
       }
       try {
         const room = config.databaseUrl === undefined ? await roomOf(config.dataDir) : undefined;
@@ -124,8 +129,9 @@ function createRunner({ loadConfig, stdout, stderr }: CliIo, exit: (code: number
  * Returns the part whose settings prevent the start. A wrong setting that does not concern the database counts as a
  * setting of the carriers.
  */
-function faultyPart(error: unknown): 'database' | 'carriers' {
+function faultyPart(error: unknown): FaultyPart {
   if (!(error instanceof ConfigError)) return 'database';
+  if (error.message.startsWith('DATABASE_READ_URL ')) return 'replica';
   return /^DATA(BASE_URL|_DIR) /.test(error.message) ? 'database' : 'carriers';
 }
 

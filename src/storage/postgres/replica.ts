@@ -32,7 +32,7 @@ const STATEMENT_TIMEOUT_MS = 6_000;
 const OF_ONE_READ = /^(40001|40P01|57014|55P03|22|54)/;
 
 /** Returns no row on a server that is a standby. */
-const POSITION = statement(
+export const POSITION = statement(
   'replica-position',
   `SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint AS position,
      left(pg_walfile_name(pg_current_wal_flush_lsn()), 8) AS timeline,
@@ -47,7 +47,7 @@ const REPLAYED = statement(
    FROM (SELECT) AS one LEFT JOIN pg_stat_wal_receiver w ON true`,
 );
 /** Identifies a database. A standby has the identity of its primary. */
-const IDENTITY = statement(
+export const IDENTITY = statement(
   'replica-identity',
   `SELECT c.system_identifier::text || ' ' || d.oid AS identity
    FROM pg_control_system() c, pg_database d WHERE d.datname = current_database()`,
@@ -55,7 +55,7 @@ const IDENTITY = statement(
 /** Waits until the synchronous standbys have everything that the primary has written. */
 const CONFIRM = statement('replica-confirm', `SELECT pg_logical_emit_message(true, '', '')`);
 
-interface Position {
+export interface Position {
   /** The end of what was on the primary's disk. */
   readonly position: number;
   /** Undefined while there is no primary: a standby then follows none. */

@@ -128,9 +128,10 @@ async function pidOf(client: Probe): Promise<number> {
 }
 
 /** The types of `pg` omit the process id that the login returned. */
-type Probe = pg.Client & { readonly processID?: number };
+export type Probe = pg.Client & { readonly processID?: number };
 
-function connect(config: pg.ClientConfig): Probe {
+/** Makes a client for a check, which waits 5 s at most. It is not connected yet. */
+export function connect(config: pg.ClientConfig): Probe {
   const client = new pg.Client({
     ...config,
     application_name: 'messaging-gateway check',
