@@ -467,6 +467,7 @@ async function wire(
     budgets,
     routing,
     whatsAppNumbers,
+    askAboutNumber: whatsApp.askAboutNumber,
     measurements,
     transport,
     takeReports: (provider, taken) => reports.take(provider, taken),

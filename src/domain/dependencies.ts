@@ -23,6 +23,7 @@ import type { Stores, UnitOfWork } from './ports/stores.ts';
 import type { SuppressionStore } from './ports/suppression-store.ts';
 import type { AgreedClock, Ids, PasswordHasher, SecretBox, Totp } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
+import type { AskAboutNumber } from './ports/whatsapp.ts';
 import type { HoldGate } from './recovery/hold-gate.ts';
 import type { MailRecords } from './senders/sender.ts';
 import type { WhatsAppNumbers } from './senders/whatsapp-numbers.ts';
@@ -37,6 +38,7 @@ export interface Dependencies {
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly routing: Routing;
   readonly whatsAppNumbers: WhatsAppNumbers;
+  readonly askAboutNumber: AskAboutNumber;
   readonly measurements: Measurements;
   readonly transport: WebhookTransport;
   /** Accepts delivery reports that arrive as HTTP callbacks. */

@@ -116,7 +116,11 @@ class SenderType {
   @Field(() => DateTime, { nullable: true, description: 'When an operator answered.' })
   reviewedAt!: Date | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'When the DNS record proved the domain.' })
+  @Field(() => DateTime, {
+    nullable: true,
+    description:
+      'When the DNS record proved the domain, or WhatsApp confirmed the number. Null for a number that WhatsApp has not confirmed.',
+  })
   verifiedAt!: Date | null;
 
   @Field(() => DateTime, { nullable: true, description: 'When the DNS was asked last.' })
@@ -281,7 +285,7 @@ export class SenderResolver {
 
   @Mutation(() => SenderType, {
     description:
-      'Assigns a WhatsApp number of the gateway to an account, instead of the one that it has. Messages that wait to leave from an earlier number fail, and are refunded. For operators.',
+      'Assigns a WhatsApp number of the gateway to an account, instead of the one that it has. Messages that wait to leave from an earlier number fail, and are refunded. A number that WhatsApp does not know is refused; if WhatsApp does not answer, `verifiedAt` is null. For operators.',
     errors: ['not_found'],
   })
   assignWhatsAppNumber(

@@ -6,10 +6,11 @@ import { checkVapidKeys, makeVapidKeys, readVapidKeys, type VapidKeys } from '..
 import type { Route } from '../channels/routing.ts';
 import { SimulatorCarrier } from '../channels/sms/simulator-carrier.ts';
 import { createCloudApiCallbacks } from '../channels/whatsapp/cloud-api-callbacks.ts';
-import { CloudApiProvider, cloudApiName } from '../channels/whatsapp/cloud-api-provider.ts';
+import { askCloudApi, CloudApiProvider, cloudApiName } from '../channels/whatsapp/cloud-api-provider.ts';
 import { type Config, ConfigError } from '../config/config.ts';
 import { loadOrCreate } from '../crypto/load-or-create.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { AskAboutNumber } from '../domain/ports/whatsapp.ts';
 
 /** Returns the push routes, and the public VAPID key that browsers need to subscribe. Throws `ConfigError`. */
 export async function pushOf(
@@ -55,7 +56,10 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
   }
 }
 
-/** Returns the route for WhatsApp, the parser of WhatsApp's callbacks, and what makes providers of other numbers. */
+/**
+ * Returns the route for WhatsApp, the parser of WhatsApp's callbacks, and for numbers of accounts what makes their
+ * providers and what asks the platform about them.
+ */
 export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger, now: () => Date) {
   const { provider: settings, appSecret, verifyToken } = whatsApp;
   const simulatorName = 'whatsapp-simulator';
@@ -70,6 +74,12 @@ export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger, n
     ? numberProvider(settings.phoneNumberId)
     : new SimulatorCarrier(logger, { name: simulatorName, tellsRead: true });
   const isConfigured = settings !== undefined || !isProduction;
+  /** Asks with the app and the token of the gateway. The simulator stands for a platform that knows every number. */
+  const askAboutNumber: AskAboutNumber = async (phoneNumberId) => {
+    if (settings) return askCloudApi({ ...settings, phoneNumberId, now });
+    if (isConfigured) return { kind: 'known', number: undefined };
+    return { kind: 'unclear', reason: 'WhatsApp is not configured' };
+  };
   const routes: Route[] = isConfigured ? [{ channel: 'whatsapp', prefix: '', providers: [shared] }] : [];
   const callbacks = createCloudApiCallbacks({
     provider: shared.name,
@@ -78,5 +88,5 @@ export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger, n
     appSecret,
     verifyToken,
   });
-  return { routes, callbacks, numberProvider: isConfigured ? numberProvider : undefined };
+  return { routes, callbacks, askAboutNumber, numberProvider: isConfigured ? numberProvider : undefined };
 }

@@ -1,5 +1,5 @@
 /** Tests WhatsApp numbers that belong to an account, beside the one that all others share (R550 to R556). */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { examine } from '../../src/cli/doctor.ts';
 import {
   CLOUD_API,
@@ -7,6 +7,8 @@ import {
   type CloudApiRequest,
   callBack,
   inboundCallback,
+  noSuchObject,
+  recordOf,
   refused,
   startCloudApi,
   statusCallback,
@@ -21,7 +23,7 @@ const TEMPLATE = { type: 'template', template: { name: 'order_shipped', language
 const SHARED = CLOUD_API.phoneNumberId;
 const ASSIGN = `mutation ($accountId: ID!, $phoneNumberId: String!, $number: String!) {
   assignWhatsAppNumber(accountId: $accountId, phoneNumberId: $phoneNumberId, number: $number) {
-    id accountId environment channel status number phoneNumberId senderId domain purposes } }`;
+    id accountId environment channel status number phoneNumberId senderId domain purposes verifiedAt } }`;
 const REMOVE = 'mutation ($accountId: ID!) { removeWhatsAppNumber(accountId: $accountId) }';
 const SENDERS = '{ senders { nodes { accountId channel number phoneNumberId } } }';
 const HOUR_MS = 3_600_000;
@@ -35,6 +37,10 @@ describe('WhatsApp numbers of accounts', () => {
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   let operator: string;
   let answer: (request: CloudApiRequest) => CloudApiAnswer;
+  /** What the platform says of a number. It knows the numbers of `freshNumber` and writes them as people do. */
+  const known = (id: string) =>
+    id === SHARED ? recordOf('+256 700 000000') : recordOf(`+256 771 00${id.slice(-4)}`);
+  let record: Parameters<typeof startCloudApi>[1] & {} = known;
   let counted = 0;
   const take = ({ body }: CloudApiRequest) => {
     counted += 1;
@@ -42,7 +48,10 @@ describe('WhatsApp numbers of accounts', () => {
   };
 
   beforeAll(async () => {
-    platform = await startCloudApi((request) => answer(request));
+    platform = await startCloudApi(
+      (request) => answer(request),
+      (id) => record(id),
+    );
     receiver = await startWebhookReceiver();
     answer = take;
     const settings = {
@@ -114,6 +123,91 @@ describe('WhatsApp numbers of accounts', () => {
   const fieldsOf = (answered: Awaited<ReturnType<typeof run>>) =>
     answered.body.errors?.[0].extensions.details.fields.map(({ path }: { path: string }) => path);
 
+  describe('are asked about at the platform before they are assigned (R584)', () => {
+    afterEach(() => {
+      record = known;
+    });
+    const faultOf = async (accountId: string, given: object) => {
+      const { body } = await assign(accountId, given);
+      return body.errors[0].extensions.details.fields;
+    };
+    const verifiedAt = async (account: TestAccount) =>
+      (await call(account, 'GET', '/developers/senders?channel=whatsapp')).body.data.map(
+        (sender: { verifiedAt: string | null }) => sender.verifiedAt,
+      );
+
+    it('and are refused if the platform does not know the id, or the app has no access (R584)', async () => {
+      const account = await gateway.createAccount();
+      record = noSuchObject;
+      const own = freshNumber();
+      expect(await faultOf(account.accountId, own)).toEqual([
+        {
+          path: 'phoneNumberId',
+          message: expect.stringMatching(
+            /^is no phone number that the gateway's app can use \(WhatsApp says 100: Unsupported get request.*\); give the phone number ID that WhatsApp Manager shows beside the number/,
+          ),
+        },
+      ]);
+      expect(await verifiedAt(account)).toEqual([]);
+    });
+
+    it('and are refused with the right number if the id is of another one (R584)', async () => {
+      const account = await gateway.createAccount();
+      const [own, another] = [freshNumber(), freshNumber()];
+      const given = { phoneNumberId: own.phoneNumberId, number: another.number };
+      expect(await faultOf(account.accountId, given)).toEqual([
+        {
+          path: 'number',
+          message: `is not the number of this phone number ID: WhatsApp says that it is ${own.number}`,
+        },
+      ]);
+      expect(await verifiedAt(account)).toEqual([]);
+      expect(codesOf(await assign(account.accountId, own))).toEqual([]);
+      expect(await verifiedAt(account)).toEqual([expect.stringMatching(/Z$/)]);
+    });
+
+    it.each([
+      ['cannot be reached', () => 'reset' as const],
+      ['refuses the token', () => refused(401, 190, 'Error validating access token')],
+      ['has trouble', () => ({ status: 503, body: {} })],
+      ['answers something else', () => ({ status: 200, body: { id: '1' } })],
+    ])('but are assigned if it %s, and confirmed when they are assigned again (R584)', async (_, trouble) => {
+      const account = await gateway.createAccount();
+      const own = freshNumber();
+      record = trouble;
+      const made = await assign(account.accountId, own);
+      expect(made.body.data.assignWhatsAppNumber).toMatchObject({ status: 'APPROVED', verifiedAt: null });
+      expect(await verifiedAt(account)).toEqual([null]);
+      record = known;
+      const again = await assign(account.accountId, own);
+      const { id, verifiedAt: confirmed } = again.body.data.assignWhatsAppNumber;
+      expect(id).toBe(made.body.data.assignWhatsAppNumber.id);
+      expect(confirmed).toMatch(/Z$/);
+      expect(await verifiedAt(account)).toEqual([confirmed]);
+      // It stays confirmed while the platform is away.
+      record = trouble;
+      expect((await assign(account.accountId, own)).body.data.assignWhatsAppNumber.verifiedAt).toBe(
+        confirmed,
+      );
+    });
+
+    it('while other changes of senders go on (R584)', async () => {
+      const [account, other] = [await gateway.createAccount(), await gateway.createAccount()];
+      const [own, another] = [freshNumber(), freshNumber()];
+      let isAsked = false;
+      record = (id) => {
+        if (id !== own.phoneNumberId) return known(id);
+        isAsked = true;
+        return 'hang';
+      };
+      const waiting = assign(account.accountId, own);
+      await eventually(async () => isAsked);
+      expect(codesOf(await assign(other.accountId, another))).toEqual([]);
+      expect(await verifiedAt(account)).toEqual([]);
+      expect((await waiting).body.data.assignWhatsAppNumber).toMatchObject({ verifiedAt: null });
+    });
+  });
+
   it('is assigned by an operator, is a sender of its account, and is audited (R550)', async () => {
     const account = await gateway.createAccount();
     const stranger = await gateway.createAccount();
@@ -133,6 +227,7 @@ describe('WhatsApp numbers of accounts', () => {
       senderId: null,
       domain: null,
       purposes: ['TRANSACTIONAL', 'OTP', 'MARKETING'],
+      verifiedAt: expect.any(String),
     });
     const { id } = made.body.data.assignWhatsAppNumber;
     const listed = await call(account, 'GET', '/developers/senders?channel=whatsapp');

@@ -42,17 +42,49 @@ export const refused = (status: number, code: number, details: string, headers =
   },
 });
 
-/** Starts the simulator on loopback. `answer` returns the answer to each request, or 'hang' or 'reset'. */
+/** Returns the platform's answer to a question about a number that it knows. */
+export const recordOf = (display: string): CloudApiAnswer => ({
+  status: 200,
+  body: { display_phone_number: display, quality_rating: 'GREEN' },
+});
+
+/** Returns the platform's answer to a question about an id of nothing that the app may see. */
+export const noSuchObject = (id: string): CloudApiAnswer => ({
+  status: 400,
+  body: {
+    error: {
+      message: `Unsupported get request. Object with ID '${id}' does not exist, cannot be loaded due to missing permissions, or does not support this operation`,
+      type: 'GraphMethodException',
+      code: 100,
+      error_subcode: 33,
+      fbtrace_id: 'A1b2C3',
+    },
+  },
+});
+
+type Answered = CloudApiAnswer | 'hang' | 'reset';
+
+/**
+ * Starts the simulator on loopback. `answer` returns the answer to each message, or 'hang' or 'reset'. `record` does so
+ * for a question about a number, by its id. By default the platform knows the gateway's own number only.
+ */
 export async function startCloudApi(
-  answer: (request: CloudApiRequest, count: number) => CloudApiAnswer | 'hang' | 'reset',
+  answer: (request: CloudApiRequest, count: number) => Answered,
+  record: (phoneNumberId: string) => Answered = (id) =>
+    id === CLOUD_API.phoneNumberId ? recordOf('+256 700 000000') : noSuchObject(id),
 ) {
   const requests: CloudApiRequest[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
-    // The gateway reads the record of its number now and then. That is no message, so no test is asked.
+    const give = (given: Answered) => {
+      if (given === 'hang') return;
+      if (given === 'reset') return void request.socket.destroy();
+      response.writeHead(given.status, { 'content-type': 'application/json', ...given.headers });
+      response.end(JSON.stringify(given.body));
+    };
+    // The gateway reads the record of a number now and then. That is no message, so it is not among the requests.
     if (request.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ display_phone_number: '+256 700 000000', quality_rating: 'GREEN' }));
+      give(record(new URL(request.url ?? '', 'http://x').pathname.split('/').at(-1) ?? ''));
       return;
     }
     const chunks: Buffer[] = [];
@@ -61,11 +93,7 @@ export async function startCloudApi(
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
       const taken = { path: request.url ?? '', headers: request.headers, body };
       requests.push(taken);
-      const answered = answer(taken, requests.length);
-      if (answered === 'hang') return;
-      if (answered === 'reset') return void request.socket.destroy();
-      response.writeHead(answered.status, { 'content-type': 'application/json', ...answered.headers });
-      response.end(JSON.stringify(answered.body));
+      give(answer(taken, requests.length));
     });
   });
   server.on('connection', (socket) => {

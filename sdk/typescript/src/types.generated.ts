@@ -954,7 +954,7 @@ interface components {
              */
             readonly createdAt: string;
             readonly reviewedAt: string | null;
-            /** @description When the DNS record proved the domain. */
+            /** @description When the DNS record proved the domain, or WhatsApp confirmed the number. */
             readonly verifiedAt: string | null;
             /** @description When the DNS was asked last. */
             readonly checkedAt: string | null;

@@ -32,6 +32,14 @@ const TEMPORARY = new Set([1, 2, 131000, 131016, 131057, 133004]);
 /** Codes of errors with the token, the permissions, the payment or a locked account. Only the operator can fix them. */
 const OWN = new Set([0, 3, 10, 33, 190, 368, 131005, 131031, 131042, 133010]);
 
+/** Codes of answers to a question about an object that does not exist, is hidden from the app, or is no number. */
+const NO_SUCH_NUMBER = new Set([100, 803]);
+
+/** True if the platform says that it knows no number by the id that was asked about. */
+export function isUnknownNumber({ code }: PlatformError): boolean {
+  return NO_SUCH_NUMBER.has(code);
+}
+
 /** Reads an error object. Undefined if it is not one. */
 export function readError(error: unknown): PlatformError | undefined {
   const { code, title, message, error_data } = (error ?? {}) as Record<string, unknown>;

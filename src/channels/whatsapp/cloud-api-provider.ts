@@ -7,6 +7,7 @@ import type {
   WhatsAppContent,
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
+import type { NumberAnswer } from '../../domain/ports/whatsapp.ts';
 import { mayLeave } from '../may-leave.ts';
 import {
   healthOf,
@@ -16,7 +17,7 @@ import {
   REQUEST_TIMEOUT,
 } from '../provider-http.ts';
 import { sidOf } from '../sid-of.ts';
-import { meaningOf, readError } from './cloud-api-errors.ts';
+import { isUnknownNumber, meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiOptions {
   /** The base URL, with the version of the API in its path. */
@@ -27,6 +28,34 @@ export interface CloudApiOptions {
   readonly timeoutMs?: number | undefined;
   /** The clock for deadlines. Default: the clock of the process. */
   readonly now?: (() => Date) | undefined;
+}
+
+/** Time limit of a question about a number, in ms. A person waits for the answer. */
+const ASK_TIMEOUT_MS = 5_000;
+/** A number in E.164 has at least 7 digits and at most 15. */
+const DIGITS = /^[1-9][0-9]{6,14}$/;
+
+/**
+ * Asks about the number with this id. The platform sends one error for an id that does not exist, for an id of something
+ * else, and for a number of another business.
+ */
+export async function askCloudApi(options: CloudApiOptions): Promise<NumberAnswer> {
+  const provider = new CloudApiProvider({ ...options, timeoutMs: ASK_TIMEOUT_MS });
+  try {
+    const answer = await provider.read('display_phone_number');
+    if (answer.kind === 'failure') return { kind: 'unclear', reason: answer.reason };
+    const error = readError(answer.body?.error);
+    if (error)
+      return { kind: isUnknownNumber(error) ? 'unknown' : 'unclear', reason: meaningOf(error).words };
+    if (answer.status >= 300 || answer.body === undefined)
+      return { kind: 'unclear', reason: `WhatsApp answered ${answer.status}` };
+    const shown = answer.body.display_phone_number;
+    const digits = typeof shown === 'string' ? shown.replace(/\D/g, '') : '';
+    if (!DIGITS.test(digits)) return { kind: 'unclear', reason: 'WhatsApp answered without the number' };
+    return { kind: 'known', number: `+${digits}` };
+  } finally {
+    await provider.stop();
+  }
 }
 
 /** Returns the provider's name, by which messages and reports are matched. */
@@ -86,12 +115,16 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
     return healthOf(this.name, this.#inFlight, this.#trouble);
   }
 
-  /** Reads the number's own record. */
-  async probe(): Promise<ProviderProbe> {
-    const answer = await this.#http.get({
-      path: `${this.#numberPath}?fields=display_phone_number,quality_rating`,
+  /** Reads fields of the number's own record, given by their names with commas between them. */
+  read(fields: string): Promise<ProviderExchange> {
+    return this.#http.get({
+      path: `${this.#numberPath}?fields=${fields}`,
       headers: { authorization: `Bearer ${this.#token}` },
     });
+  }
+
+  async probe(): Promise<ProviderProbe> {
+    const answer = await this.read('display_phone_number,quality_rating');
     if (answer.kind === 'failure') throw new Error(answer.reason);
     const error = readError(answer.body?.error);
     if (error) throw new Error(`WhatsApp answered ${answer.status}: ${meaningOf(error).words}`);

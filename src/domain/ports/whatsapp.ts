@@ -76,6 +76,20 @@ export interface WhatsAppCallback {
   readonly sharesAnyNumber: boolean;
 }
 
+/**
+ * What the platform says of the id of a number.
+ * - `known`: the gateway's app may use it. `number` is in E.164; undefined from the simulator, which knows all numbers.
+ * - `unknown`: there is no such number, or the gateway's app has no access to it.
+ * - `unclear`: the platform did not answer, or not to this question. `reason` says which.
+ */
+export type NumberAnswer =
+  | { readonly kind: 'known'; readonly number: string | undefined }
+  | { readonly kind: 'unknown'; readonly reason: string }
+  | { readonly kind: 'unclear'; readonly reason: string };
+
+/** Asks the platform about the id of a number. Takes seconds if the platform is slow. Never rejects. */
+export type AskAboutNumber = (phoneNumberId: string) => Promise<NumberAnswer>;
+
 /** What one callback says about one number. */
 export interface WhatsAppCallbackPart {
   /** The platform's id of the number. Undefined for the gateway's own number, and if the platform names none. */

@@ -372,23 +372,31 @@ export function senderOperations(deps: Dependencies) {
 
     /**
      * Assigns a WhatsApp number to an account, instead of the one that it has (R550). Throws `validation_error` if it is
-     * the shared number or belongs to another account, and `not_found` if there is no such account.
+     * the shared number, belongs to another account, or is not the platform's (R584), and `not_found` if there is no such
+     * account.
      */
     assignNumber: operation('sender.assignNumber', REVIEW, async (caller, input: AssignedNumber) => {
       const { accountId } = input;
       const { phoneNumberId, number } = checkNumber(input, settings.sharedPhoneNumberId);
+      // Ask before the transaction: its lock would stop all changes of senders while the platform does not answer.
+      const isConfirmed = await isConfirmedNumber(deps, phoneNumberId, number);
       return uow.run(async (tx) => {
         await tx.senders.lockAll();
         if (!isUuid(accountId) || !(await tx.accounts.find(accountId))) throw notFound('Account');
         const before = await numberOf(tx, accountId);
-        if (before?.phoneNumberId === phoneNumberId && before.name === number) return shown(before);
+        const now = clock.now();
+        const verifiedAt = isConfirmed ? now : null;
+        if (before?.phoneNumberId === phoneNumberId && before.name === number) {
+          if (!isConfirmed || before.verifiedAt !== null) return shown(before);
+          await tx.senders.change(before.id, { verifiedAt });
+          return shown({ ...before, verifiedAt });
+        }
         const other = await tx.senders.numberOfAnother(accountId, phoneNumberId, number);
         if (other) {
           const path = other.phoneNumberId === phoneNumberId ? 'phoneNumberId' : 'number';
           const message = `belongs to the account ${other.accountId}; take it away from that account first`;
           throw validationError([{ path, message }]);
         }
-        const now = clock.now();
         const sender: Sender = {
           accountId,
           environment: 'production',
@@ -406,7 +414,7 @@ export function senderOperations(deps: Dependencies) {
           phoneNumberId,
           createdAt: now,
           reviewedAt: now,
-          verifiedAt: null,
+          verifiedAt,
           checkedAt: null,
         };
         if (before) await tx.senders.remove(before.id);
@@ -481,6 +489,36 @@ function checkNumber({ phoneNumberId, number }: AssignedNumber, sharedPhoneNumbe
       ]);
     },
   });
+}
+
+/**
+ * Asks the platform about a number (R584). Throws `validation_error` if the id is not of this number. Returns false, with
+ * a line in the log, if the platform does not answer clearly.
+ */
+async function isConfirmedNumber(
+  { askAboutNumber, logger }: Pick<Dependencies, 'askAboutNumber' | 'logger'>,
+  phoneNumberId: string,
+  number: string,
+): Promise<boolean> {
+  const answer = await askAboutNumber(phoneNumberId);
+  if (answer.kind === 'unclear') {
+    logger.warn(
+      { phoneNumberId, reason: answer.reason },
+      'WhatsApp did not confirm a number that is assigned to an account',
+    );
+    return false;
+  }
+  if (answer.kind === 'unknown') {
+    const message =
+      `is no phone number that the gateway's app can use (${answer.reason}); give the phone number ID that WhatsApp ` +
+      'Manager shows beside the number, and give the app access to it';
+    throw validationError([{ path: 'phoneNumberId', message }]);
+  }
+  if (answer.number !== undefined && answer.number !== number) {
+    const message = `is not the number of this phone number ID: WhatsApp says that it is ${answer.number}`;
+    throw validationError([{ path: 'number', message }]);
+  }
+  return true;
 }
 
 async function numberOf(tx: Pick<Stores, 'senders'>, accountId: string): Promise<Sender | undefined> {

@@ -48,6 +48,7 @@ export interface Sender extends AccountEnvironment {
   readonly phoneNumberId: string | null;
   readonly createdAt: Date;
   readonly reviewedAt: Date | null;
+  /** When the DNS record proved the domain, or the platform confirmed the WhatsApp number. */
   readonly verifiedAt: Date | null;
   /** When the DNS was asked last. */
   readonly checkedAt: Date | null;

@@ -54,7 +54,9 @@ const sender = z
       .describe('DNS records of a domain: as they should be, and as they are.'),
     createdAt: isoTime,
     reviewedAt: isoTime.nullable(),
-    verifiedAt: isoTime.nullable().describe('When the DNS record proved the domain.'),
+    verifiedAt: isoTime
+      .nullable()
+      .describe('When the DNS record proved the domain, or WhatsApp confirmed the number.'),
     checkedAt: isoTime.nullable().describe('When the DNS was asked last.'),
   })
   .meta({ id: 'Sender' });

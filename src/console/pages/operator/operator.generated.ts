@@ -256,7 +256,7 @@ export type AssignWhatsAppNumberMutationVariables = Exact<{
 }>;
 
 
-export type AssignWhatsAppNumberMutation = { readonly assignWhatsAppNumber: { readonly id: string, readonly number: string | null } };
+export type AssignWhatsAppNumberMutation = { readonly assignWhatsAppNumber: { readonly id: string, readonly number: string | null, readonly verifiedAt: string | null } };
 
 export type RemoveWhatsAppNumberMutationVariables = Exact<{
   accountId: string;
@@ -425,7 +425,7 @@ export const SetAccountPlan: Document<SetAccountPlanMutation, SetAccountPlanMuta
 
 export const AssignWhatsAppNumber: Document<AssignWhatsAppNumberMutation, AssignWhatsAppNumberMutationVariables> = {
   name: 'AssignWhatsAppNumber',
-  text: "mutation AssignWhatsAppNumber($accountId:ID!$phoneNumberId:String!$number:String!){assignWhatsAppNumber(accountId:$accountId phoneNumberId:$phoneNumberId number:$number){id number}}",
+  text: "mutation AssignWhatsAppNumber($accountId:ID!$phoneNumberId:String!$number:String!){assignWhatsAppNumber(accountId:$accountId phoneNumberId:$phoneNumberId number:$number){id number verifiedAt}}",
 };
 
 export const RemoveWhatsAppNumber: Document<RemoveWhatsAppNumberMutation, RemoveWhatsAppNumberMutationVariables> = {

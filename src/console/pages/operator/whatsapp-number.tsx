@@ -45,8 +45,17 @@ function NumberForm({ accountId, of }: { accountId: string; of: Assigned | undef
   const [asked, setAsked] = useState<{ number: string; phoneNumberId: string }>();
   const assign = useApiMutation(AssignWhatsAppNumber, {
     refetches: [NumberOfAccount],
-    onDone: ({ assignWhatsAppNumber: { number } }) =>
-      toast({ text: t('The account sends from {number} now.', { number: number ?? '' }) }),
+    onDone: ({ assignWhatsAppNumber: { number, verifiedAt } }) => {
+      const from = { number: number ?? '' };
+      const isConfirmed = verifiedAt !== null;
+      const text = isConfirmed
+        ? t('The account sends from {number} now.', from)
+        : t(
+            'The account sends from {number} now. WhatsApp did not confirm the ID: look at it under Carriers.',
+            from,
+          );
+      toast({ text });
+    },
   });
   const remove = useApiMutation(RemoveWhatsAppNumber, {
     refetches: [NumberOfAccount],
