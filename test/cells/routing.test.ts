@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readlink } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -105,6 +105,22 @@ describe('two cells behind HAProxy (R501, R502)', () => {
       await blocker.end();
     }
   });
+
+  // Only root can change to another user.
+  (process.getuid?.() === 0 ? it : it.skip)(
+    'the service of docs/operations/cells.md takes requests as its own user (R501)',
+    async () => {
+      const cells = await readFile(join(import.meta.dirname, '../../docs/operations/cells.md'), 'utf8');
+      const [, service = ''] = /```\n(global\n.*?)```/s.exec(cells) ?? [];
+      await using own = await startCellProxy(twoCells(a.url, b.url), { service });
+      const status = await readFile(`/proc/${own.pid}/status`, 'utf8');
+      const [, uid] = /^Uid:\t(\d+)/m.exec(status) ?? [];
+      expect(Number(uid)).toBeGreaterThan(0);
+      expect(await readlink(`/proc/${own.pid}/root`)).toBe('/var/lib/haproxy');
+      const headers = { 'X-Api-Key': ofA.key };
+      expect((await fetch(`${own.url}/api/v1/account`, { headers })).status).toBe(200);
+    },
+  );
 
   it('with one cell gone, the other has no error', async () => {
     await a.stop();

@@ -22,11 +22,14 @@ export interface CellProxy extends AsyncDisposable {
   readonly path: string;
   /** The file `cells.json`. */
   readonly directory: string;
+  /** The process of HAProxy. */
+  readonly pid: number | undefined;
 }
 
 /**
  * Starts HAProxy before cells, by name. `host` and `port` are where it listens; default: any free port of 127.0.0.1. With
- * `source`, it calls the gateways from that address.
+ * `source`, it calls the gateways from that address. `service` is the text of a configuration of the operator's own, which
+ * HAProxy reads from the same directory.
  */
 export async function startCellProxy(
   cells: Readonly<Record<string, ListedCell>>,
@@ -34,7 +37,13 @@ export async function startCellProxy(
     host = '127.0.0.1',
     port,
     source,
-  }: { readonly host?: string; readonly port?: number; readonly source?: string } = {},
+    service,
+  }: {
+    readonly host?: string;
+    readonly port?: number;
+    readonly source?: string;
+    readonly service?: string;
+  } = {},
 ): Promise<CellProxy> {
   const path = await mkdtemp(join(tmpdir(), 'gateway-cells-'));
   const directory = join(path, 'cells.json');
@@ -51,7 +60,8 @@ export async function startCellProxy(
     const text = await readFile(config, 'utf8');
     await writeFile(config, text.replaceAll(/(\n {2}server .*)/g, `$1 source ${source}`));
   }
-  const haproxy = spawn('haproxy', ['-db', '-f', config], {
+  if (service !== undefined) await writeFile(join(path, 'service.cfg'), service);
+  const haproxy = spawn('haproxy', ['-db', '-f', service === undefined ? config : path], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
@@ -65,6 +75,7 @@ export async function startCellProxy(
     url,
     path,
     directory,
+    pid: haproxy.pid,
     async [Symbol.asyncDispose]() {
       if (haproxy.exitCode === null) {
         haproxy.kill('SIGKILL');
