@@ -3,10 +3,10 @@ import type {
   InboundSink,
   Provider,
   ProviderHealth,
+  ProviderOutcome,
   ProviderProbe,
   ReportSink,
   Submission,
-  SubmitOutcome,
 } from '../domain/ports/provider.ts';
 import type { ProviderRecord, ProviderStatus } from '../domain/ports/routing.ts';
 import { createRedaction } from './redact-operator.ts';
@@ -38,7 +38,8 @@ const PROBE_PAUSE_MS = 1_000;
  * **Failure**: the outcome `unavailable`, with two exceptions. With `retryAfterMs` the provider works and refuses only
  * this submission for now. With `onlyThis` it works and puts off only this submission.
  *
- * An `unasked` submission counts for nothing: it neither opens nor closes the breaker, and the next one is the probe.
+ * An outcome for which the provider was not `asked` counts for nothing, whether it is final or not: it neither opens nor
+ * closes the breaker, and the next submission is the probe (R588).
  *
  * After enough consecutive failures the breaker **opens**: it refuses submissions without sending them. After the rest,
  * it sends one submission, the **probe**. The outcome of the probe closes the breaker, or starts a rest twice as long.
@@ -85,12 +86,13 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     this.#provider.start(onReports, onInbound);
   }
 
-  async submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: S, signal: AbortSignal): Promise<ProviderOutcome> {
     const pauseMs = this.#pauseMs();
     if (pauseMs > 0) {
       const reason = `the provider rests after ${this.#failures} failures in a row: ${this.#lastReason}`;
       return this.#forCustomers({
         kind: 'unavailable',
+        asked: false,
         reason,
         retryAfterMs: pauseMs,
         definitelyNotSent: true,
@@ -144,7 +146,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
    * Customers see this reason. So remove the details about the operator. The operator sees the whole reason in `health`
    * and `status`.
    */
-  #forCustomers(outcome: SubmitOutcome): SubmitOutcome {
+  #forCustomers(outcome: ProviderOutcome): ProviderOutcome {
     return outcome.kind === 'accepted' ? outcome : { ...outcome, reason: this.#redact(outcome.reason) };
   }
 
@@ -156,9 +158,9 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   }
 
   /** `restOfProbe`: the end of the rest that the submission began as a probe. Undefined if it was no probe. */
-  #learn(outcome: SubmitOutcome, restOfProbe: number | undefined): void {
+  #learn(outcome: ProviderOutcome, restOfProbe: number | undefined): void {
     const isProbe = restOfProbe !== undefined;
-    if (outcome.kind === 'unavailable' && outcome.unasked) {
+    if (outcome.kind !== 'accepted' && !outcome.asked) {
       // Another probe may have failed meanwhile, and begun a rest of its own.
       if (isProbe && this.#restsUntil === restOfProbe) this.#restsUntil = this.#now();
       return;

@@ -3,13 +3,13 @@
  * client instead.
  */
 import { Pool } from 'undici';
-import type { ProviderHealth, SubmitOutcome } from '../domain/ports/provider.ts';
+import type { ProviderHealth, ProviderOutcome } from '../domain/ports/provider.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import { MAY_NOT_LEAVE } from './may-leave.ts';
 
 /**
  * The provider's answer, or why there is none. `definitelyNotSent` means that no byte of the request can have reached
- * the provider. `onlyThis` means that the failure says nothing about the provider, and `unasked` that no request was
+ * the provider. `onlyThis` means that the failure says nothing about the provider. `asked` is false if no request was
  * begun.
  */
 export type ProviderExchange =
@@ -27,9 +27,9 @@ export type ProviderExchange =
   | {
       readonly kind: 'failure';
       readonly reason: string;
+      readonly asked: boolean;
       readonly definitelyNotSent: boolean;
       readonly onlyThis?: true;
-      readonly unasked?: true;
     };
 
 export interface ProviderRequest {
@@ -184,19 +184,19 @@ export function healthOf(name: string, inFlight: number, fault: string | undefin
 /** Returns the outcome of a request without an answer. */
 export function noAnswer(
   who: string,
-  { reason, definitelyNotSent, onlyThis, unasked }: ProviderExchange & { kind: 'failure' },
-): SubmitOutcome {
+  { reason, asked, definitelyNotSent, onlyThis }: ProviderExchange & { kind: 'failure' },
+): ProviderOutcome {
   return {
     kind: 'unavailable',
+    asked,
     reason: `${who}: ${reason}`,
     ...(definitelyNotSent ? { definitelyNotSent } : {}),
     ...(onlyThis ? { onlyThis } : {}),
-    ...(unasked ? { unasked } : {}),
   };
 }
 
 function turnedAway(reason: string): ProviderExchange {
-  return { kind: 'failure', reason, definitelyNotSent: true, onlyThis: true, unasked: true };
+  return { kind: 'failure', asked: false, reason, definitelyNotSent: true, onlyThis: true };
 }
 
 /**
@@ -213,12 +213,17 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
 function failureOf(error: unknown, timeoutMs: number): ProviderExchange {
   const { name = '', code: given } = (error ?? {}) as { name?: string; code?: unknown };
   if (name === 'TimeoutError') {
-    return { kind: 'failure', reason: `no answer within ${timeoutMs / 1000} s`, definitelyNotSent: false };
+    return {
+      kind: 'failure',
+      asked: true,
+      reason: `no answer within ${timeoutMs / 1000} s`,
+      definitelyNotSent: false,
+    };
   }
   const code = String(given ?? name);
   const definitelyNotSent = BEFORE_SENDING.test(code);
   const words = definitelyNotSent ? 'it cannot be reached' : 'the connection broke';
-  return { kind: 'failure', reason: `${words} (${code || 'unknown'})`, definitelyNotSent };
+  return { kind: 'failure', asked: true, reason: `${words} (${code || 'unknown'})`, definitelyNotSent };
 }
 
 function one(header: string | string[] | undefined): string | undefined {

@@ -3,6 +3,7 @@ import net, { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { CircuitBreaker } from '../../src/channels/circuit-breaker.ts';
 import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
 import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/sms/smpp/smpp-carrier.ts';
 import type { Logger } from '../../src/domain/ports/logger.ts';
@@ -153,8 +154,38 @@ describe('submitting a message', () => {
     [{ text: '中' }, 'ESME_RINVMSGLEN'],
   ])('rejects %j without sending it', async (wrong, code) => {
     const { smsc, carrier } = await pair();
-    expect(await send(carrier, wrong)).toEqual({ kind: 'rejected', code, reason: expect.any(String) });
+    expect(await send(carrier, wrong)).toEqual({
+      kind: 'rejected',
+      asked: false,
+      code,
+      reason: expect.any(String),
+    });
     expect(smsc.received).toEqual([]);
+  });
+
+  it.each<[Partial<SmsSubmission>, string]>([
+    [{ from: 'Ünicode' }, 'rejected'],
+    [{ text: '中' }, 'rejected'],
+    // A fault of the gateway.
+    [{ text: undefined as never }, 'unavailable'],
+  ])('moves the circuit breaker by what the SMSC did, and not by %j (R588)', async (wrong, kind) => {
+    const { smsc, carrier } = await pair({ answer: smpp.errors.ESME_RSYSERR! });
+    let nowMs = 0;
+    const breaker = new CircuitBreaker(carrier, { failures: 2, restMs: 1_000, now: () => nowMs });
+    expect(await send(breaker)).toMatchObject({ kind: 'unavailable', asked: true });
+    // Neither the second failure, nor a sign that the SMSC works.
+    expect(await send(breaker, wrong)).toMatchObject({ kind, asked: false });
+    expect(breaker.health().state).toBe('up');
+    await send(breaker);
+    expect(breaker.health().state).toBe('down');
+    nowMs += 1_000;
+    expect(await send(breaker, wrong)).toMatchObject({ kind, asked: false });
+    expect(breaker.health().state).toBe('down');
+    expect(smsc.received).toHaveLength(2);
+    // The next message is the probe, without another rest.
+    smsc.behave({ answer: 'accept' });
+    expect(await send(breaker)).toMatchObject({ kind: 'accepted' });
+    expect(breaker.health().state).toBe('up');
   });
 
   it('does not send an expired message', async () => {
@@ -191,6 +222,7 @@ describe('refusals by the SMSC', () => {
     for (const outcome of throttled) {
       expect(outcome).toEqual({
         kind: 'unavailable',
+        asked: true,
         reason: expect.stringContaining('ESME_RTHROTTLED'),
         retryAfterMs: expect.any(Number),
         definitelyNotSent: true,
@@ -282,6 +314,7 @@ describe('silence and lost connections', () => {
     for (const outcome of outcomes) {
       expect(outcome).toEqual({
         kind: 'unavailable',
+        asked: true,
         reason:
           'the SMPP session ended before the answer came (a submission was not answered within 150 ms); it is unknown whether the carrier accepted the message',
       });
@@ -327,6 +360,7 @@ describe('silence and lost connections', () => {
     expect(await send(carrier, { messageId: 'm2' })).toMatchObject({ kind: 'accepted' });
     expect(await silent).toEqual({
       kind: 'unavailable',
+      asked: true,
       reason: `${part}a submission was not answered within 1000 ms, although later ones were; it is unknown whether the carrier accepted the message`,
       retryAfterMs: 5_000,
       onlyThis: true,

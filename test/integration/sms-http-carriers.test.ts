@@ -109,6 +109,7 @@ describe('Africa’s Talking', () => {
     const { carrier } = await open(africasTalking, africasTalkingAnswer('+256700123456', code, status));
     expect(await carrier.submit(submission(), signal)).toEqual({
       kind: 'rejected',
+      asked: true,
       code: status,
       reason: expect.stringContaining(String(code)),
     });
@@ -131,7 +132,11 @@ describe('Africa’s Talking', () => {
     [501, 'GatewayError'],
   ])('status code %d is retried, and the message may have been accepted', async (code, status) => {
     const { carrier } = await open(africasTalking, africasTalkingAnswer('+256700123456', code, status));
-    expect(await carrier.submit(submission(), signal)).toEqual({ kind: 'unavailable', reason: status });
+    expect(await carrier.submit(submission(), signal)).toEqual({
+      kind: 'unavailable',
+      asked: true,
+      reason: status,
+    });
   });
 
   it('an answer without recipients leaves the outcome unknown, because refusals are 201 too', async () => {
@@ -213,6 +218,7 @@ describe('Twilio', () => {
     const { carrier } = await open(twilio, twilioError(status, code, words));
     expect(await carrier.submit(submission(), signal)).toEqual({
       kind: 'rejected',
+      asked: true,
       code: String(code),
       reason: words,
     });

@@ -183,6 +183,7 @@ describe('answers of the mail server (R23)', () => {
     const outcome = await provider.submit(mail, signal);
     expect(outcome).toEqual({
       kind: 'unavailable',
+      asked: true,
       reason: expect.stringContaining('451'),
       definitelyNotSent: true,
       onlyThis: true,
@@ -198,7 +199,12 @@ describe('answers of the mail server (R23)', () => {
   ])("%s is final, with the server's code", async (_what, behaviour, code) => {
     const server = await serve(behaviour);
     const provider = provide(server.url);
-    expect(await submit(provider)).toEqual({ kind: 'rejected', code, reason: expect.stringContaining(code) });
+    expect(await submit(provider)).toEqual({
+      kind: 'rejected',
+      asked: true,
+      code,
+      reason: expect.stringContaining(code),
+    });
     server.behave({ rcpt: () => 'accept', mailFrom: 'accept', data: 'accept' });
     expect(await submit(provider)).toMatchObject({ kind: 'accepted' });
   });
@@ -217,7 +223,7 @@ describe('answers of the mail server (R23)', () => {
     const server = await serve({ data: 'drop' });
     const provider = provide(server.url);
     const outcome = await submit(provider);
-    expect(outcome).toEqual({ kind: 'unavailable', reason: expect.stringContaining('unknown') });
+    expect(outcome).toEqual({ kind: 'unavailable', asked: true, reason: expect.stringContaining('unknown') });
     expect(server.begun()).toBe(1);
     expect(provider.health().state).toBe('down');
     server.behave({ data: 'accept' });
@@ -244,6 +250,7 @@ describe('answers of the mail server (R23)', () => {
     expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
     expect(await silent).toEqual({
       kind: 'unavailable',
+      asked: true,
       reason: expect.stringContaining('unknown'),
       onlyThis: true,
     });
@@ -302,6 +309,7 @@ describe('copies go with the first mail (R23)', () => {
     for (const attempt of [0, 1]) {
       expect(await provider.submit({ ...mail, attempt }, signal)).toEqual({
         kind: 'unavailable',
+        asked: true,
         reason: expect.stringContaining('451'),
         onlyThis: true,
       });
@@ -608,12 +616,29 @@ describe('no input adds a header, a recipient or a file', () => {
     const outcome = await breaker.submit(email(members as unknown as Members), signal);
     expect(outcome).toEqual({
       kind: 'rejected',
+      asked: false,
       code: 'invalid_mail',
       reason: expect.stringMatching(/ of the mail is not text$/),
     });
     expect(provider.health().state).toBe('starting');
     expect(server.recipients).toEqual([]);
     expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('a mail that cannot be written leaves the rest of the server as it is (R588)', async () => {
+    const server = await serve({ data: 421 });
+    let nowMs = 0;
+    const provider = provide(server.url);
+    const breaker = new CircuitBreaker(provider, { failures: 1, restMs: 1_000, now: () => nowMs });
+    expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'unavailable', asked: true });
+    expect(breaker.health().state).toBe('down');
+    nowMs += 1_000;
+    const own = await breaker.submit(email({ subject: ['one', 'two'] as never }), signal);
+    expect(own).toMatchObject({ kind: 'rejected', asked: false, code: 'invalid_mail' });
+    expect(breaker.health().state).toBe('down');
+    server.behave({ data: 'accept' });
+    expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
+    expect(breaker.health().state).toBe('up');
   });
 
   it('an encoded word reaches the reader as the letters that were given', async () => {

@@ -110,6 +110,7 @@ export function describeProvider<S extends Submission>(
       const { submitTreated } = await open();
       expect(await submitTreated('reject')).toEqual({
         kind: 'rejected',
+        asked: true,
         code: expect.stringMatching(/./),
         reason: expect.stringMatching(/./),
       });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { CircuitBreaker } from '../../src/channels/circuit-breaker.ts';
-import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+import type { Provider, ProviderOutcome, Submission } from '../../src/domain/ports/provider.ts';
 
-const DEAD: SubmitOutcome = { kind: 'unavailable', reason: 'no answer' };
-const ACCEPTED: SubmitOutcome = { kind: 'accepted', sid: '1' };
-const REJECTED: SubmitOutcome = { kind: 'rejected', code: 'NO', reason: 'no' };
+const DEAD: ProviderOutcome = { kind: 'unavailable', asked: true, reason: 'no answer' };
+const ACCEPTED: ProviderOutcome = { kind: 'accepted', sid: '1' };
+const REJECTED: ProviderOutcome = { kind: 'rejected', asked: true, code: 'NO', reason: 'no' };
 const never = new AbortController().signal;
 
 const submission: Submission = {
@@ -18,7 +18,7 @@ const submission: Submission = {
 
 /** A provider whose answers a test sets, with a circuit breaker and its clock. */
 function bench(options: { failures?: number } = {}) {
-  const answers: (SubmitOutcome | Promise<SubmitOutcome>)[] = [];
+  const answers: (ProviderOutcome | Promise<ProviderOutcome>)[] = [];
   let asked = 0;
   let nowMs = 1_000;
   const provider: Provider<Submission> = {
@@ -69,7 +69,12 @@ describe('circuit breaker', () => {
     pass(400);
     const answer = await submit();
     expect(asked()).toBe(3);
-    expect(answer).toMatchObject({ kind: 'unavailable', retryAfterMs: 600, definitelyNotSent: true });
+    expect(answer).toMatchObject({
+      kind: 'unavailable',
+      asked: false,
+      retryAfterMs: 600,
+      definitelyNotSent: true,
+    });
     expect(breaker.health()).toMatchObject({
       state: 'down',
       detail: 'resting after 3 failures in a row: no answer',
@@ -84,7 +89,7 @@ describe('circuit breaker', () => {
     expect(asked()).toBe(9);
   });
 
-  it.each<[string, SubmitOutcome]>([
+  it.each<[string, ProviderOutcome]>([
     ['puts off one recipient only', { ...DEAD, onlyThis: true }],
     ['says itself when to come back', { ...DEAD, retryAfterMs: 50 }],
   ])('does not open when the provider %s', async (_name, answer) => {
@@ -94,7 +99,7 @@ describe('circuit breaker', () => {
     expect(asked()).toBe(10);
   });
 
-  const UNASKED: SubmitOutcome = { ...DEAD, onlyThis: true, unasked: true };
+  const UNASKED: ProviderOutcome = { ...DEAD, asked: false, onlyThis: true };
 
   it('neither opens nor starts anew because of submissions about which the provider was not asked', async () => {
     const { submitTimes, answers, asked } = bench();
@@ -121,11 +126,31 @@ describe('circuit breaker', () => {
     expect(breaker.health().state).toBe('up');
   });
 
+  it.each<[string, ProviderOutcome]>([
+    ['refuses the submission itself', { ...REJECTED, asked: false }],
+    ['fails by a fault of its own', { ...DEAD, asked: false }],
+  ])('neither opens nor closes when the gateway %s (R588)', async (_what, own) => {
+    const { submitTimes, answers, asked, pass, breaker } = bench();
+    // The two failures before count on, as if the gateway had decided nothing between.
+    answers.push(DEAD, DEAD, own, own, own, own, DEAD);
+    await submitTimes(7);
+    expect(breaker.health().state).toBe('down');
+    pass(1_000);
+    answers.push(own, own, ACCEPTED);
+    await submitTimes(2);
+    expect([asked(), breaker.health().state]).toEqual([9, 'down']);
+    await submitTimes(1);
+    expect([asked(), breaker.health().state]).toEqual([10, 'up']);
+  });
+
   it('keeps the rest that a failed probe began when another probe ends without having asked', async () => {
     const { submit, submitTimes, answers, asked, pass } = bench();
     await submitTimes(3);
     pass(1_000);
-    const [first, second] = [Promise.withResolvers<SubmitOutcome>(), Promise.withResolvers<SubmitOutcome>()];
+    const [first, second] = [
+      Promise.withResolvers<ProviderOutcome>(),
+      Promise.withResolvers<ProviderOutcome>(),
+    ];
     answers.push(first.promise, second.promise);
     const one = submit();
     pass(1_000);
@@ -150,14 +175,14 @@ describe('circuit breaker', () => {
     const { submit, submitTimes, answers, asked, pass, breaker } = bench();
     await submitTimes(3);
     pass(1_000);
-    let answerProbe: (outcome: SubmitOutcome) => void = () => undefined;
+    let answerProbe: (outcome: ProviderOutcome) => void = () => undefined;
     answers.push(
       new Promise((resolve) => {
         answerProbe = resolve;
       }),
     );
     const probe = submit();
-    expect(await submit()).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
+    expect(await submit()).toMatchObject({ kind: 'unavailable', asked: false, definitelyNotSent: true });
     expect(asked()).toBe(4);
     answerProbe(ACCEPTED);
     expect(await probe).toEqual(ACCEPTED);
@@ -174,7 +199,12 @@ describe('circuit breaker', () => {
     answers.push(new Promise(() => undefined), ACCEPTED, ACCEPTED);
     void submit();
     pass(999);
-    expect(await submit()).toMatchObject({ kind: 'unavailable', retryAfterMs: 1, definitelyNotSent: true });
+    expect(await submit()).toMatchObject({
+      kind: 'unavailable',
+      asked: false,
+      retryAfterMs: 1,
+      definitelyNotSent: true,
+    });
     pass(1);
     expect(await submit()).toEqual(ACCEPTED);
     expect(await submit()).toEqual(ACCEPTED);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createRouting } from '../../src/channels/routing.ts';
-import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+import type { Provider, ProviderOutcome, Submission } from '../../src/domain/ports/provider.ts';
 import { routeOfNumber } from '../../src/domain/senders/whatsapp-numbers.ts';
 
 const signal = new AbortController().signal;
@@ -8,7 +8,7 @@ const submission = {} as Submission;
 
 function provider(
   name: string,
-  outcome: SubmitOutcome,
+  outcome: ProviderOutcome,
 ): Provider<Submission> & { asked: number; stopped: number } {
   const made = {
     name,
@@ -47,7 +47,7 @@ describe('two providers with one name', () => {
 });
 
 describe('routing', () => {
-  const dead = provider('dead', { kind: 'unavailable', reason: 'no answer' });
+  const dead = provider('dead', { kind: 'unavailable', asked: true, reason: 'no answer' });
   const alive = provider('alive', { kind: 'accepted', sid: '1' });
   const routing = createRouting([
     { channel: 'sms', prefix: '', providers: [dead, alive] },
@@ -74,6 +74,7 @@ describe('routing', () => {
     expect(dead.asked).toBe(5);
     expect(await first?.submit(submission, signal)).toMatchObject({
       kind: 'unavailable',
+      asked: false,
       definitelyNotSent: true,
     });
     expect(routing.health().map(({ name, state }) => [name, state])).toEqual([

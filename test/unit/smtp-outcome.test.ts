@@ -10,6 +10,7 @@ describe('what a failed mail says about the server', () => {
       expect(readFailure(error, 'ann@example.com')).toEqual({
         outcome: {
           kind: 'unavailable',
+          asked: false,
           reason: `the mail could not be sent: ${error.message}`,
           onlyThis: true,
         },
@@ -38,5 +39,17 @@ describe('what a failed mail says about the server', () => {
     ],
   ])('%s', (_what, error, fault) => {
     expect(readFailure(error, 'ann@example.com').fault).toBe(fault);
+  });
+
+  it('an envelope that nodemailer refuses says nothing about the server, which was not asked (R588)', () => {
+    const error = { name: 'Error', message: 'No recipients defined', code: 'EENVELOPE' };
+    expect(readFailure(error, 'ann@example.com').outcome).toEqual({
+      kind: 'rejected',
+      asked: false,
+      code: 'invalid_envelope',
+      reason: 'No recipients defined',
+    });
+    const answered = { ...error, message: 'no', responseCode: 550 };
+    expect(readFailure(answered, 'ann@example.com').outcome).toMatchObject({ kind: 'rejected', asked: true });
   });
 });

@@ -2,7 +2,7 @@ import type {
   EmailSubmission,
   Provider,
   ProviderHealth,
-  SubmitOutcome,
+  ProviderOutcome,
 } from '../../domain/ports/provider.ts';
 
 const TEMPORARY_FAILURES = 2;
@@ -19,18 +19,23 @@ export class EmailSimulator implements Provider<EmailSubmission> {
 
   start(): void {}
 
-  async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: EmailSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
     if (this.#isStopped || signal.aborted) {
-      return { kind: 'unavailable', reason: 'the simulator is being stopped', definitelyNotSent: true };
+      return {
+        kind: 'unavailable',
+        asked: false,
+        reason: 'the simulator is being stopped',
+        definitelyNotSent: true,
+      };
     }
     const ending = submission.to.slice(0, submission.to.lastIndexOf('@')).slice(-4);
     if (ending === '0001') {
       const reason = 'The simulator rejects addresses whose local part ends in 0001.';
-      return { kind: 'rejected', code: 'SIM_REJECTED', reason };
+      return { kind: 'rejected', asked: true, code: 'SIM_REJECTED', reason };
     }
     if (ending === '0003' && submission.attempt < TEMPORARY_FAILURES) {
       const reason = 'the simulator defers local parts ending in 0003 twice';
-      return { kind: 'unavailable', reason, definitelyNotSent: true, onlyThis: true };
+      return { kind: 'unavailable', asked: true, reason, definitelyNotSent: true, onlyThis: true };
     }
     return {
       kind: 'accepted',

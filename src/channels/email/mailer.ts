@@ -1,5 +1,5 @@
 import type { Mailer } from '../../domain/ports/mailer.ts';
-import type { EmailSubmission, Provider, SubmitOutcome } from '../../domain/ports/provider.ts';
+import type { EmailSubmission, Provider, ProviderOutcome } from '../../domain/ports/provider.ts';
 import type { Routing } from '../../domain/ports/routing.ts';
 
 /**
@@ -16,7 +16,11 @@ export function createMailer(
     isConfigured,
     async send({ id, to, subject, text, expiresAt }, signal) {
       const route = isConfigured ? routing.routeFor('email', to) : undefined;
-      let outcome: SubmitOutcome = { kind: 'unavailable', reason: 'no mail server is configured' };
+      let outcome: ProviderOutcome = {
+        kind: 'unavailable',
+        asked: false,
+        reason: 'no mail server is configured',
+      };
       const submission: EmailSubmission = {
         messageId: id,
         position: 0,

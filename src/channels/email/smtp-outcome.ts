@@ -3,7 +3,7 @@
  * retried after 4xx and not after 5xx (R23).
  */
 import { saysAddressUnknown } from '../../domain/messages/address-unknown.ts';
-import type { SubmitOutcome } from '../../domain/ports/provider.ts';
+import type { ProviderOutcome } from '../../domain/ports/provider.ts';
 
 /** The members of nodemailer's errors that this file reads. */
 export interface SmtpError {
@@ -21,7 +21,7 @@ export interface SmtpError {
 }
 
 export interface ReadFailure {
-  readonly outcome: Exclude<SubmitOutcome, { kind: 'accepted' }>;
+  readonly outcome: Exclude<ProviderOutcome, { kind: 'accepted' }>;
   /**
    * What caused the failure: the server or the connection, this mail, or a bug (`program`). A bug says nothing about
    * the server.
@@ -60,18 +60,21 @@ function readAnswer(error: SmtpError): ReadFailure {
   const reason = wordsOf(error);
   if (responseCode === undefined) {
     // nodemailer refused the envelope, so no server could accept it.
-    return { outcome: { kind: 'rejected', code: 'invalid_envelope', reason }, fault: 'mail' };
+    return { outcome: { kind: 'rejected', asked: false, code: 'invalid_envelope', reason }, fault: 'mail' };
   }
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
   if (isFinal) {
     const known = isAddressUnknown(error) ? { addressUnknown: true as const } : {};
-    return { outcome: { kind: 'rejected', code: String(responseCode), reason, ...known }, fault: 'mail' };
+    return {
+      outcome: { kind: 'rejected', asked: true, code: String(responseCode), reason, ...known },
+      fault: 'mail',
+    };
   }
   // A temporary refusal of the sender counts as a fault of the mail, and not of the server. Customers choose the
   // senders, and one customer's sender must not stop the mails of others.
   const isServerFault = responseCode >= 500 || responseCode === SERVICE_CLOSING;
-  const unavailable = { kind: 'unavailable', reason, definitelyNotSent: true } as const;
+  const unavailable = { kind: 'unavailable', asked: true, reason, definitelyNotSent: true } as const;
   return isServerFault
     ? { outcome: unavailable, fault: 'server' }
     : { outcome: { ...unavailable, onlyThis: true }, fault: 'mail' };
@@ -95,7 +98,7 @@ function isProgramFault({ name }: SmtpError): boolean {
 
 function readFault(error: SmtpError): ReadFailure {
   const reason = `the mail could not be sent: ${wordsOf(error)}`;
-  return { outcome: { kind: 'unavailable', reason, onlyThis: true }, fault: 'program' };
+  return { outcome: { kind: 'unavailable', asked: false, reason, onlyThis: true }, fault: 'program' };
 }
 
 function readBreak(error: SmtpError): ReadFailure {
@@ -110,8 +113,8 @@ function readBreak(error: SmtpError): ReadFailure {
   const unknown = `${reason}; it is unknown whether it accepted the mail`;
   return {
     outcome: isBeforeMail
-      ? { kind: 'unavailable', reason, definitelyNotSent: true }
-      : { kind: 'unavailable', reason: unknown },
+      ? { kind: 'unavailable', asked: true, reason, definitelyNotSent: true }
+      : { kind: 'unavailable', asked: true, reason: unknown },
     fault: 'server',
   };
 }

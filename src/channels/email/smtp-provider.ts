@@ -17,7 +17,7 @@ import type {
   EmailSubmission,
   Provider,
   ProviderHealth,
-  SubmitOutcome,
+  ProviderOutcome,
 } from '../../domain/ports/provider.ts';
 import { Semaphore } from '../../runtime/semaphore.ts';
 import { MAY_NOT_LEAVE } from '../may-leave.ts';
@@ -111,8 +111,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     );
   }
 
-  async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    if (!(await this.#connections.acquire(signal))) return notSent('the mail server has no connection free');
+  async submit(submission: EmailSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
+    if (!(await this.#connections.acquire(signal))) return unasked('the mail server has no connection free');
     try {
       if (this.#now() < submission.expiresAt) return await this.#send(submission, signal);
       return unasked('the message expired before it could be sent');
@@ -141,7 +141,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     this.#pool.transporter.close?.({ force: true });
   }
 
-  async #send(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async #send(submission: EmailSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
     const { to } = submission;
     const taken = this.#acceptedCopies.of(this.#sidOf(submission));
     const untaken = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
@@ -156,12 +156,12 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     submission: EmailSubmission,
     copies: readonly string[],
     signal: AbortSignal,
-  ): Promise<SubmitOutcome> {
+  ): Promise<ProviderOutcome> {
     const { to, copiesTo } = submission;
     const mail = await this.#compose(submission);
     if ('kind' in mail) return mail;
     // The body may have taken a while to load. Nothing has left yet.
-    if (signal.aborted) return notSent('the time to send the mail was over before it could be sent');
+    if (signal.aborted) return unasked('the time to send the mail was over before it could be sent');
     if (copiesTo) {
       const failure = (await this.#transmit(mail, submission, [to])).get(to);
       if (failure?.kind !== 'unavailable' && copies.length > 0) void this.#sendCopies(submission, copies, 0);
@@ -204,7 +204,12 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     } catch (error) {
       this.#logger.error({ err: error, messageId }, 'a mail could not be written');
       const why = error instanceof Error ? error.message : String(error);
-      return { kind: 'rejected', code: 'invalid_mail', reason: `the mail cannot be written: ${why}` };
+      return {
+        kind: 'rejected',
+        asked: false,
+        code: 'invalid_mail',
+        reason: `the mail cannot be written: ${why}`,
+      };
     }
   }
 
@@ -220,7 +225,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     for (const [copy, mail] of copiesTo(copies)) {
       const own = { ...mail, cc: submission.cc };
       // The server may be away. The other copies wait too, instead of a timeout for each.
-      if (!away && this.#now() >= expiresAt) away = notSent('the message expired before it could be sent');
+      if (!away && this.#now() >= expiresAt) away = unasked('the message expired before it could be sent');
       const failure = away ?? (await this.#composeAndTransmit(own, [copy])).get(copy);
       if (!failure) continue;
       failures.set(copy, failure);
@@ -390,14 +395,9 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
   });
 }
 
-/** Returns the outcome of a mail that was certainly not sent and may be retried later. */
-function notSent(reason: string) {
-  return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
-}
-
-/** Returns the outcome of a mail about which no server was asked. */
+/** Returns the outcome of a mail about which no server was asked. It may be retried later. */
 function unasked(reason: string) {
-  return { ...notSent(reason), onlyThis: true, unasked: true } as const;
+  return { kind: 'unavailable', asked: false, reason, definitelyNotSent: true, onlyThis: true } as const;
 }
 
 /** Returns the people who may still get the mail (R557). Undefined if nobody can know now. */

@@ -3,15 +3,15 @@ import { createHash, type KeyObject } from 'node:crypto';
 import {
   type Provider,
   type ProviderHealth,
+  type ProviderOutcome,
   type ProviderProbe,
   type PushSubmission,
-  type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import { healthOf, retryAfterMs } from '../provider-http.ts';
+import { healthOf, noAnswer, retryAfterMs } from '../provider-http.ts';
 import { type ApnsAnswer, ApnsSession } from './apns-session.ts';
 import { privateKeyFrom, signedToken } from './json-web-token.ts';
-import { secondsToKeep, unavailable } from './push-outcomes.ts';
+import { secondsToKeep, unasked, unavailable } from './push-outcomes.ts';
 
 export interface ApnsOptions {
   /** The signing key of the Apple developer account, as PEM. */
@@ -69,7 +69,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
 
   start(): void {}
 
-  async submit(submission: PushSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: PushSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
     this.#inFlight += 1;
     try {
       const token = this.#currentToken();
@@ -125,12 +125,12 @@ export class ApnsProvider implements Provider<PushSubmission> {
     submission: PushSubmission,
     token: string,
     signal: AbortSignal,
-  ): Promise<SubmitOutcome | 'token expired'> {
-    if (signal.aborted) return unavailable('the gateway is stopping', true);
+  ): Promise<ProviderOutcome | 'token expired'> {
+    if (signal.aborted) return unasked('the gateway is stopping');
     const headers = this.#headers(submission, token, (this.#options.now?.() ?? new Date()).getTime());
     const path = `/3/device/${encodeURIComponent(submission.target.token)}`;
     const answer = await this.#session.post(path, headers, JSON.stringify(payloadOf(submission)));
-    if (answer.kind === 'failure') return unavailable(`APNs: ${answer.reason}`, answer.definitelyNotSent);
+    if (answer.kind === 'failure') return noAnswer('APNs', answer);
     return this.#read(answer, submission, headers['apns-id'] ?? '');
   }
 
@@ -147,7 +147,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
     };
   }
 
-  #read(answer: ApnsAnswer, submission: PushSubmission, id: string): SubmitOutcome | 'token expired' {
+  #read(answer: ApnsAnswer, submission: PushSubmission, id: string): ProviderOutcome | 'token expired' {
     const { status, headers } = answer;
     if (status === 200) {
       this.#trouble = undefined;
@@ -168,11 +168,11 @@ export class ApnsProvider implements Provider<PushSubmission> {
     if (status === 403 || code === 'BadTopic' || code === 'MissingTopic' || code === 'TopicDisallowed') {
       return this.#own(reason);
     }
-    if (status >= 400 && status < 500) return { kind: 'rejected', code, reason };
+    if (status >= 400 && status < 500) return { kind: 'rejected', asked: true, code, reason };
     return unavailable(reason, false, pauseMs);
   }
 
-  #own(trouble: string): SubmitOutcome {
+  #own(trouble: string): ProviderOutcome {
     this.#trouble = trouble;
     return unavailable(trouble, true);
   }
@@ -183,11 +183,21 @@ export class ApnsProvider implements Provider<PushSubmission> {
  * after that time, the device is kept. `BadDeviceToken` does not remove a device: Apple has two environments, and a
  * gateway that uses the wrong one gets this answer for every token.
  */
-function gone(code: string, timestamp: unknown, { target }: PushSubmission): SubmitOutcome {
+function gone(code: string, timestamp: unknown, { target }: PushSubmission): ProviderOutcome {
   if (typeof timestamp === 'number' && target.registeredAt.getTime() > timestamp) {
-    return { kind: 'rejected', code, reason: 'APNs gave the token up before the app registered it again.' };
+    return {
+      kind: 'rejected',
+      asked: true,
+      code,
+      reason: 'APNs gave the token up before the app registered it again.',
+    };
   }
-  return { kind: 'rejected', code: UNREGISTERED, reason: 'APNs says that the token is no longer active.' };
+  return {
+    kind: 'rejected',
+    asked: true,
+    code: UNREGISTERED,
+    reason: 'APNs says that the token is no longer active.',
+  };
 }
 
 /** Returns a UUID for the recipient of a message. It is the same on every attempt. */

@@ -9,7 +9,12 @@ export interface ApnsAnswer {
 }
 export type ApnsExchange =
   | ApnsAnswer
-  | { readonly kind: 'failure'; readonly reason: string; readonly definitelyNotSent: boolean };
+  | {
+      readonly kind: 'failure';
+      readonly asked: boolean;
+      readonly reason: string;
+      readonly definitelyNotSent: boolean;
+    };
 
 export interface ApnsSessionOptions {
   readonly baseUrl: string;
@@ -34,7 +39,12 @@ export class ApnsSession {
   /** POSTs a request and reads the answer. Never rejects. */
   post(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<ApnsExchange> {
     if (this.#isClosed)
-      return Promise.resolve({ kind: 'failure', reason: 'the gateway is stopping', definitelyNotSent: true });
+      return Promise.resolve({
+        kind: 'failure',
+        asked: false,
+        reason: 'the gateway is stopping',
+        definitelyNotSent: true,
+      });
     return new Promise((resolve) => {
       const session = this.#open();
       let stream: ClientHttp2Stream;
@@ -52,7 +62,7 @@ export class ApnsSession {
         // This connection gave no answer, so do not use it again.
         this.#drop(session);
         const reason = `no answer within ${this.#options.timeoutMs / 1000} s`;
-        resolve({ kind: 'failure', reason, definitelyNotSent: session.connecting });
+        resolve({ kind: 'failure', asked: true, reason, definitelyNotSent: session.connecting });
         stream.close(constants.NGHTTP2_CANCEL);
         session.destroy();
       }, this.#options.timeoutMs);
@@ -129,6 +139,7 @@ function failureOf(error: unknown, definitelyNotSent: boolean): ApnsExchange {
   const words = isUnreachable ? 'it cannot be reached' : 'the connection broke';
   return {
     kind: 'failure',
+    asked: true,
     reason: `${words} (${code})`,
     definitelyNotSent: definitelyNotSent || isUnopened || isUnreachable,
   };

@@ -2,9 +2,9 @@
 import {
   type Provider,
   type ProviderHealth,
+  type ProviderOutcome,
   type ProviderProbe,
   type PushSubmission,
-  type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
 import { healthOf, noAnswer, type ProviderExchange, ProviderHttp } from '../provider-http.ts';
@@ -47,7 +47,7 @@ export class FcmProvider implements Provider<PushSubmission> {
 
   start(): void {}
 
-  async submit(submission: PushSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: PushSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
     this.#inFlight += 1;
     try {
       const token = await this.#token.get();
@@ -96,7 +96,7 @@ export class FcmProvider implements Provider<PushSubmission> {
     submission: PushSubmission,
     token: Awaited<ReturnType<GoogleToken['get']>>,
     signal: AbortSignal,
-  ): Promise<SubmitOutcome | 'token refused'> {
+  ): Promise<ProviderOutcome | 'token refused'> {
     if (typeof token !== 'string') return this.#own(token.failure);
     const write = () => ({
       path: this.#path,
@@ -110,7 +110,7 @@ export class FcmProvider implements Provider<PushSubmission> {
     return this.#read(answer, submission);
   }
 
-  #read(answer: ProviderExchange & { kind: 'answer' }, submission: PushSubmission): SubmitOutcome {
+  #read(answer: ProviderExchange & { kind: 'answer' }, submission: PushSubmission): ProviderOutcome {
     const { status, body, retryAfterMs } = answer;
     if (status >= 200 && status < 300 && body !== undefined && body.error === undefined) {
       this.#trouble = undefined;
@@ -122,12 +122,13 @@ export class FcmProvider implements Provider<PushSubmission> {
       case 'UNREGISTERED':
         return {
           kind: 'rejected',
+          asked: true,
           code: UNREGISTERED,
           reason: 'FCM says that the token is no longer registered.',
         };
       case 'INVALID_ARGUMENT':
       case 'SENDER_ID_MISMATCH':
-        return { kind: 'rejected', code, reason };
+        return { kind: 'rejected', asked: true, code, reason };
       case 'QUOTA_EXCEEDED':
       case 'RESOURCE_EXHAUSTED':
         return unavailable(reason, true, retryAfterMs ?? QUOTA_PAUSE_MS);
@@ -138,7 +139,7 @@ export class FcmProvider implements Provider<PushSubmission> {
     return unavailable(reason, false, retryAfterMs);
   }
 
-  #own(trouble: string): SubmitOutcome {
+  #own(trouble: string): ProviderOutcome {
     this.#trouble = trouble;
     return unavailable(trouble, true);
   }

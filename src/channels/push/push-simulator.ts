@@ -1,11 +1,11 @@
 import {
   type Provider,
   type ProviderHealth,
+  type ProviderOutcome,
   type PushSubmission,
-  type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import { unavailable } from './push-outcomes.ts';
+import { unasked, unavailable } from './push-outcomes.ts';
 
 const TEMPORARY_FAILURES = 2;
 
@@ -22,18 +22,20 @@ export class PushSimulator implements Provider<PushSubmission> {
   async submit(
     { target, attempt, messageId, position }: PushSubmission,
     signal: AbortSignal,
-  ): Promise<SubmitOutcome> {
-    if (signal.aborted || this.#isStopped) return unavailable('the gateway is stopping', true);
+  ): Promise<ProviderOutcome> {
+    if (signal.aborted || this.#isStopped) return unasked('the gateway is stopping');
     switch (target.token.slice(-4)) {
       case '0001':
         return {
           kind: 'rejected',
+          asked: true,
           code: 'SIM_REJECTED',
           reason: 'The simulator rejects tokens ending in 0001.',
         };
       case '0002':
         return {
           kind: 'rejected',
+          asked: true,
           code: UNREGISTERED,
           reason: 'The simulator knows no tokens ending in 0002.',
         };

@@ -6,13 +6,13 @@ import webPush from 'web-push';
 import {
   type Provider,
   type ProviderHealth,
+  type ProviderOutcome,
   type PushSubmission,
-  type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
 import type { GuardedClient, HttpExchange } from '../guarded-http/guarded-client.ts';
 import { retryAfterMs } from '../provider-http.ts';
-import { secondsToKeep, type Unavailable, unavailable } from './push-outcomes.ts';
+import { secondsToKeep, type Unavailable, unasked, unavailable } from './push-outcomes.ts';
 import type { VapidKeys } from './vapid-keys.ts';
 
 export interface WebPushOptions {
@@ -46,6 +46,9 @@ const BEFORE_SENDING = new Set([
   'tls_error',
 ]);
 
+/** Codes of failures for which this gateway did not even try to reach the push service. */
+const REFUSED_HERE = new Set(['address_not_public', 'client_closed']);
+
 /** The provider for browsers. Each browser has an endpoint at the push service of its vendor. */
 export class WebPushProvider implements Provider<PushSubmission> {
   readonly name = 'web-push';
@@ -59,11 +62,16 @@ export class WebPushProvider implements Provider<PushSubmission> {
 
   start(): void {}
 
-  async submit(submission: PushSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    if (signal.aborted || this.#isStopped) return unavailable('the gateway is stopping', true);
+  async submit(submission: PushSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
+    if (signal.aborted || this.#isStopped) return unasked('the gateway is stopping');
     const request = this.#requestFor(submission);
     if (request === undefined) {
-      return { kind: 'rejected', code: 'invalid_keys', reason: "The browser's keys cannot be used." };
+      return {
+        kind: 'rejected',
+        asked: false,
+        code: 'invalid_keys',
+        reason: "The browser's keys cannot be used.",
+      };
     }
     this.#inFlight += 1;
     try {
@@ -143,12 +151,13 @@ function topicOf(collapseKey: string): string {
   return createHash('sha256').update(collapseKey).digest('base64url').slice(0, TOPIC_LENGTH);
 }
 
-function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmission): SubmitOutcome {
+function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmission): ProviderOutcome {
   if (exchange.kind === 'error') {
     const { code, message } = exchange;
     if (code === 'invalid_url')
-      return { kind: 'rejected', code, reason: `The endpoint cannot be used: ${message}.` };
-    return alone(unavailable(`push service: ${message}`, BEFORE_SENDING.has(code)));
+      return { kind: 'rejected', asked: false, code, reason: `The endpoint cannot be used: ${message}.` };
+    const failure = unavailable(`push service: ${message}`, BEFORE_SENDING.has(code));
+    return alone({ ...failure, asked: !REFUSED_HERE.has(code) });
   }
   const { status, headers } = exchange;
   const header = (name: string) => [headers[name]].flat()[0];
@@ -160,6 +169,7 @@ function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmissi
   if (status === 404 || status === 410) {
     return {
       kind: 'rejected',
+      asked: true,
       code: UNREGISTERED,
       reason: 'The push service says that the subscription has ended.',
     };
@@ -168,5 +178,5 @@ function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmissi
   if (status === 429) return alone(unavailable(reason, true, pauseMs));
   if (status >= 500) return alone(unavailable(reason, false, pauseMs));
   // This includes 401 and 403. They mean that the browser subscribed with another gateway's key.
-  return { kind: 'rejected', code: `http_${status}`, reason };
+  return { kind: 'rejected', asked: true, code: `http_${status}`, reason };
 }

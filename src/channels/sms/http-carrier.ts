@@ -9,6 +9,7 @@ import type {
   Provider,
   ProviderBalance,
   ProviderHealth,
+  ProviderOutcome,
   ProviderProbe,
   SmsSubmission,
   SubmitOutcome,
@@ -139,7 +140,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
 
   start(): void {}
 
-  async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: SmsSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
     const write = () => this.#requestFor(submission);
     const exchange = await this.#http.post(write, {
       signal,
@@ -155,6 +156,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     if (status === 429) {
       return {
         kind: 'unavailable',
+        asked: true,
         reason: 'the carrier answered 429: too many requests',
         definitelyNotSent: true,
         ...pause,
@@ -162,15 +164,20 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     }
     if (status >= 500 || status === REQUEST_TIMEOUT) {
       this.#trouble = `answered ${status}`;
-      return { kind: 'unavailable', reason: `the carrier answered ${status}`, ...pause };
+      return { kind: 'unavailable', asked: true, reason: `the carrier answered ${status}`, ...pause };
     }
     const outcome = this.api.read(exchange, submission);
     if (outcome.kind === 'own') {
       this.#trouble = outcome.reason;
-      return { kind: 'unavailable', reason: `the carrier: ${outcome.reason}`, definitelyNotSent: true };
+      return {
+        kind: 'unavailable',
+        asked: true,
+        reason: `the carrier: ${outcome.reason}`,
+        definitelyNotSent: true,
+      };
     }
     this.#trouble = undefined;
-    return outcome;
+    return outcome.kind === 'accepted' ? outcome : { ...outcome, asked: true };
   }
 
   stop(): Promise<void> {

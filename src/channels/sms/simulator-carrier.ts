@@ -3,9 +3,9 @@ import type {
   DeliveryReport,
   Provider,
   ProviderHealth,
+  ProviderOutcome,
   ReportSink,
   Submission,
-  SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 
@@ -43,9 +43,14 @@ export class SimulatorCarrier implements Provider<Submission> {
     this.#onReports = onReports;
   }
 
-  async submit(submission: Submission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: Submission, signal: AbortSignal): Promise<ProviderOutcome> {
     if (signal.aborted || this.#isStopped) {
-      return { kind: 'unavailable', reason: 'the gateway is stopping', definitelyNotSent: true };
+      return {
+        kind: 'unavailable',
+        asked: false,
+        reason: 'the gateway is stopping',
+        definitelyNotSent: true,
+      };
     }
     // The sid is about as short as the sids of real carriers. The last half of a message id is random, so that half is
     // used.
@@ -54,6 +59,7 @@ export class SimulatorCarrier implements Provider<Submission> {
       case '0001':
         return {
           kind: 'rejected',
+          asked: true,
           code: 'SIM_REJECTED',
           reason: 'The simulator rejects numbers ending in 0001.',
         };
@@ -68,7 +74,7 @@ export class SimulatorCarrier implements Provider<Submission> {
       case '0003':
         if (submission.attempt < TEMPORARY_FAILURES) {
           const reason = 'the simulator fails twice for numbers ending in 0003';
-          return { kind: 'unavailable', reason, definitelyNotSent: true, onlyThis: true };
+          return { kind: 'unavailable', asked: true, reason, definitelyNotSent: true, onlyThis: true };
         }
         break;
       case '0004':

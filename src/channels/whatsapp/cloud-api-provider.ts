@@ -2,8 +2,8 @@
 import type {
   Provider,
   ProviderHealth,
+  ProviderOutcome,
   ProviderProbe,
-  SubmitOutcome,
   WhatsAppContent,
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
@@ -83,7 +83,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
 
   start(): void {}
 
-  async submit(submission: WhatsAppSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: WhatsAppSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
     this.#inFlight += 1;
     try {
       const write = () => ({
@@ -134,7 +134,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
     return { detail: `WhatsApp accepts the token for the phone number${rated}` };
   }
 
-  #read(answer: ProviderExchange, submission: WhatsAppSubmission): SubmitOutcome {
+  #read(answer: ProviderExchange, submission: WhatsAppSubmission): ProviderOutcome {
     if (answer.kind === 'failure') return noAnswer('WhatsApp', answer);
     const { status, body } = answer;
     if (status >= 200 && status < 300 && body !== undefined && body.error === undefined) {
@@ -148,33 +148,34 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
     const meaning = meaningOf(error);
     switch (meaning.kind) {
       case 'permanent':
-        return { kind: 'rejected', code: meaning.code, reason: meaning.words };
+        return { kind: 'rejected', asked: true, code: meaning.code, reason: meaning.words };
       case 'throttled':
-        return { kind: 'unavailable', reason: meaning.words, definitelyNotSent: true, ...pause };
+        return { kind: 'unavailable', asked: true, reason: meaning.words, definitelyNotSent: true, ...pause };
       case 'throttled pair':
         return {
           kind: 'unavailable',
+          asked: true,
           reason: meaning.words,
           definitelyNotSent: true,
           onlyThis: true,
           ...pause,
         };
       case 'temporary':
-        return { kind: 'unavailable', reason: meaning.words, ...pause };
+        return { kind: 'unavailable', asked: true, reason: meaning.words, ...pause };
       case 'own':
         this.#trouble = meaning.words;
-        return { kind: 'unavailable', reason: meaning.words, definitelyNotSent: true };
+        return { kind: 'unavailable', asked: true, reason: meaning.words, definitelyNotSent: true };
     }
   }
 }
 
-function withoutCode(status: number, pause: { retryAfterMs?: number }): SubmitOutcome {
+function withoutCode(status: number, pause: { retryAfterMs?: number }): ProviderOutcome {
   const reason = `WhatsApp answered ${status} without a known error`;
-  if (status === 429) return { kind: 'unavailable', reason, definitelyNotSent: true, ...pause };
+  if (status === 429) return { kind: 'unavailable', asked: true, reason, definitelyNotSent: true, ...pause };
   if (status >= 400 && status < 500 && ![401, 403, REQUEST_TIMEOUT].includes(status)) {
-    return { kind: 'rejected', code: `http_${status}`, reason };
+    return { kind: 'rejected', asked: true, code: `http_${status}`, reason };
   }
-  return { kind: 'unavailable', reason, ...pause };
+  return { kind: 'unavailable', asked: true, reason, ...pause };
 }
 
 /** Returns the content for the body of the request. */

@@ -148,9 +148,6 @@ export type SubmitOutcome =
    *
    * `onlyThis`: the provider works, and postpones only this submission, for example because it delays mail for an
    * unknown sender (greylisting).
-   *
-   * `unasked`: nobody asked the provider, for example because the message expired first. It says nothing about the
-   * provider.
    */
   | {
       readonly kind: 'unavailable';
@@ -158,8 +155,17 @@ export type SubmitOutcome =
       readonly retryAfterMs?: number;
       readonly definitelyNotSent?: true;
       readonly onlyThis?: true;
-      readonly unasked?: true;
     };
+
+/**
+ * The outcome as a provider returns it. `asked` says whether the provider did something for it: it answered, kept
+ * silent or could not be reached. False if the gateway decided alone, for example because the message expired first or
+ * cannot be written for this provider. Such an outcome says nothing about the provider, so it must not move the circuit
+ * breaker (R588).
+ */
+export type ProviderOutcome =
+  | Extract<SubmitOutcome, { kind: 'accepted' }>
+  | (Exclude<SubmitOutcome, { kind: 'accepted' }> & { readonly asked: boolean });
 
 export interface DeliveryReport {
   readonly sid: string;
@@ -237,7 +243,7 @@ export interface Provider<S extends Submission> {
    * Submits to the provider. Never rejects. It may wait for a connection or a slot in the window until `signal` aborts.
    * A submission that was not sent by then ends as `unavailable`.
    */
-  submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome>;
+  submit(submission: S, signal: AbortSignal): Promise<ProviderOutcome>;
   /** Takes no new submissions, waits a bounded time for answers to those already sent, and closes the connections. */
   stop(): Promise<void>;
   health(): ProviderHealth;

@@ -1,4 +1,4 @@
-import type { SubmitOutcome } from '../../../domain/ports/provider.ts';
+import type { ProviderOutcome } from '../../../domain/ports/provider.ts';
 import { notSent, unavailable } from './smpp-link.ts';
 
 /**
@@ -38,28 +38,30 @@ export class LongMessageReferences {
 }
 
 /** The outcome of one part. `throttled` means that the carrier will accept it a little later. */
-export type PartOutcome = SubmitOutcome & { readonly throttled?: true };
+export type PartOutcome = ProviderOutcome & { readonly throttled?: true };
 
 /**
  * Returns the outcome of the whole message: the first refusal of a part, or else the first failure, or else accepted.
  */
-export function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutcome {
+export function joinParts(outcomes: readonly PartOutcome[], total: number): ProviderOutcome {
   const place = (index: number) => `part ${index + 1} of ${total}`;
   const others = outcomes.length > 1 ? '; other parts may have left' : '';
   const refused = outcomes.findIndex(({ kind }) => kind === 'rejected');
   const failed = refused >= 0 ? refused : outcomes.findIndex(({ kind }) => kind === 'unavailable');
   const outcome = outcomes[failed];
+  const asked = outcomes.some((part) => part.kind === 'accepted' || part.asked);
   if (outcome?.kind === 'rejected') {
-    return { kind: 'rejected', code: outcome.code, reason: `${place(failed)}: ${outcome.reason}${others}` };
+    return {
+      kind: 'rejected',
+      asked,
+      code: outcome.code,
+      reason: `${place(failed)}: ${outcome.reason}${others}`,
+    };
   }
   if (outcome?.kind === 'unavailable') {
     const refuse = outcomes.length === 1 && outcome.definitelyNotSent ? notSent : unavailable;
     const joined = refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
-    return {
-      ...joined,
-      ...(outcome.onlyThis ? { onlyThis: true } : {}),
-      ...(outcome.unasked && outcomes.length === 1 ? { unasked: true } : {}),
-    };
+    return { ...joined, asked, ...(outcome.onlyThis ? { onlyThis: true } : {}) };
   }
   const partSids = outcomes.flatMap((part) => (part.kind === 'accepted' ? [part.sid] : []));
   return { kind: 'accepted', sid: partSids[0]!, partSids };

@@ -14,9 +14,9 @@ import type {
   InboundText,
   Provider,
   ProviderHealth,
+  ProviderOutcome,
   ReportSink,
   SmsSubmission,
-  SubmitOutcome,
 } from '../../../domain/ports/provider.ts';
 import { MAY_NOT_LEAVE, mayLeave } from '../../may-leave.ts';
 import { sidOf } from '../../sid-of.ts';
@@ -33,7 +33,7 @@ import { readIncoming } from './delivery-receipt.ts';
 import { LateAnswers } from './late-answers.ts';
 import { joinParts, LongMessageReferences, type PartOutcome } from './long-message.ts';
 import { ReportBatcher } from './report-batcher.ts';
-import { notSent, SmppLink, unavailable } from './smpp-link.ts';
+import { notSent, SmppLink, unasked, unavailable } from './smpp-link.ts';
 import type { Answer, SmppSession } from './smpp-session.ts';
 import { type BindRole, parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './submit-sm.ts';
@@ -126,7 +126,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
     for (const link of this.#links) link.start();
   }
 
-  async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+  async submit(submission: SmsSubmission, signal: AbortSignal): Promise<ProviderOutcome> {
     try {
       const message = toSmppMessage(submission, this.#settings, this.#now());
       if ('kind' in message) return message;
@@ -137,7 +137,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
         if ('kind' in session) return session;
         if (await session.window.acquire(signal))
           return await this.#begin(session, submission, message, signal);
-        if (signal.aborted) return notSent('the SMPP window was full');
+        if (signal.aborted) return unasked('the SMPP window was full');
         // Do not wait for the next session of this carrier, because another carrier can send the message sooner.
         if (session.isRetired) return notSent('the SMSC does not answer earlier messages');
         // The session has ended or is stopping. The next turn of the loop waits for a new session.
@@ -147,7 +147,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
         { err: error, messageId: submission.messageId },
         'SMPP submission failed unexpectedly',
       );
-      return unavailable('the message could not be written as SMPP');
+      // It is a fault of this gateway, and says nothing about the carrier. Some parts may have been sent.
+      return { ...unavailable('the message could not be written as SMPP'), asked: false };
     }
   }
 
@@ -205,14 +206,14 @@ class SmppCarrier implements Provider<SmsSubmission> {
     submission: SmsSubmission,
     message: SmppMessage,
     signal: AbortSignal,
-  ): Promise<SubmitOutcome> {
+  ): Promise<ProviderOutcome> {
     this.#inFlight++;
     try {
       const isAllowed = await mayLeave(submission);
       if (!isAllowed || signal.aborted) {
         session.window.release();
         const reason = isAllowed ? 'its time to leave was over' : MAY_NOT_LEAVE;
-        return { ...notSent(reason), onlyThis: true, unasked: true };
+        return unasked(reason);
       }
       const parts = message.text.parts.length;
       if (parts <= 1) {
@@ -234,7 +235,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
     session: SmppSession,
     submission: SmsSubmission,
     message: SmppMessage,
-  ): Promise<SubmitOutcome> {
+  ): Promise<ProviderOutcome> {
     const key = `${submission.messageId}:${submission.position}`;
     const draft = { submission, message, reference: this.#references.take(key) };
     const outcomes = [await this.#sendPart(session, draft, 0)];
@@ -266,13 +267,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   async #sendPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
     const { submission, message, reference } = draft;
     try {
-      if (this.#now() >= submission.expiresAt)
-        return {
-          ...notSent('the message expired before it could be sent'),
-          onlyThis: true,
-          // The SMSC was asked about the parts before.
-          ...(index === 0 ? { unasked: true } : {}),
-        };
+      if (this.#now() >= submission.expiresAt) return unasked('the message expired before it could be sent');
       const answer = await session.submit(partFields(message, index, reference), (messageId) => {
         // Remember the late answer only for a message of one part. A long message is sent again with all its parts and
         // the same reference.
@@ -314,7 +309,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
         if (status === ESME_RINVBNDSTS) session.end('the SMSC says the session is not bound');
         return notSent(reason);
       case 'permanent':
-        return { kind: 'rejected', code: statusName(status), reason };
+        return { kind: 'rejected', asked: true, code: statusName(status), reason };
     }
   }
 

@@ -1,5 +1,5 @@
 /** Keeps one session bound. It connects and binds, and after each end connects again with a growing pause. */
-import type { ProviderHealth, SubmitOutcome } from '../../../domain/ports/provider.ts';
+import type { ProviderHealth, ProviderOutcome } from '../../../domain/ports/provider.ts';
 import { WaitQueue } from '../../../runtime/wait-queue.ts';
 import { type SessionOptions, SmppSession } from './smpp-session.ts';
 
@@ -11,7 +11,7 @@ export interface LinkOptions extends SessionOptions {
   readonly random: () => number;
 }
 
-export type Unavailable = Extract<SubmitOutcome, { kind: 'unavailable' }>;
+export type Unavailable = Extract<ProviderOutcome, { kind: 'unavailable' }>;
 
 export class SmppLink {
   readonly #options: LinkOptions;
@@ -45,7 +45,7 @@ export class SmppLink {
   async session(signal: AbortSignal): Promise<SmppSession | Unavailable> {
     const deadline = performance.now() + this.#options.settings.timing.boundWaitMs;
     for (;;) {
-      if (this.#stopping) return notSent('the SMPP session is being stopped');
+      if (this.#stopping) return unasked('the SMPP session is being stopped');
       const session = this.#session;
       if (session?.hasEnded === false && this.health.state === 'up') return session;
       const leftMs = deadline - performance.now();
@@ -132,9 +132,14 @@ export function notSent(reason: string, retryAfterMs?: number): Unavailable {
   return { ...unavailable(reason, retryAfterMs), definitelyNotSent: true };
 }
 
+/** Returns the outcome of a message about which the SMSC was not asked, and which may be retried. */
+export function unasked(reason: string): Unavailable {
+  return { ...notSent(reason), asked: false, onlyThis: true };
+}
+
 /** Returns the outcome of a message that may be retried. A retry before `retryAfterMs` would fail. */
 export function unavailable(reason: string, retryAfterMs?: number): Unavailable {
   return retryAfterMs === undefined
-    ? { kind: 'unavailable', reason }
-    : { kind: 'unavailable', reason, retryAfterMs };
+    ? { kind: 'unavailable', asked: true, reason }
+    : { kind: 'unavailable', asked: true, reason, retryAfterMs };
 }

@@ -1,7 +1,7 @@
 /** Converts a submission to the submit_sm PDUs of its parts, without I/O. */
 import type { PduFields } from 'smpp';
 import type { SmsEncoding } from '../../../domain/messages/sms-text.ts';
-import type { SmsSubmission, SubmitOutcome } from '../../../domain/ports/provider.ts';
+import type { ProviderOutcome, SmsSubmission } from '../../../domain/ports/provider.ts';
 import { encodeGsm7, splitGsm7 } from './gsm7.ts';
 import type { SmppSettings } from './smpp-settings.ts';
 
@@ -23,7 +23,7 @@ export function toSmppMessage(
   submission: SmsSubmission,
   settings: SmppSettings,
   now: Date,
-): SmppMessage | SubmitOutcome {
+): SmppMessage | ProviderOutcome {
   const source = sourceAddress(submission.from, { ton: settings.sourceTon, npi: settings.sourceNpi });
   if (source === undefined) {
     return rejected('ESME_RINVSRCADR', 'the sender ID does not fit an SMPP source address');
@@ -74,8 +74,8 @@ function validityPeriod(expiresAt: Date, now: Date): string {
   return `${digits.slice(2, 15)}00+`;
 }
 
-function rejected(code: string, reason: string): SubmitOutcome {
-  return { kind: 'rejected', code, reason };
+function rejected(code: string, reason: string): ProviderOutcome {
+  return { kind: 'rejected', asked: false, code, reason };
 }
 
 /** An address in SMPP: type of number (TON), numbering plan (NPI), and up to 20 ASCII characters. */
