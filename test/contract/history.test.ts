@@ -40,7 +40,7 @@ describe('SMS history (R20, R102)', () => {
       .map(({ id }) => id)
       .reverse();
 
-  it('lists the newest first in the documented envelope (R59, R85)', async () => {
+  it('lists the newest first in the documented envelope, and names the environment (R59, R85, R589)', async () => {
     const { status, body } = await history('limit=3');
     expect(status).toBe(200);
     expect(body.pagination).toEqual({ page: 1, limit: 3, total: 20, pages: 7 });
@@ -53,6 +53,7 @@ describe('SMS history (R20, R102)', () => {
       cost: 0,
       currency: 'UGX',
       createdAt: sent.at(-1)?.createdAt,
+      environment: 'sandbox',
     });
   });
 
@@ -134,6 +135,9 @@ describe('SMS history (R20, R102)', () => {
   it('filters by environment', async () => {
     expect(idsOf(await page('environment=sandbox'))).toEqual(newestFirst(({ sandbox }) => sandbox));
     expect(idsOf(await page('environment=production'))).toEqual(newestFirst(({ sandbox }) => !sandbox));
+    // A production key sees both, and each entry says which it is (R589).
+    const environments = (await page()).data.map(({ environment }: { environment: string }) => environment);
+    expect(environments).toEqual(sent.map(({ sandbox }) => (sandbox ? 'sandbox' : 'production')).reverse());
   });
 
   it.each(['sms', 'email', 'push', 'whatsapp'])(

@@ -431,6 +431,7 @@ HistoryEntry = TypedDict(
         "cost": "float",
         "currency": "str",
         "createdAt": "str",
+        "environment": "str",
     },
     total=False,
 )

@@ -552,6 +552,11 @@ interface components {
              * @description ISO 8601 time in UTC.
              */
             readonly createdAt: string;
+            /**
+             * @description Environment in which the message was sent. A production key sees both.
+             * @enum {string}
+             */
+            readonly environment: "production" | "sandbox";
         };
         readonly HistoryQuery: {
             /** @description Which page, from 1. */

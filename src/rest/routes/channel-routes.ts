@@ -192,6 +192,9 @@ const historyEntry = z
     cost: z.number(),
     currency: z.string(),
     createdAt: isoTime,
+    environment: z
+      .enum(ENVIRONMENTS)
+      .describe('Environment in which the message was sent. A production key sees both.'),
   })
   .meta({ id: 'HistoryEntry' });
 
@@ -204,6 +207,7 @@ function entryOf(message: Message) {
     cost: fromMinor(message.costMinor, message.currency),
     currency: message.currency,
     createdAt: message.createdAt.toISOString(),
+    environment: message.environment,
   };
 }
 
