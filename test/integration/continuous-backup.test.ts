@@ -11,7 +11,7 @@ import { restoreIntoDirectory } from '../../src/storage/backup/restore.ts';
 import { databaseUrl, type ServerConnection, silentLogger, testVersion } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startPostgresVersion, type TestPostgres } from '../support/postgres-versions.ts';
-import { severalHosts, startReplicas } from '../support/replicas.ts';
+import { severalHosts, startReplicas, startStandby } from '../support/replicas.ts';
 import { query } from '../support/server-process.ts';
 
 jest.setTimeout(240_000);
@@ -155,12 +155,22 @@ describe('a continuous backup (R351)', () => {
     expect(settings).toContain('gateway.restored_as = ');
     expect(settings).not.toMatch(/recovery_|restore_command/);
 
+    const standby = await startStandby(second, testVersion());
+    closings.push(() => standby.stop());
+    await addRow(second.connection);
+    const replayed = () =>
+      query<{ rows: number; isStandby: boolean }>(
+        standby.connection,
+        'SELECT count(*)::int AS rows, pg_is_in_recovery() AS "isStandby" FROM kept',
+      );
+    await eventually(async () => (await replayed())[0]?.rows === 2);
+    expect(await replayed()).toEqual([{ rows: 2, isStandby: true }]);
+
     // As other tools leave it there.
     await query(
       second.connection,
       `ALTER SYSTEM SET recovery_target_time = '${until.toISOString().replace('T', ' ')}'`,
     );
-    await addRow(second.connection);
     const copies = await directory();
     const copy = backUp(databaseUrl(second.connection), copies);
     await eventually(() => copy.bases.length === 1);

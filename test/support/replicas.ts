@@ -20,11 +20,11 @@ export interface Replicas {
 
 const SETTINGS = { synchronous_commit: 'on' };
 
-/** Starts a standby of `primary`. */
-export function startStandby(primary: TestPostgres): Promise<TestPostgres> {
+/** Starts a standby of `primary`, which has the major version `version`. Default: the packaged version. */
+export function startStandby(primary: TestPostgres, version?: number): Promise<TestPostgres> {
   const { host, port, user } = primary.connection;
   const from = `host=${host} port=${port} user=${user} application_name=standby`;
-  return startPostgresVersion(undefined, {
+  return startPostgresVersion(version, {
     settings: { ...SETTINGS, primary_conninfo: from, wal_receiver_status_interval: '1s' },
     prepare: (cluster) => copyServer(primary, cluster),
   });
