@@ -14,6 +14,9 @@ const ASIDE = new Set([
   ...['job-leases-hold', 'job-leases-end', 'job-leases-leave', 'rate-limit-take', 'query-points-take'],
 ]);
 
+/** Statements of health checks. The HAProxy of tests of cells asks for health between the requests of a test. */
+const HEALTH = /^(heartbeat|copy-read)|pgboss\.version/;
+
 export interface StatementCounter extends Disposable {
   /** The statements that this process sent. Periodic tasks, workers and the test itself send some, too. */
   texts(): string[];
@@ -28,7 +31,7 @@ export function countStatements(): StatementCounter {
   // Statements that are sent together are also recorded one by one.
   pg.Query.prototype.submit = function (this: { readonly name?: string; readonly text: string }, ...given) {
     const { name = '', text } = this;
-    const isCounted = !ASIDE.has(name) && !NEW_CONNECTION.test(text);
+    const isCounted = !ASIDE.has(name) && !HEALTH.test(name || text) && !NEW_CONNECTION.test(text);
     sent.push({ text, isOfRequest: isCounted && presentRequest() !== undefined });
     return original.apply(this as unknown as pg.Query, given);
   };
