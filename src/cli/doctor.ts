@@ -131,7 +131,12 @@ export function cannotStart(check: FaultyPart, why: string, hasReplica: boolean)
   const checks = [
     'database',
     ...(hasReplica ? (['replica'] as const) : []),
-    ...(['queue', 'ledger', 'sending', 'carriers', 'clock', 'master key'] as const),
+    'queue',
+    'ledger',
+    'sending',
+    'carriers',
+    'clock',
+    'master key',
   ] as const;
   return report(
     checks.map((name) => ({

@@ -13,6 +13,7 @@ jest.setTimeout(60_000);
 
 /** The simulator never reports on numbers that end in 0004 (R226). */
 const NEVER_REPORTED = '+256700000004';
+const DAY_MS = 86_400_000;
 
 let pair: CellPair;
 let a: TestSql;
@@ -239,13 +240,15 @@ describe('a cell with copies of an account that is not there yet', () => {
       async onStep(step) {
         if (step !== 'copied') return;
         await pair.a.parts.reports.take(sid?.provider ?? '', [{ sid: sid?.sid ?? '', status: 'delivered' }]);
-        // A report that came before the sid was copied waits there, too. A long copy takes longer than it is looked at.
-        await a.query(
-          "UPDATE unmatched_reports SET received_at = received_at - interval '9 minutes 50 seconds'",
-        );
         await pair.a.parts.reports.matchKept();
         expect(await statusIn(a, id)).toMatchObject({ status: 'sent' });
         expect(await statusIn(b, id)).toMatchObject({ status: 'sent' });
+        // A long copy takes longer than a kept report is looked at.
+        await a.query("UPDATE unmatched_reports SET received_at = received_at - interval '15 minutes'");
+        await b.query(
+          "UPDATE account_moves SET started_at = started_at - interval '20 minutes' WHERE account_id = $1",
+          [moving.accountId],
+        );
       },
     });
     await eventually(async () => (await statusIn(a, id))?.status === 'delivered');
@@ -286,11 +289,39 @@ describe('a cell with copies of an account that is not there yet', () => {
     expect(await watched(pair.a, a)).toEqual([]);
   });
 
+  it('gives it no reply, and leaves its retention to the other cell (R380, R504)', async () => {
+    const number = '+256700000977';
+    const moving = await pair.a.createAccount();
+    const [retains, owns] = [
+      async () => {
+        const lanes = await pair.a.parts.stores.retention.due(new Date(Date.now() + 2 * DAY_MS));
+        return lanes.some(({ accountId }) => accountId === moving.accountId);
+      },
+      () => pair.a.parts.stores.inbound.smsOwner(number, 'SERVICE'),
+    ];
+    await a.query('UPDATE accounts SET content_days = 1, message_days = 1 WHERE id = $1', [moving.accountId]);
+    const id: string = (await send(pair.a, moving, { to: number })).body.id;
+    await eventually(async () => (await statusIn(a, id))?.status === 'delivered');
+    expect([await retains(), await owns()]).toEqual([true, moving.accountId]);
+    await pair.move(moving.accountId, 'a to b');
+    await pair.move(moving.accountId, 'b to a', {
+      async onStep(step) {
+        if (step !== 'copied') return;
+        expect(await statusIn(a, id)).toBeDefined();
+        expect([await retains(), await owns()]).toEqual([false, undefined]);
+      },
+    });
+    expect([await retains(), await owns()]).toEqual([true, moving.accountId]);
+  });
+
   it('finds no fault in a ledger of which it has only a part (R17, R504)', async () => {
     const moving = await pair.a.createAccount();
+    const stranger = crypto.randomUUID();
     for (let count = 0; count < 3; count += 1) expect((await send(pair.a, moving)).status).toBe(200);
     const mismatches = () =>
-      a.query('SELECT seq FROM ledger_mismatches WHERE account_id = $1', [moving.accountId]);
+      a.query('SELECT account_id, seq FROM ledger_mismatches WHERE account_id = ANY ($1)', [
+        [moving.accountId, stranger],
+      ]);
     await pair.move(moving.accountId, 'a to b');
     expect((await send(pair.b, moving)).status).toBe(200);
     await pair.move(moving.accountId, 'b to a', {
@@ -300,6 +331,12 @@ describe('a cell with copies of an account that is not there yet', () => {
         await a.query('UPDATE ledger_check SET account_id = $1, entry_account_id = $1, entry_seq = 0', [
           FIRST_UUID,
         ]);
+        // Of an account that was never here, only a later entry may have been copied so far.
+        await a.query(
+          `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, created_at, kind, actor)
+           VALUES ($1, 7, 1, 10, now(), 'topup', 'test')`,
+          [stranger],
+        );
         await pair.a.parts.checkLedgers();
         expect(await mismatches()).toEqual([]);
       },

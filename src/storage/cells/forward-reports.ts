@@ -2,7 +2,6 @@ import pg from 'pg';
 import type { SecretBox } from '../../domain/ports/system.ts';
 import { configOf, connectionOfUrl } from '../postgres/connection.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { isMessageHere } from '../stores/is-here.ts';
 
 /** Number of reports that one pass gives to a cell. */
 const PAGE = 500;
@@ -20,14 +19,13 @@ const KEPT = statement(
 );
 const FORGET = statement('moved-reports-forget', 'DELETE FROM unmatched_reports WHERE id = ANY ($1::uuid[])');
 /**
- * Stores those reports whose sid the other cell knows, once their account has arrived. There they count as kept reports, which are applied within a
+ * Stores those reports whose sid the other cell knows. There they count as kept reports, which are applied within a
  * second. That looks back some minutes only.
  */
 const STORE = `INSERT INTO unmatched_reports (id, provider, sid, sid_keys, report, received_at)
   SELECT u.id, u.provider, u.sid, u.sid_keys, u.report, greatest(u.received_at, now() - interval '5 minutes')
   FROM json_populate_recordset(NULL::unmatched_reports, $1::json) u
-  WHERE EXISTS (SELECT FROM provider_sids s WHERE s.sid_key = ANY (u.sid_keys) AND s.provider = u.provider
-    AND ${isMessageHere('s.message_id')})
+  WHERE EXISTS (SELECT FROM provider_sids s WHERE s.sid_key = ANY (u.sid_keys) AND s.provider = u.provider)
   ON CONFLICT (id) DO UPDATE SET received_at = excluded.received_at RETURNING id`;
 
 /**

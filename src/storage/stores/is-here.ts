@@ -5,7 +5,3 @@
  */
 export const isHere = (id: string) =>
   `(SELECT here.moving IS DISTINCT FROM 'moved' FROM accounts here WHERE here.id = ${id})`;
-
-/** As `isHere`, for the account of the message with this id. */
-export const isMessageHere = (messageId: string) =>
-  `(SELECT ${isHere('m.account_id')} FROM messages m WHERE m.id = ${messageId})`;

@@ -10,7 +10,7 @@ import type {
   StoredReport,
 } from '../../domain/ports/report-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { isHere, isMessageHere } from './is-here.ts';
+import { isHere } from './is-here.ts';
 import { LOCK_MESSAGES } from './message.store.ts';
 
 const ADD_SIDS = statement(
@@ -55,8 +55,7 @@ const LOCK_MATCHABLE = statement(
   'reports-lock-matchable',
   `SELECT id, provider, report, received_at AS "receivedAt", received_at::text AS place FROM unmatched_reports u
    WHERE (u.received_at, u.id) > ($1::timestamptz, $2) AND EXISTS (
-     SELECT 1 FROM provider_sids s WHERE s.sid_key = ANY(u.sid_keys) AND s.provider = u.provider
-       AND ${isMessageHere('s.message_id')})
+     SELECT 1 FROM provider_sids s WHERE s.sid_key = ANY(u.sid_keys) AND s.provider = u.provider)
    ORDER BY u.received_at, u.id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 );
 const FORGET = statement(
