@@ -363,7 +363,10 @@ describe('imports of contacts without a running worker', () => {
       message: '3 imports have not ended yet. Wait for one of them.',
       extensions: { retryAfter: 5 },
     });
-    expect(codesOf(await start(await signIn(gateway, other)))).toEqual([]);
+    // Those that begin at the same time, too.
+    const otherToken = await signIn(gateway, other);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => start(otherToken)));
+    expect(answers.filter((answer) => codesOf(answer).length === 0)).toHaveLength(3);
     // The text is not read. Otherwise its fault would be the answer.
     const unread = await graphql(gateway, START, { token, variables: { csv: 'phone\n"never closed' } });
     expect(codesOf(unread)).toEqual(['RATE_LIMITED']);

@@ -19,4 +19,12 @@ describe('the outcome of a long SMS', () => {
     expect(joined).toMatchObject({ kind: 'unavailable', asked: true, onlyThis: true });
     expect(joined).not.toHaveProperty('definitelyNotSent');
   });
+
+  it.each<PartOutcome>([
+    { kind: 'rejected', asked: true, code: 'ESME_RINVDSTADR', reason: 'no such number' },
+    { kind: 'unavailable', asked: true, reason: 'no answer within 10 s' },
+  ])('says that the carrier was asked if it got a part and took none: $kind (R588)', (part) => {
+    expect(joinParts([part], 2)).toMatchObject({ kind: part.kind, asked: true });
+    expect(joinParts([part, unasked], 2)).toMatchObject({ kind: part.kind, asked: true });
+  });
 });
